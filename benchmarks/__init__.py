@@ -1,0 +1,1 @@
+"""Benchmarks: one module per data format; found by :mod:`guieval.registry`."""

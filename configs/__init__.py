@@ -1,0 +1,1 @@
+"""Shipped configuration: checkpoints (``models/``)."""

@@ -1,0 +1,1 @@
+"""guieval: evaluates GUI agents offline and semi-online, and reuses the same evaluators as rewards."""

@@ -1,0 +1,55 @@
+"""The few kinds of failure that cross a module boundary, and the nearest-name helper their messages use.
+
+A plug-in raises plain errors of these kinds; the runner is the one place that turns them into a stored record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class GuievalError(Exception):
+    """Base of every error this package raises on purpose; its text is one sentence meant for the user."""
+
+
+class UsageError(GuievalError):
+    """The user asked for something that cannot be done: an unknown name, a missing folder, an unlike resume. Exit code 2."""
+
+
+class DataError(GuievalError):
+    """A data file does not hold what its format promises; the message names file, line and field."""
+
+
+class ScreenshotError(GuievalError):
+    """One step's screenshot is missing, unsafe or damaged; fails that step, never the run."""
+
+
+class ParseError(GuievalError):
+    """A model's reply holds no action that its family's format defines; the verdict is *unparseable*."""
+
+
+class EngineError(GuievalError):
+    """The model could not be asked (server, network, time limit); the verdict is *infrastructure failure*.
+
+    ``attempts`` is how often the request was tried.
+    """
+
+    def __init__(self, message: str, *, attempts: int = 1) -> None:
+        super().__init__(message)
+        self.attempts = attempts
+
+
+class FatalEngineError(EngineError):
+    """The model can never be asked as configured (wrong key, unknown model name): the run stops at once."""
+
+
+class JournalError(GuievalError):
+    """The run directory cannot be used: another writer holds it, the disk is full, or a file in it is damaged."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` for the known name most like ``name``, or an empty string when none is close."""
+    from rapidfuzz import process
+
+    best = process.extractOne(name.lower(), list(known), score_cutoff=50.0)
+    return f" (did you mean {best[0]!r}?)" if best else ""

@@ -1,0 +1,124 @@
+"""What the model sees of the past: history entries, the thread-safe memory they live in, and how a mode selects them.
+
+Source: GUIEvalKit paper, eq. 3 (offline: reference history) and eq. 4, 5 (SOEval: the model's own action and reasoning where
+its action matched exactly, the reference elsewhere); UI-S1 paper, appendix C (SOP: the model's own outputs).
+How an entry is written into a prompt is the adapter's business.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.steps import EpisodeKey, HistoryOrigin, Sample, StepTaskModel
+
+HistorySource: TypeAlias = Literal["reference", "matched", "model"]
+"""``reference``: the label of every past step (eq. 3); ``matched``: the model's own where exact, else the reference (eq. 5);
+``model``: the model's own answer always (where it gave no usable answer, nothing else exists and the reference stands)."""
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One past step as the model is told about it.
+
+    ``task`` gives the screenshot of that step. ``action`` is in the unified space. ``thought`` and ``conclusion`` are texts
+    without the family's tags. ``raw_response`` is the model's own reply, ``None`` for a reference entry.
+    """
+
+    task: StepTaskModel
+    action: Action
+    thought: str | None
+    conclusion: str | None
+    raw_response: str | None
+    origin: HistoryOrigin
+
+
+def reference_entry(task: StepTaskModel) -> HistoryEntry:
+    """The reference's side of a step, phi(a, o) in eq. 3: its action; its step instruction, or a plain description, as text.
+
+    There is no thought: benchmarks publish none, and inventing one would put words into the model's mouth.
+    """
+    conclusion = task.low_level_instruction or describe(task.action)
+    return HistoryEntry(task, task.action, None, conclusion, None, "reference")
+
+
+def model_entry(task: StepTaskModel, sample: Sample) -> HistoryEntry | None:
+    """The model's side of a step, or ``None`` when its answer held no action of the unified space."""
+    if sample.action is None or isinstance(sample.action, Unsupported):
+        return None
+    return HistoryEntry(task, sample.action, sample.thought, sample.conclusion, sample.raw_response, "model")
+
+
+def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) -> HistoryEntry:
+    """The entry that a later step sees of this one (the operator psi of eq. 5 for ``matched``)."""
+    own = model_entry(task, sample) if sample is not None else None
+    if own is None or sample is None or source == "reference":
+        return reference_entry(task)
+    if source == "matched" and not sample.outcome.exact_match:
+        return reference_entry(task)
+    return own
+
+
+class EpisodeMemory:
+    """Thread-safe store of the past of every unfinished episode, keyed by benchmark, subset and episode id.
+
+    ``remember`` must be called in step order; ``forget`` frees an episode, so memory does not grow with the benchmark.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
+
+    def remember(self, entry: HistoryEntry) -> None:
+        """Append the next step of its episode; ``ValueError`` when a step is skipped or given twice."""
+        task = entry.task
+        with self._lock:
+            entries = self._entries.setdefault(task.episode_key, [])
+            if task.step_index != len(entries):
+                raise ValueError(f"step {task.key} cannot follow {len(entries)} remembered steps")
+            entries.append(entry)
+
+    def history(self, key: EpisodeKey) -> tuple[HistoryEntry, ...]:
+        """Everything remembered of an episode, oldest first."""
+        with self._lock:
+            return tuple(self._entries.get(key, ()))
+
+    def forget(self, key: EpisodeKey) -> None:
+        """Drop an episode."""
+        with self._lock:
+            self._entries.pop(key, None)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._entries)
+
+
+def reference_history(past: Sequence[StepTaskModel]) -> tuple[HistoryEntry, ...]:
+    """Entries for steps whose past is known without any model (eq. 3)."""
+    return tuple(reference_entry(task) for task in past)
+
+
+def describe(action: Action) -> str:
+    """One plain English imperative sentence for an action, the same every time, for steps whose benchmark has no text."""
+    match action:
+        case Click():
+            return f"Click at ({action.point.x:.0f}, {action.point.y:.0f})."
+        case LongPress():
+            return f"Long press at ({action.point.x:.0f}, {action.point.y:.0f})."
+        case Scroll():
+            return f"Swipe {action.direction}."
+        case Type():
+            return f"Type {action.text!r}."
+        case Open():
+            return f"Open the app {action.app!r}."
+        case Press():
+            return f"Press the {action.button.lower()} button."
+        case Wait():
+            return "Wait."
+        case Stop():
+            return "Finish the task." if action.status == "finish" else "Report that the task is impossible."
+        case Unsupported():
+            return f"{action.name}."

@@ -1,0 +1,178 @@
+"""Finds plug-ins by name: modules in ``guieval.benchmarks`` and ``guieval.model_adapters``, entry points, and files.
+
+A benchmark module's file holds one or more :class:`ABCBenchmark` subclasses, each with its ``name``. An adapter module
+defines exactly one public :class:`ABCModel` subclass and is named by its file. Modules with a leading underscore are shared
+parts, not plug-ins. Nothing here names a plug-in, and a plug-in is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from guieval.benchmark import ABCBenchmark
+from guieval.errors import UsageError, nearest
+from guieval.models import ABCModel, ModelConfig
+
+BENCHMARKS_GROUP = "guieval.benchmarks"
+ADAPTERS_GROUP = "guieval.model_adapters"
+
+
+def _module_names(package: str) -> list[str]:
+    module = importlib.import_module(package)
+    names = sorted(info.name for info in pkgutil.iter_modules(module.__path__) if not info.name.startswith("_"))
+    if not names:
+        raise UsageError(f"no plug-in found in {package}; reinstall guieval (a stray folder of that name may hide it)")
+    return names
+
+
+Plugin = TypeVar("Plugin", ABCBenchmark, ABCModel)
+
+
+def _classes(module: ModuleType, base: type[Plugin]) -> list[type[Plugin]]:
+    return [
+        item
+        for name, item in vars(module).items()
+        if inspect.isclass(item)
+        and issubclass(item, base)
+        and item.__module__ == module.__name__
+        and not inspect.isabstract(item)
+        and not name.startswith("_")
+    ]
+
+
+@cache
+def benchmarks() -> dict[str, type[ABCBenchmark]]:
+    """Every benchmark by its registered name, in name order."""
+    found: dict[str, type[ABCBenchmark]] = {}
+    for name in _module_names(BENCHMARKS_GROUP):
+        for item in _classes(importlib.import_module(f"{BENCHMARKS_GROUP}.{name}"), ABCBenchmark):
+            found[item.name] = item
+    for entry in entry_points(group=BENCHMARKS_GROUP):
+        found.setdefault(entry.name, entry.load())
+    return dict(sorted(found.items()))
+
+
+def list_benchmarks() -> list[str]:
+    """Names of all benchmarks."""
+    return list(benchmarks())
+
+
+def load_benchmark(name: str, data: Path | str | None = None, **options: Any) -> ABCBenchmark:
+    """Open a benchmark over its data folder.
+
+    Raises :class:`UsageError` with the nearest name, or with what is missing in the folder and how to get it.
+    """
+    known = benchmarks()
+    if name not in known:
+        raise UsageError(f"unknown benchmark {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+    kind = known[name]
+    if data is None and kind.needs_data:
+        raise UsageError(f"benchmark {name!r} needs its data folder: add --data DIR ({kind.source})")
+    root = Path(data) if data is not None else default_data_folder(name)
+    if data is not None and kind.needs_data and not root.is_dir():
+        raise UsageError(f"the data folder {str(root)!r} does not exist; {name!r} expects {kind.source}")
+    return kind(root, **options)
+
+
+def default_data_folder(name: str) -> Path:
+    """Where a benchmark that makes its own data keeps it: ``$XDG_CACHE_HOME/guieval/NAME``."""
+    import os
+
+    cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache_home) / "guieval" / name
+
+
+def list_adapters() -> list[str]:
+    """Names of all model families (adapter modules and entry points)."""
+    return sorted({*_module_names(ADAPTERS_GROUP), *(entry.name for entry in entry_points(group=ADAPTERS_GROUP))})
+
+
+def adapter_class(name: str) -> type[ABCModel]:
+    """The adapter called ``name``, or the one in a Python file when ``name`` is a path to one."""
+    if name.endswith(".py"):
+        return _adapter_in(_module_from_file(Path(name)), name)
+    if name in _module_names(ADAPTERS_GROUP):
+        return _adapter_in(importlib.import_module(f"{ADAPTERS_GROUP}.{name}"), name)
+    for entry in entry_points(group=ADAPTERS_GROUP):
+        if entry.name == name:
+            loaded = entry.load()
+            return _adapter_in(loaded, name) if isinstance(loaded, ModuleType) else loaded
+    known = list_adapters()
+    raise UsageError(f"unknown adapter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+
+
+def _adapter_in(module: ModuleType, name: str) -> type[ABCModel]:
+    classes = _classes(module, ABCModel)
+    if len(classes) != 1:
+        raise UsageError(f"adapter {name!r} must define exactly one public ABCModel subclass, found {len(classes)}")
+    return classes[0]
+
+
+def _module_from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"the adapter file {str(path)!r} does not exist")
+    spec = importlib.util.spec_from_file_location(f"guieval_adapter_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"the adapter file {str(path)!r} is not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the user's file may fail in any way; say so in one sentence
+        raise UsageError(f"the adapter file {str(path)!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def config_folder() -> Path:
+    """Where the shipped YAML files are."""
+    module = importlib.import_module("guieval.configs")
+    return Path(next(iter(module.__path__)))
+
+
+@cache
+def model_configs() -> dict[str, ModelConfig]:
+    """Every shipped checkpoint by name."""
+    import yaml
+
+    found: dict[str, ModelConfig] = {}
+    for path in sorted((config_folder() / "models").glob("*.yaml")):
+        for entry in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            config = ModelConfig.model_validate(entry)
+            if config.name in found:
+                raise ValueError(f"{path}: the model name {config.name!r} is given twice")
+            found[config.name] = config
+    return dict(sorted(found.items()))
+
+
+def list_models() -> list[str]:
+    """Names of all checkpoints."""
+    return list(model_configs())
+
+
+def model_config(name: str, adapter: str | None = None) -> ModelConfig:
+    """The checkpoint called ``name``; with ``adapter`` given, any name is accepted and served by that adapter.
+
+    Raises :class:`UsageError` with the nearest name.
+    """
+    known = model_configs()
+    if adapter is not None:
+        base = known[name].model_dump() if name in known else {"name": name}
+        return ModelConfig.model_validate({**base, "adapter": adapter})
+    if name not in known:
+        raise UsageError(
+            f"unknown model {name!r}{nearest(name, known)}; `guieval models` lists them, and --adapter FAMILY runs any other"
+        )
+    return known[name]
+
+
+def load_model(name: str, *, adapter: str | None = None, thinking: bool | None = None) -> ABCModel:
+    """Build the adapter of a checkpoint (no engine is bound yet)."""
+    config = model_config(name, adapter)
+    return adapter_class(config.adapter)(config, thinking=thinking)

@@ -1,0 +1,122 @@
+"""Screenshots: from a path in a record to bytes that may be sent, with every check a foreign data folder deserves.
+
+A screenshot is never decoded just to be checked: the header gives format and size, and the file's own end marker tells a
+truncated file, so an untouched original costs one read. Only an image that must be resized is decoded.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from guieval.errors import ScreenshotError
+
+MAX_PIXELS = 64_000_000
+"""Largest image accepted, in pixels: above it a small file could unpack to gigabytes (a decompression bomb)."""
+MAX_BYTES = 64 * 1024 * 1024
+
+Format = Literal["png", "jpeg", "webp"]
+
+
+@dataclass(frozen=True)
+class Screenshot:
+    """An image file's bytes with its format and its (width, height) in pixels."""
+
+    data: bytes
+    format: Format
+    size: tuple[int, int]
+
+
+def resolve(root: Path, relative: str) -> Path:
+    """The file that ``relative`` names inside ``root``; :class:`ScreenshotError` when it leads outside or is not there."""
+    base = root.resolve()
+    path = (base / relative).resolve()
+    if not path.is_relative_to(base):
+        raise ScreenshotError(f"the screenshot path {relative!r} leaves the data folder {str(root)!r}")
+    if not path.is_file():
+        raise ScreenshotError(f"the screenshot {str(path)!r} does not exist")
+    return path
+
+
+def read_screenshot(root: Path, relative: str, expected_size: tuple[int, int]) -> Screenshot:
+    """Read and check one screenshot file.
+
+    Raises :class:`ScreenshotError` with one sentence when the path leaves ``root``, the file is missing, is no PNG, JPEG or
+    WebP image, is truncated, is larger than 64 million pixels or 64 MiB, or is not of ``expected_size`` (width, height).
+    """
+    path = resolve(root, relative)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ScreenshotError(f"the screenshot {str(path)!r} is larger than {MAX_BYTES // 1024**2} MiB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ScreenshotError(f"the screenshot {str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        kind, size = probe(data)
+    except ValueError as error:
+        raise ScreenshotError(f"the screenshot {str(path)!r} {error}") from None
+    if size != tuple(expected_size):
+        raise ScreenshotError(
+            f"the screenshot {str(path)!r} is {size[0]}x{size[1]} pixels, "
+            f"but its record says {expected_size[0]}x{expected_size[1]}"
+        )
+    return Screenshot(data, kind, size)
+
+
+def probe(data: bytes) -> tuple[Format, tuple[int, int]]:
+    """Format and (width, height) of an image file's bytes, from its header and end marker alone.
+
+    Raises ``ValueError`` (a clause that completes "the screenshot X ...") for what is not a whole PNG, JPEG or WebP.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
+            width, height = image.size
+            kind = (image.format or "").lower()
+    except Image.DecompressionBombError:
+        raise ValueError(f"unpacks to more than {MAX_PIXELS:,} pixels") from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
+        raise ValueError("is not a readable PNG, JPEG or WebP image") from None
+    if width * height > MAX_PIXELS:
+        raise ValueError(f"unpacks to {width * height:,} pixels, more than the {MAX_PIXELS:,} allowed")
+    if kind == "png":
+        if not _png_is_whole(data):
+            raise ValueError("is truncated: its last PNG chunk is missing")
+        return "png", (width, height)
+    if kind == "webp":
+        if int.from_bytes(data[4:8], "little") + 8 > len(data):
+            raise ValueError("is truncated: its WebP data ends early")
+        return "webp", (width, height)
+    if data.rfind(b"\xff\xd9", max(0, len(data) - 4096)) < 0:
+        raise ValueError("is truncated: its JPEG end marker is missing")
+    return "jpeg", (width, height)
+
+
+def _png_is_whole(data: bytes) -> bool:
+    position = 8
+    while position + 12 <= len(data):
+        length = int.from_bytes(data[position : position + 4], "big")
+        if data[position + 4 : position + 8] == b"IEND":
+            return True
+        position += 12 + length
+    return False
+
+
+def resized_png(screenshot: Screenshot, size: tuple[int, int]) -> Screenshot:
+    """The screenshot decoded, resized to ``size`` (bicubic, as the Qwen processors do) and encoded as PNG without loss.
+
+    Raises :class:`ScreenshotError` when the image data is damaged inside.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(screenshot.data)) as image:
+            resized = image.convert("RGB").resize(size, Image.Resampling.BICUBIC)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ScreenshotError(f"the screenshot cannot be decoded: {error}") from None
+    buffer = io.BytesIO()
+    resized.save(buffer, format="PNG", compress_level=1)
+    return Screenshot(buffer.getvalue(), "png", size)
