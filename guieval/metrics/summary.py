@@ -1,0 +1,197 @@
+"""What a run's figures look like: small frozen values that say how each number came about and go into ``metrics.json``.
+
+Every figure carries the number it was divided by, and is a fraction in [0, 1], never a percentage. Values are computed in
+:mod:`guieval.metrics.tally`; how they are shown is :mod:`guieval.reports`.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from guieval.modes import StopPolicy
+
+COVERAGE_NEEDED = 0.95
+"""Share of steps that must lie inside both action spaces for covered figures to be reported (GUIEvalKit paper, 3.3.1)."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Rate(_Value):
+    """``count`` of ``n`` things, as a fraction. ``value`` is ``None`` when there was nothing to divide by.
+
+    ``upper`` is what ``value`` would be if every step that was not measured were right; ``None`` where it would be the same.
+    """
+
+    value: float | None
+    count: int
+    n: int
+    upper: float | None = None
+
+
+class Average(_Value):
+    """A mean (or, where the name says so, a median) over ``n`` things; ``value`` is ``None`` when there were none.
+
+    ``upper`` is what ``value`` would be if every step that was not measured were right; ``None`` where it would be the same.
+    """
+
+    value: float | None
+    n: int
+    upper: float | None = None
+
+
+class Total(_Value):
+    """A sum over the ``n`` steps that told the number."""
+
+    value: int
+    n: int
+
+
+class Verdicts(_Value):
+    """How many planned steps ended in which way; the seven counts add up to ``planned``.
+
+    ``not_reached`` is by design (the mode ends an episode at its first mismatch). ``infrastructure_failure`` (asked, no
+    answer) and ``not_run`` (no record at all: the run was cut, or an earlier step of the episode failed) are not measured.
+    """
+
+    right: int
+    wrong: int
+    unparseable: int
+    unsupported: int
+    infrastructure_failure: int
+    not_reached: int
+    not_run: int
+    planned: int
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Verdicts:
+        if self.measured + self.unmeasured + self.not_reached != self.planned:
+            raise ValueError(f"the counts do not add up to {self.planned} planned steps")
+        return self
+
+    @property
+    def measured(self) -> int:
+        """Steps that were answered and scored."""
+        return self.right + self.wrong + self.unparseable + self.unsupported
+
+    @property
+    def unmeasured(self) -> int:
+        """Steps that should have been answered and were not."""
+        return self.infrastructure_failure + self.not_run
+
+
+class Scores(_Value):
+    """The two step metrics over the ``n`` steps of one row of a table."""
+
+    n: int
+    type_match: Rate
+    exact_match: Rate
+
+
+class Cell(_Value):
+    """The steps that carry one value for each of a table's keys."""
+
+    labels: tuple[str, ...] = Field(description="one value per key of the table, in the keys' order")
+    scores: Scores
+
+
+class GroupTable(_Value):
+    """Scores apart by one key of ``task.groups``, or by each pair of values of two keys.
+
+    A step without one of the keys is in no cell. The means are over cells, each weighing the same however many steps it has,
+    so their ``n`` is the number of cells.
+    """
+
+    keys: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    mean_type_match: Average
+    mean_exact_match: Average
+
+
+class StepFigures(_Value):
+    """Step metrics over one set of steps.
+
+    ``type_match`` and ``exact_match`` divide by every planned step that the mode reaches: a reply that cannot be parsed or
+    expressed is a mismatch, and so is a request that failed (``upper`` then tells the other bound). ``coverage`` is the share
+    of measured predictions that lie in both the model's and the benchmark's action space; the covered figures are over
+    those steps only, and may be reported when ``coverage_ok`` (GUIEvalKit paper, 3.3.1).
+    """
+
+    type_match: Rate
+    exact_match: Rate
+    coverage: Rate
+    coverage_ok: bool
+    covered_type_match: Rate
+    covered_exact_match: Rate
+
+
+class WithoutOpen(StepFigures):
+    """The figures with steps left out whose reference action is OPEN, as the GUIEvalKit paper does (4.1).
+
+    A planned step without a record has no known reference and stays in. The episode figures skip the OPEN steps of each
+    episode, and leave out an episode that has no other; they are ``None`` in a mode that stops early, because the references
+    of steps not reached are not in the journal.
+    """
+
+    progress_episode_mean: Average | None
+    progress_step_weighted: Rate | None
+    success_rate: Rate | None
+
+
+class Sop(_Value):
+    """The figures of semi-online performance (UI-S1 paper, appendix C), over all planned episodes.
+
+    ``pg`` is the mean of s_i / t_i, ``tsr`` the share of episodes with s_i = t_i, and ``score`` their mean, where s_i is how
+    many steps were right before the first mismatch and t_i the episode's length.
+    """
+
+    pg: Average
+    tsr: Rate
+    score: Average
+
+
+class Diagnostics(_Value):
+    """What helps to understand a run but is no score.
+
+    ``click_distance_median`` is in thousandths of the screen, over measured steps whose reference is CLICK and whose outcome
+    has a distance; ``text_similarity_mean`` is in [0, 1]; ``seconds_mean`` is the time from sending a request to its whole
+    answer; tokens are as the server told them, over all samples of the steps that count.
+    """
+
+    click_distance_median: Average
+    text_similarity_mean: Average
+    seconds_mean: Average
+    prompt_tokens: Total
+    completion_tokens: Total
+
+
+class RunSummary(StepFigures):
+    """Everything a run's end tells, over the episodes it set out to do.
+
+    ``complete`` is false when ``incomplete`` steps, in ``incomplete_episodes`` episodes, were not measured. ``unplanned``
+    counts steps in the journal that lie outside the plan and so count nowhere. The prefix of an episode is its steps before
+    the first one that is not exact (or not measured): ``progress_episode_mean`` is the mean over episodes of prefix / length
+    (AgentCPM-GUI, CoAT), ``progress_step_weighted`` the sum of prefixes / the sum of lengths (GUIEvalKit), ``success_rate``
+    the share of episodes that are prefix throughout.
+
+    ``by_action_type`` (by the reference's type) and ``groups`` hold the recorded steps that the mode reaches: a step never
+    run has no known label and is in no row. ``sop`` is ``None`` unless the mode stops at the first mismatch.
+    """
+
+    mode: str
+    stop: StopPolicy
+    episodes: int
+    verdicts: Verdicts
+    complete: bool
+    incomplete: int
+    incomplete_episodes: int
+    unplanned: int
+    progress_episode_mean: Average
+    progress_step_weighted: Rate
+    success_rate: Rate
+    sop: Sop | None
+    without_open: WithoutOpen
+    by_action_type: dict[str, Scores]
+    groups: tuple[GroupTable, ...]
+    diagnostics: Diagnostics

@@ -1,0 +1,206 @@
+"""The end-of-run tables as text: they are read by people, so they are compared as people see them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import pytest
+from rich.console import Console
+
+from guieval.actions import Action, ActionSpace, Click, Open, Point
+from guieval.metrics import RunSummary, summarise
+from guieval.modes import get_mode
+from guieval.reports import action_table, group_table, print_report, run_table, warning_lines
+from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Verdict
+
+CLICK = Click(point=Point(500.0, 500.0))
+SPACE = ActionSpace()
+
+
+def record(name: str, index: int, length: int, verdict: Verdict, groups: Mapping[str, str], reference: Action) -> StepRecord:
+    right = verdict == "right"
+    task = StepTaskModel(
+        benchmark="made-up",
+        dataset="made-up",
+        episode_id=name,
+        step_index=index,
+        episode_length=length,
+        instruction="do it",
+        screenshot="a.png",
+        screenshot_size=(1080, 2400),
+        action=reference,
+        groups=dict(groups),
+    )
+    answered = verdict in ("right", "wrong")
+    sample = Sample(
+        action=reference if answered else None,
+        outcome=StepOutcome(verdict=verdict, type_match=answered, exact_match=right, distance=12.0 if answered else None),
+    )
+    return StepRecord(task=task, samples=(sample,))
+
+
+def summary(episodes: Sequence[Sequence[Verdict | None]], mode: str = "offline", first: Action = CLICK) -> RunSummary:
+    """A run over these episodes; ``None`` is a step without a record, ``first`` the reference of every first step."""
+    records = [
+        record(str(number), index, len(verdicts), verdict, {}, CLICK if index else first)
+        for number, verdicts in enumerate(episodes)
+        for index, verdict in enumerate(verdicts)
+        if verdict is not None
+    ]
+    plan = {EpisodeKey("made-up", "", str(number)): len(verdicts) for number, verdicts in enumerate(episodes)}
+    return summarise(records, plan, get_mode(mode), SPACE, SPACE)
+
+
+def grounding() -> RunSummary:
+    cells: list[tuple[str, str, list[Verdict]]] = [
+        ("mobile", "text", ["right", "right", "right", "wrong"]),
+        ("mobile", "icon", ["right", "wrong"]),
+        ("web", "text", ["wrong"]),
+        ("web", "icon", ["right"]),
+    ]
+    records = [
+        record(f"{platform} {element} {number}", 0, 1, verdict, {"platform": platform, "element": element}, CLICK)
+        for platform, element, verdicts in cells
+        for number, verdict in enumerate(verdicts)
+    ]
+    return summarise(records, {one.task.episode_key: 1 for one in records}, get_mode("offline"), SPACE, SPACE)
+
+
+def text(renderable: object, width: int = 100) -> str:
+    """The lines that are printed, without trailing blanks."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def row(table: str, name: str) -> str:
+    """The first row of that name, its blanks squeezed."""
+    return next(" ".join(line.split()) for line in table.splitlines() if line.strip().startswith(name))
+
+
+def test_the_run_table_reads_as_expected() -> None:
+    offline = summary([["right", "right", "wrong", "right"], ["unparseable", "right"]], first=Open(app="Maps"))
+    sop = summary([["right", "right", "wrong", None], ["right", "right"]], "sop")
+    expected = """\
+Figures (% of n)
+
+                                  made-up        made-up
+                                    tiny7          tiny7
+                                  offline            sop
+ ────────────────────────────────────────────────────────
+  type match                  83.33% of 6   100.00% of 5
+  exact match                 66.67% of 6    80.00% of 5
+  coverage                    83.33% of 6   100.00% of 5
+  covered type match         100.00% of 5   100.00% of 5
+  covered exact match         80.00% of 5    80.00% of 5
+
+  without OPEN steps
+    type match               100.00% of 4   100.00% of 5
+    exact match               75.00% of 4    80.00% of 5
+    covered exact match       75.00% of 4    80.00% of 5
+
+  progress (episode mean)     25.00% of 2    75.00% of 2
+  progress (step-weighted)    33.33% of 6    66.67% of 6
+  success rate                 0.00% of 2    50.00% of 2
+  PG                                    -    75.00% of 2
+  TSR                                   -    50.00% of 2
+  Score                                 -    62.50% of 2
+
+  right                                 4              4
+  wrong                                 1              1
+  unparseable                           1              0
+  unsupported                           0              0
+  infrastructure failure                0              0
+  not run                               0              0
+  not reached                           0              1
+  planned steps                         6              6
+
+  median click distance         12.0 of 4      12.0 of 5
+"""
+    table = text(run_table([("made-up\ntiny7\noffline", offline), ("made-up\ntiny7\nsop", sop)]))
+    assert table == expected
+
+
+def test_every_figure_carries_its_n() -> None:
+    table = text(run_table([("one", summary([["right", "right", "wrong", None], ["right", "right"]], "sop"))]))
+    assert row(table, "exact match") == "exact match 80.00% of 5"
+    assert row(table, "progress (episode mean)") == "progress (episode mean) 75.00% of 2"
+    assert row(table, "progress (step-weighted)") == "progress (step-weighted) 66.67% of 6"
+    assert row(table, "success rate") == "success rate 50.00% of 2"
+    assert row(table, "Score") == "Score 62.50% of 2"
+    assert row(table, "not reached") == "not reached 1"
+    assert row(table, "planned steps") == "planned steps 6"
+
+
+@pytest.mark.parametrize("width", [70, 100, 160])
+def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
+    runs = [(f"androidcontrol\nsome-model-{number}b", summary([["right"] * 7, ["wrong"] * 3])) for number in range(9)]
+    for table in (run_table(runs), action_table(runs)):
+        lines = [line for line in text(table, width).splitlines() if line]
+        assert max(map(len, lines)) <= width
+        names = [word for line in lines for word in line.split() if word.startswith("some-model")]
+        assert names == [f"some-model-{number}b" for number in range(9)]
+        unlimited = [line for line in text(table, 1000).splitlines() if line]
+        tables = sum(set(line.split()) == {"androidcontrol"} for line in lines)
+        assert tables > 1
+        assert len(lines) == 1 + tables * (len(unlimited) - 1)
+
+
+def test_the_action_table_has_a_row_for_each_reference_type() -> None:
+    table = text(action_table([("one", summary([["wrong", "right", None]], first=Open(app="Maps")))]))
+    assert row(table, "CLICK") == "CLICK 100.0 / 100.0 of 1"
+    assert row(table, "OPEN") == "OPEN 100.0 / 0.0 of 1"
+    assert row(table, "all steps") == "all steps 66.7 / 33.3 of 3"
+    assert row(table, "of them not run") == "of them not run 1"
+
+
+def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
+    runs = [("one", grounding()), ("no groups", summary([["right"]]))]
+    table = group_table(runs)
+    assert table is not None
+    shown = text(table)
+    for line in (
+        "icon 100.0 / 66.7 of 3 -",
+        "mobile 100.0 / 66.7 of 6 -",
+        "icon / web 100.0 / 100.0 of 1 -",
+        "text / mobile 100.0 / 75.0 of 4 -",
+        "all steps 100.0 / 62.5 of 8 100.0 / 100.0 of 1",
+    ):
+        assert line in [" ".join(each.split()) for each in shown.splitlines()]
+    assert "mean 100.0 / 56.2 of 4 cells -" in " ".join(shown.split())
+    assert group_table([("no groups", summary([["right"]]))]) is None
+
+
+def test_a_run_that_is_whole_and_covered_gets_no_warning() -> None:
+    assert warning_lines([("one", summary([["right", "wrong"]])), ("two", summary([["wrong", None]], "sop"))]) == []
+
+
+def test_an_incomplete_run_is_told_with_both_bounds() -> None:
+    (line,) = warning_lines([("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
+    assert line == (
+        "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, were not measured (1 failed, 1 never asked). "
+        "They count as wrong: exact match is at least 25.00% and at most 75.00%."
+    )
+
+
+def test_low_coverage_and_foreign_records_are_told() -> None:
+    (line,) = warning_lines([("one", summary([["right", "unparseable"]]))])
+    assert "coverage is 50.00%, below 95%" in line
+    foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)
+    (line,) = warning_lines([("one", foreign)])
+    assert "1 recorded steps lie outside the plan" in line
+
+
+def test_labels_are_not_taken_for_markup() -> None:
+    assert "[bold]m[/bold]" in text(run_table([("[bold]m[/bold]", summary([["right"]]))]))
+
+
+def test_the_whole_report_is_printed() -> None:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    print_report([("screenspot", grounding()), ("cut", summary([["right", None]]))], console)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    positions = [shown.index(part) for part in ("Figures", "By reference action", "By group", "Warning: cut: incomplete")]
+    assert positions == sorted(positions)
