@@ -1,1 +1,100 @@
-"""guieval: evaluates GUI agents offline and semi-online, and reuses the same evaluators as rewards."""
+"""guieval: evaluates GUI agents offline and semi-online, and reuses the same evaluators as rewards.
+
+The names below are the public surface. They are imported when first used, so that ``import guieval`` and the command line
+stay quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = ("actions", "benchmark", "errors", "steps", "history", "models", "evaluation", "registry", "scoring")
+
+__all__ = [
+    "ABCBenchmark",
+    "ABCModel",
+    "Action",
+    "ActionEvaluator",
+    "ActionSpace",
+    "Box",
+    "Boxes",
+    "Click",
+    "Episode",
+    "EpisodeRef",
+    "GuievalError",
+    "HistoryEntry",
+    "ImageRef",
+    "LongPress",
+    "Message",
+    "ModelConfig",
+    "ModelInput",
+    "Open",
+    "ParseError",
+    "ParsedResponse",
+    "Point",
+    "Press",
+    "Protocol",
+    "Scroll",
+    "StepOutcome",
+    "StepRecord",
+    "StepTaskModel",
+    "Stop",
+    "Type",
+    "Unsupported",
+    "UsageError",
+    "Wait",
+    "__version__",
+    "action_from_json",
+    "action_to_json",
+    "evaluate_run",
+    "get_protocol",
+    "list_benchmarks",
+    "list_models",
+    "list_protocols",
+    "load_benchmark",
+    "load_model",
+]
+
+if TYPE_CHECKING:
+    from guieval.actions import (
+        Action,
+        ActionSpace,
+        Box,
+        Boxes,
+        Click,
+        LongPress,
+        Open,
+        Point,
+        Press,
+        Scroll,
+        Stop,
+        Type,
+        Unsupported,
+        Wait,
+        action_from_json,
+        action_to_json,
+    )
+    from guieval.benchmark import ABCBenchmark, EpisodeRef
+    from guieval.errors import GuievalError, ParseError, UsageError
+    from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
+    from guieval.history import HistoryEntry
+    from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
+    from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
+    from guieval.scoring import evaluate_run
+    from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(f"guieval.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module 'guieval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

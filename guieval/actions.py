@@ -8,7 +8,7 @@ Translation from and to other coordinate frames is in :mod:`guieval.frames`; for
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
@@ -209,6 +209,15 @@ class ActionSpace:
         if isinstance(action, Press):
             return action.button in self.buttons
         return not isinstance(action, Stop) or action.status in self.statuses
+
+    def to_json(self) -> dict[str, list[str]]:
+        """As JSON-able values; :meth:`from_json` reads back an equal space."""
+        return {"types": sorted(self.types), "buttons": sorted(self.buttons), "statuses": sorted(self.statuses)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ActionSpace:
+        """Read what :meth:`to_json` wrote."""
+        return cls(frozenset(values["types"]), frozenset(values["buttons"]), frozenset(values["statuses"]))
 
     @cached_property
     def examples(self) -> tuple[Action, ...]:

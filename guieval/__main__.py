@@ -1,0 +1,5 @@
+"""``python -m guieval``."""
+
+from guieval.cli import main
+
+main()

@@ -1,0 +1,90 @@
+"""``guieval doctor``: what is installed, and what a benchmark's data folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from guieval.benchmark import ABCBenchmark
+
+EXTRAS = {"baseline": "rapidocr_onnxruntime", "vllm": "vllm", "train": "torch", "report": "matplotlib"}
+SHOWN = 5
+
+
+def doctor(
+    bench: Annotated[str | None, typer.Argument(help="Check this benchmark's data folder.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The benchmark's data folder.")] = None,
+) -> None:
+    """Say what is installed; with a benchmark, count its steps and look for missing or damaged screenshots."""
+    from guieval.registry import load_benchmark
+
+    if bench is None:
+        _installation()
+        return
+    problems = _check(load_benchmark(bench, data))
+    if problems:
+        raise typer.Exit(1)
+
+
+def _installation() -> None:
+    import importlib.util
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    from guieval import __version__
+    from guieval.evaluation import list_protocols
+    from guieval.registry import list_adapters, list_benchmarks, list_models
+
+    typer.echo(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    for package in ("numpy", "pydantic", "httpx", "Pillow", "typer", "uvicorn"):
+        try:
+            typer.echo(f"  {package} {version(package)}")
+        except PackageNotFoundError:
+            typer.echo(f"  {package} is missing: pip install guieval")
+    for extra, module in EXTRAS.items():
+        state = "installed" if importlib.util.find_spec(module) else f"not installed ({module})"
+        typer.echo(f"  extra {extra}: {state}")
+    typer.echo(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
+    typer.echo(f"  benchmarks: {', '.join(list_benchmarks())}")
+    typer.echo(f"  protocols:  {', '.join(list_protocols())}")
+
+
+def _check(benchmark: ABCBenchmark) -> int:
+    from collections import Counter
+
+    from guieval.errors import ScreenshotError
+    from guieval.screenshots import read_screenshot
+
+    types: Counter[str] = Counter()
+    splits: Counter[str] = Counter()
+    missing: list[str] = []
+    damaged: list[str] = []
+    episodes = steps = 0
+    seen: set[str] = set()
+    for episode in benchmark:
+        episodes += 1
+        for task in episode.steps:
+            steps += 1
+            types[task.action.type] += 1
+            splits[f"{task.split}/{task.subset}" if task.subset else task.split] += 1
+            if task.screenshot in seen:
+                continue
+            seen.add(task.screenshot)
+            try:
+                read_screenshot(benchmark.root, task.screenshot, task.screenshot_size)
+            except ScreenshotError as error:
+                (missing if "does not exist" in str(error) else damaged).append(f"{task.key}: {error}")
+    typer.echo(f"{benchmark.name} at {benchmark.root}")
+    typer.echo(f"  {episodes:,} episodes, {steps:,} steps, {len(seen):,} screenshots")
+    typer.echo("  splits: " + ", ".join(f"{name} {count:,}" for name, count in sorted(splits.items())))
+    typer.echo("  actions: " + ", ".join(f"{name} {count:,}" for name, count in types.most_common()))
+    for title, rows in (("missing screenshots", missing), ("unusable screenshots", damaged)):
+        typer.echo(f"  {title}: {len(rows):,}")
+        for row in rows[:SHOWN]:
+            typer.echo(f"    {row}")
+        if len(rows) > SHOWN:
+            typer.echo(f"    and {len(rows) - SHOWN:,} more")
+    return len(missing) + len(damaged)

@@ -1,0 +1,71 @@
+"""``guieval mock-server``: a scripted OpenAI-compatible server, for tests, load and machines without a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def mock_server(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one and prints it.")] = 8000,
+    model: Annotated[str | None, typer.Option(help="Checkpoint whose native format it answers in, and serves.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="Model family, where --model is no shipped checkpoint.")] = None,
+    policy: Annotated[str, typer.Option(help="centre, random, reference, script or fixed.")] = "centre",
+    bench: Annotated[str | None, typer.Option(help="Policy reference: the benchmark that is run.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Policy reference: that benchmark's data folder.")] = None,
+    accuracy: Annotated[float, typer.Option(help="Policy reference: how often it is right.")] = 1.0,
+    script: Annotated[Path | None, typer.Option(help='Policy script: JSONL of {"key": ..., "reply": ...}.')] = None,
+    reply: Annotated[str, typer.Option(help="Policy fixed: the reply.")] = "",
+    latency: Annotated[float, typer.Option(help="Mean seconds a request is served.")] = 0.0,
+    sigma: Annotated[float, typer.Option(help="Spread of the lognormal latency.")] = 0.6,
+    slots: Annotated[int | None, typer.Option(help="Requests served at once; the others wait.")] = None,
+    error_rate: Annotated[float, typer.Option(help="Share of requests that fail.")] = 0.0,
+    error_status: Annotated[int, typer.Option(help="Their HTTP status.")] = 500,
+    sticky_errors: Annotated[bool, typer.Option(help="The same request fails again when retried.")] = False,
+    retry_after: Annotated[str | None, typer.Option(help="Retry-After header of status 429 and 503.")] = None,
+    malformed_rate: Annotated[float, typer.Option(help="Share of replies with a damaged body.")] = 0.0,
+    hang_rate: Annotated[float, typer.Option(help="Share of requests that are never answered.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of everything that is random.")] = 1,
+    log: Annotated[Path | None, typer.Option(help="JSONL file that gets one line a request.")] = None,
+) -> None:
+    """Serve scripted answers on an OpenAI-compatible endpoint until Ctrl-C; GET /stats tells what it saw."""
+    from pydantic import ValidationError
+
+    from guieval.errors import UsageError
+    from guieval.mock_server import MockSettings, serve
+
+    values: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "seed": seed,
+        "latency": latency,
+        "sigma": sigma,
+        "concurrency": slots,
+        "policy": policy,
+        "model": model,
+        "adapter": adapter,
+        "benchmark": bench,
+        "data": data,
+        "accuracy": accuracy,
+        "script": script,
+        "reply": reply,
+        "error_rate": error_rate,
+        "error_status": error_status,
+        "sticky_errors": sticky_errors,
+        "retry_after": retry_after,
+        "malformed_rate": malformed_rate,
+        "hang_rate": hang_rate,
+        "log": log,
+    }
+    if model is not None:
+        values["served_models"] = (model,)
+    try:
+        settings = MockSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0] if first["loc"] else "setting").replace("_", "-")
+        raise UsageError(f"{option} is {first['input']!r}: {first['msg'].lower()}") from None
+    serve(settings)

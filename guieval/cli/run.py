@@ -1,0 +1,134 @@
+"""``guieval run``: evaluate a model on a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from guieval.config import RunConfig
+    from guieval.runner import RunOutcome
+
+
+def run(
+    model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
+    bench: Annotated[str | None, typer.Option(help="Benchmark, see `guieval benchmarks`.")] = None,
+    mode: Annotated[list[str] | None, typer.Option(help="offline, soeval or sop; may be repeated.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The benchmark's data folder.")] = None,
+    base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory to create (default: below runs/).")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run, or the runs, in this directory.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
+    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
+    served_model: Annotated[str | None, typer.Option(help="Model name to ask the server for.")] = None,
+    replay: Annotated[Path | None, typer.Option(help="Answer from the journal of this earlier run.")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Requests in flight (default 64).")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the --limit sample (default 0).")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the API key.")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML file with any of these settings.")] = None,
+    override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
+) -> None:
+    """Evaluate a model on a benchmark, or go on with a run that was stopped."""
+    from guieval.cli.progress import ProgressLine
+    from guieval.config import merge
+    from guieval.errors import UsageError
+    from guieval.runner import open_run
+
+    flags: dict[str, Any] = {
+        "model": model,
+        "bench": bench,
+        "data": str(data) if data else None,
+        "base_urls": tuple(base_url) if base_url else None,
+        "limit": limit,
+        "protocol": protocol,
+        "thinking": thinking,
+        "adapter": adapter,
+        "served_model": served_model,
+        "replay": str(replay) if replay else None,
+        "engine": "replay" if replay else None,
+        "concurrency": concurrency,
+        "timeout": timeout,
+        "max_attempts": max_attempts,
+        "seed": seed,
+        "api_key_env": api_key_env,
+    }
+    if resume is not None:
+        if out is not None:
+            raise UsageError("--resume names the run directory; leave out --out")
+        jobs = _resumed(resume, mode, config, override or [], flags)
+    else:
+        first = merge(config, override or [], {**flags, "mode": mode[0] if mode else None})
+        modes = mode or [first.mode]
+        configs = [first.model_copy(update={"mode": name}) for name in dict.fromkeys(modes)]
+        parent = out or _default_directory(first, modes)
+        jobs = [(item, parent / item.mode if len(configs) > 1 else parent) for item in configs]
+    runs = [open_run(item, directory) for item, directory in jobs]  # all first: an unknown name is told before any work
+    outcomes = []
+    for opened in runs:
+        item = opened.config
+        with ProgressLine(f"{item.model} on {item.bench}, {item.mode}", quiet=quiet) as line:
+            opened.on_progress = line.update
+            outcome = opened.execute(resume=resume is not None)
+        outcomes.append((item, outcome))
+        if outcome.interrupted:
+            break
+    _report(outcomes)
+
+
+def _resumed(
+    directory: Path, modes: list[str] | None, file: Path | None, overrides: list[str], flags: dict[str, Any]
+) -> list[tuple[RunConfig, Path]]:
+    from guieval.config import merge
+    from guieval.errors import UsageError
+    from guieval.journal import is_run, read_manifest
+
+    found = [directory] if is_run(directory) else sorted(path for path in directory.glob("*") if is_run(path))
+    if not found:
+        raise UsageError(f"there is nothing to resume: {str(directory)!r} holds no run")
+    jobs = []
+    for path in found:
+        saved = read_manifest(path)["config"]
+        given = {**{name: value for name, value in flags.items() if value is not None}, **({"mode": modes[0]} if modes else {})}
+        jobs.append((merge(file, overrides, given, base=saved), path))
+    return jobs
+
+
+def _default_directory(config: RunConfig, modes: list[str]) -> Path:
+    import time
+
+    name = [config.model.replace("/", "_"), config.bench, *(modes if len(modes) == 1 else []), time.strftime("%Y%m%d-%H%M%S")]
+    return Path("runs") / "-".join(name)
+
+
+def _report(outcomes: list[tuple[RunConfig, RunOutcome]]) -> None:
+    from guieval.reports.console import print_report
+    from guieval.scoring import store_summary
+
+    results = []
+    for config, outcome in outcomes:
+        summary = store_summary(outcome.directory, outcome.tally, outcome.plan)
+        results.append((config.mode if len(outcomes) > 1 else f"{config.model}, {config.mode}", summary))
+    print_report(results)
+    for config, outcome in outcomes:
+        for stage, failures in outcome.failures.items():
+            typer.echo(f"failed:   {config.mode}: {failures.count:,} steps at {stage}, the first because {failures.example}")
+    directories = [outcome.directory for _, outcome in outcomes]
+    parent = directories[0] if len(directories) == 1 else directories[0].parent
+    complete = all(summary.complete for _, summary in results)
+    interrupted = any(outcome.interrupted for _, outcome in outcomes)
+    typer.echo(f"run:      {parent}")
+    if not complete:
+        typer.echo(f"resume:   guieval run --resume {parent}")
+    for directory in directories:
+        typer.echo(f"re-score: guieval score {directory} --protocol NAME")
+    if interrupted:
+        raise typer.Exit(130)
+    if not complete:
+        raise typer.Exit(1)

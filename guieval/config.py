@@ -1,0 +1,106 @@
+"""The configuration of a run: YAML file, ``--set`` overrides and command-line flags meet in one merge, checked once.
+
+The resolved configuration is saved beside the results. Its *identity* fields decide what the numbers are; the others
+(:data:`RUNTIME_FIELDS`) only say how they are obtained and may change on resume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guieval.errors import UsageError, nearest
+
+RUNTIME_FIELDS = frozenset({"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "served_model"})
+"""Fields that may differ between a run and its resume: where things are and how hard to try, not what is measured."""
+
+
+class RunConfig(BaseModel):
+    """Everything one run depends on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    model: str = Field(description="checkpoint name (`guieval models`)")
+    adapter: str | None = Field(None, description="model family, or a Python file, that serves an unlisted checkpoint")
+    bench: str = Field(description="benchmark name (`guieval benchmarks`)")
+    bench_options: dict[str, Any] = Field(default_factory=dict, description="options of that benchmark's loader")
+    mode: str = Field("offline", description="offline, soeval or sop")
+    protocol: str | None = Field(None, description="scoring protocol; the benchmark's own when not given")
+    limit: int | None = Field(None, ge=1, description="run a seeded sample of this many whole episodes")
+    seed: int = Field(0, ge=0, description="seed of that sample")
+    thinking: bool | None = Field(None, description="thinking on or off; the checkpoint's default when not given")
+    sampling: dict[str, Any] = Field(default_factory=dict, description="request parameters over the checkpoint's own")
+    engine: Literal["auto", "openai", "local", "replay"] = Field("auto", description="who answers")
+    replay: str | None = Field(None, description="run directory whose journal answers (engine: replay)")
+
+    data: str | None = Field(None, description="the benchmark's data folder")
+    base_urls: tuple[str, ...] = Field((), description="OpenAI-compatible endpoints, e.g. http://127.0.0.1:8000/v1")
+    served_model: str | None = Field(None, description="model name to ask the server for; found out when not given")
+    api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key; never stored")
+    concurrency: int | None = Field(None, ge=1, le=4096, description="requests in flight (64; local agents: CPU cores)")
+    timeout: float = Field(120.0, gt=0, description="seconds one try of a request may take")
+    max_attempts: int = Field(5, ge=1, le=100, description="tries of a request before it counts as a failure")
+
+    def identity(self) -> dict[str, Any]:
+        """The fields that decide what the numbers are, as JSON-able values."""
+        return {name: value for name, value in self.model_dump(mode="json").items() if name not in RUNTIME_FIELDS}
+
+
+def merge(
+    file: Path | None, overrides: Sequence[str], flags: Mapping[str, Any], *, base: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """Build a configuration: ``base`` (or the defaults), the YAML ``file``, ``key.sub=value`` overrides, ``flags`` not None.
+
+    Raises :class:`UsageError` naming the field, its value and what was expected.
+    """
+    import yaml
+
+    values: dict[str, Any] = dict(base or {})
+    if file is not None:
+        try:
+            loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"the configuration file {str(file)!r} cannot be read: {error.strerror}") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise UsageError(f"the configuration file {str(file)!r} is not YAML: {' '.join(str(error).split())}") from None
+        if not isinstance(loaded, dict):
+            raise UsageError(f"the configuration file {str(file)!r} must hold `name: value` lines")
+        values.update(loaded)
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        if not separator or not key:
+            raise UsageError(f"--set needs key=value, got {override!r}")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError:
+            value = text
+        _assign(values, key.split("."), value, override)
+    values.update({name: value for name, value in flags.items() if value is not None})
+    return parse(values)
+
+
+def _assign(values: dict[str, Any], path: list[str], value: Any, override: str) -> None:
+    for part in path[:-1]:
+        inner = values.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise UsageError(f"--set {override!r}: {part!r} is not a group of settings")
+        values[part] = values = dict(inner)
+    values[path[-1]] = value
+
+
+def parse(values: Mapping[str, Any]) -> RunConfig:
+    """Validate merged values; :class:`UsageError` with the nearest field name for an unknown one."""
+    for name in values:
+        if name not in RunConfig.model_fields:
+            raise UsageError(f"unknown setting {name!r}{nearest(name, RunConfig.model_fields)}")
+    try:
+        return RunConfig.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
+        raise UsageError(f"setting {field!r} is {first['input']!r}: {first['msg'].lower()}") from None

@@ -1,0 +1,183 @@
+"""Run directories: the manifest, the append-only journal of steps, and what makes both survive a kill.
+
+A run directory holds ``manifest.json`` (what was run), ``episodes.json`` (which episodes, with their lengths), ``steps.jsonl``
+(one :class:`guieval.steps.StepRecord` a line, in the order they finished), ``metrics.json`` and ``lock``. A line is written by
+one system call and the file is cut back to its last whole line before anything is added, so a torn line never hides a good
+one. When a step stands in the journal more than once, the last finished record counts.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from guieval.errors import JournalError, UsageError
+from guieval.steps import EpisodeKey, StepRecord
+
+SCHEMA = 1
+MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file so that a reader, or a kill, sees the old one or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise JournalError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a folder holds a run."""
+    return (directory / MANIFEST).is_file()
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a run; :class:`UsageError` when the folder holds none that this version can read."""
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{str(directory)!r} is no run directory: it has no {MANIFEST}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{str(path)!r} cannot be read: {error}") from None
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        raise UsageError(f"{str(path)!r} is not a manifest of schema {SCHEMA}, which this version reads")
+    return manifest
+
+
+def read_plan(directory: Path) -> dict[EpisodeKey, int]:
+    """Every episode the run set out to do, with its number of steps."""
+    rows = json.loads((directory / EPISODES).read_text(encoding="utf-8"))
+    return {EpisodeKey(benchmark, subset, episode): length for benchmark, subset, episode, length in rows}
+
+
+class Records:
+    """A journal's records, read lazily; ``damaged`` collects the numbers of lines that hold none."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / STEPS
+        self.damaged: list[int] = []
+
+    def __iter__(self) -> Iterator[StepRecord]:
+        return (record for _, record in self.with_offsets())
+
+    def with_offsets(self) -> Iterator[tuple[int, StepRecord]]:
+        """Each record with the byte position its line starts at. A torn last line is left out silently."""
+        if not self.path.exists():
+            return
+        offset = 0
+        self.damaged.clear()
+        with self.path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.endswith(b"\n") and line.strip():
+                    try:
+                        record = StepRecord.model_validate_json(line)
+                    except ValidationError:
+                        self.damaged.append(number)
+                    else:
+                        yield offset, record
+                offset += len(line)
+
+    def at(self, offset: int) -> StepRecord:
+        """The record whose line starts at a byte position that :meth:`with_offsets` gave."""
+        with self.path.open("rb") as stream:
+            stream.seek(offset)
+            return StepRecord.model_validate_json(stream.readline())
+
+
+class Journal:
+    """The one writer of a run directory. Use as a context manager; a second writer is refused, saying who holds it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._lock, 4096, 0).decode(errors="replace").strip() or "another process"
+            os.close(self._lock)
+            raise JournalError(f"the run directory {str(directory)!r} is being written by {holder}") from None
+        try:
+            os.ftruncate(self._lock, 0)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
+            self._steps = os.open(directory / STEPS, os.O_RDWR | os.O_CREAT, 0o644)
+            self._end = self._cut_torn_tail()
+        except OSError as error:
+            os.close(self._lock)
+            raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
+        self.appended = 0
+
+    def _cut_torn_tail(self) -> int:
+        size = os.fstat(self._steps).st_size
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            newline = os.pread(self._steps, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end != size:
+            os.ftruncate(self._steps, end)
+        return end
+
+    def start(self, manifest: Mapping[str, Any], plan: Mapping[EpisodeKey, int]) -> None:
+        """Write what the run is about to do."""
+        rows = [[*key, length] for key, length in plan.items()]
+        write_atomically(self.directory / EPISODES, json.dumps(rows, ensure_ascii=False))
+        write_atomically(self.directory / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+    def append(self, record: StepRecord) -> None:
+        """Add one record; it is with the operating system when this returns.
+
+        Raises :class:`JournalError` when it cannot be written whole; the journal then ends with the record before.
+        """
+        line = record.model_dump_json().encode() + b"\n"
+        written = 0
+        try:
+            while written < len(line):
+                written += os.pwrite(self._steps, line[written:], self._end + written)
+        except OSError as error:
+            os.ftruncate(self._steps, self._end)
+            full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+            raise JournalError(
+                f"cannot add to {str(self.directory / STEPS)!r}: {error.strerror}{full}; "
+                "every record before is kept, and `guieval run --resume` goes on from there"
+            ) from None
+        self._end += len(line)
+        self.appended += 1
+
+    def close(self) -> None:
+        """Bring everything to the disk and let go of the directory."""
+        try:
+            os.fsync(self._steps)
+        finally:
+            os.close(self._steps)
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

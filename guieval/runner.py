@@ -1,0 +1,472 @@
+"""Runs a model over a benchmark: asynchronous, no barrier, one journal line as soon as a step is answered.
+
+One step's way: history from memory -> ``prepare_input`` -> screenshots read and resized in threads -> ``generate`` ->
+``parse_response`` -> evaluator -> journal -> the episode's next step becomes ready. Every failure of a step is caught here,
+once, named by its stage and stored on its record; failures of the run itself (the journal cannot be written, the server does
+not know the model) end it with the journal intact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import random
+import signal
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from guieval import __version__
+from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.config import RunConfig
+from guieval.engines import request_id
+from guieval.errors import DataError, EngineError, FatalEngineError, ParseError, ScreenshotError, UsageError
+from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
+from guieval.history import HistoryEntry, reference_history, select
+from guieval.journal import SCHEMA, STEPS, Journal, Records, is_run, read_manifest
+from guieval.metrics import RunTally
+from guieval.models import ABCModel, Engine, ImageRef, Request
+from guieval.modes import Mode, get_mode
+from guieval.registry import load_benchmark, load_model
+from guieval.scheduler import ActiveEpisode, Scheduler
+from guieval.screenshots import Screenshot, read_screenshot, resized_png
+from guieval.steps import Episode, EpisodeKey, Sample, StepError, StepOutcome, StepRecord, StepTaskModel
+
+IMAGE_CACHE_BYTES = 64 * 1024 * 1024
+WINDOW_PER_SLOT = 4
+"""Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""
+
+
+@dataclass
+class Failures:
+    """How many steps failed at one stage, and the first one's message."""
+
+    count: int
+    example: str
+
+
+@dataclass
+class Progress:
+    """Where a run stands, given to the caller's ``on_progress`` after every step."""
+
+    total: int
+    done: int = 0
+    exact: int = 0
+    failures: int = 0
+    resumed: int = 0
+    by_stage: dict[str, Failures] = field(default_factory=dict)
+
+    def count(self, record: StepRecord) -> None:
+        """Take in one more record."""
+        self.done += 1
+        self.exact += record.sample.outcome.exact_match
+        if record.finished:
+            return
+        self.failures += 1
+        error = record.sample.error
+        if error is not None:
+            self.by_stage.setdefault(error.stage, Failures(0, error.message)).count += 1
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended: ``interrupted`` by the user or not, and what failed in this session, by stage."""
+
+    directory: Path
+    tally: RunTally
+    plan: Mapping[EpisodeKey, int]
+    interrupted: bool
+    failures: Mapping[str, Failures]
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A finished step of an earlier session: where its record lies, and whether it matched."""
+
+    offset: int
+    exact: bool
+
+
+class ImageLoader:
+    """Reads screenshots off the event loop, each (file, size) at most once at a time, with a bounded cache of bytes."""
+
+    def __init__(self, root: Path, threads: ThreadPoolExecutor) -> None:
+        self._root = root
+        self._threads = threads
+        self._cache: OrderedDict[tuple[str, tuple[int, int] | None], Screenshot] = OrderedDict()
+        self._bytes = 0
+        self._loading: dict[tuple[str, tuple[int, int] | None], asyncio.Future[Screenshot]] = {}
+
+    async def load(self, image: ImageRef) -> Screenshot:
+        """The screenshot's bytes: the file's own, or a resized PNG. Raises :class:`ScreenshotError`."""
+        key = (image.task.screenshot, image.resize)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        if key not in self._loading:
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(self._threads, self._read, image)
+            self._loading[key] = future
+            future.add_done_callback(lambda _: self._loading.pop(key, None))
+        screenshot = await asyncio.shield(self._loading[key])
+        if key not in self._cache:
+            self._cache[key] = screenshot
+            self._bytes += len(screenshot.data)
+            while self._bytes > IMAGE_CACHE_BYTES and len(self._cache) > 1:
+                _, dropped = self._cache.popitem(last=False)
+                self._bytes -= len(dropped.data)
+        return screenshot
+
+    def _read(self, image: ImageRef) -> Screenshot:
+        screenshot = read_screenshot(self._root, image.task.screenshot, image.task.screenshot_size)
+        if image.resize is None or image.resize == screenshot.size:
+            return screenshot
+        return resized_png(screenshot, image.resize)
+
+
+@dataclass
+class Run:
+    """One model, one benchmark, one mode, one directory. :meth:`execute` may be called once."""
+
+    config: RunConfig
+    directory: Path
+    benchmark: ABCBenchmark
+    model: ABCModel
+    engine: Engine
+    concurrency: int
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    before: Callable[[], Awaitable[object]] | None = None
+    """Awaited before the first step, e.g. to find out the name of the served model; its failure ends the run."""
+    mode: Mode = field(init=False)
+    protocol: Protocol = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mode = get_mode(self.config.mode)
+        self.protocol = get_protocol(self.config.protocol or self.benchmark.protocol)
+        self._evaluator = ActionEvaluator(self.protocol)
+        self.model.engine = self.engine
+
+    def execute(self, *, resume: bool) -> RunOutcome:
+        """Run to the end, to the user's Ctrl-C, or to an error that no further step could survive.
+
+        Raises :class:`UsageError` (unlike resume, empty plan), :class:`guieval.errors.JournalError` (the directory is held
+        or full) and :class:`FatalEngineError` (wrong key, unknown model). What was answered before is in the journal.
+        """
+        refs = planned_episodes(self.benchmark.index(), self.config)
+        plan = {ref.key: ref.length for ref in refs}
+        manifest = self.manifest(plan)
+        if is_run(self.directory):
+            if not resume:
+                raise UsageError(
+                    f"{str(self.directory)!r} already holds a run; add --resume to go on with it, or give another --out"
+                )
+            refuse_unlike(read_manifest(self.directory), manifest, self.directory)
+        elif resume:
+            raise UsageError(f"there is nothing to resume: {str(self.directory)!r} holds no run")
+        with Journal(self.directory) as journal:
+            if not resume:
+                journal.start(manifest, plan)
+            tally, done = self._earlier()
+            resumed = sum(len(steps) for steps in done.values())
+            progress = Progress(sum(plan.values()), done=resumed, resumed=resumed)
+            progress.exact = sum(step.exact for steps in done.values() for step in steps.values())
+            interrupted = asyncio.run(self._drive(refs, journal, tally, done, progress))
+        return RunOutcome(self.directory, tally, plan, interrupted, progress.by_stage)
+
+    def manifest(self, plan: Mapping[EpisodeKey, int]) -> dict[str, Any]:
+        """What identifies this run, and what it ran with."""
+        return {
+            "schema": SCHEMA,
+            "guieval": __version__,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "config": self.config.model_dump(mode="json"),
+            "model": self.model.config.model_dump(mode="json"),
+            "benchmark": {
+                "name": self.benchmark.name,
+                "episodes": len(plan),
+                "steps": sum(plan.values()),
+                "fingerprint": _digest([[*key, length] for key, length in plan.items()]),
+            },
+            "protocol": {"name": self.protocol.name, "fingerprint": _digest(self.protocol.describe())},
+            "mode": {"name": self.mode.name, "history": self.mode.history, "stop": self.mode.stop},
+            "action_spaces": {"model": self.model.action_space.to_json(), "benchmark": self.benchmark.action_space.to_json()},
+        }
+
+    def _earlier(self) -> tuple[RunTally, dict[EpisodeKey, dict[int, _Done]]]:
+        tally = RunTally(self.mode, self.model.action_space, self.benchmark.action_space)
+        done: dict[EpisodeKey, dict[int, _Done]] = {}
+        for offset, record in Records(self.directory).with_offsets():
+            tally.add(record)
+            if record.finished:
+                task = record.task
+                done.setdefault(task.episode_key, {})[task.step_index] = _Done(offset, record.sample.outcome.exact_match)
+        return tally, done
+
+    async def _drive(
+        self,
+        refs: Sequence[EpisodeRef],
+        journal: Journal,
+        tally: RunTally,
+        done: Mapping[EpisodeKey, Mapping[int, _Done]],
+        progress: Progress,
+    ) -> bool:
+        records = Records(self.directory)
+        scheduler = Scheduler(
+            refs,
+            lambda ref: self._activate(ref, done.get(ref.key, {}), records, progress),
+            sequential=self.mode.sequential,
+            window=WINDOW_PER_SLOT * self.concurrency,
+        )
+        if self.before is not None:
+            try:
+                await self.before()
+            except EngineError as error:
+                await self.engine.close()
+                raise FatalEngineError(str(error), attempts=error.attempts) from None
+        threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
+        images = ImageLoader(self.benchmark.root, threads)
+        changed = asyncio.Event()
+
+        async def worker() -> None:
+            while True:
+                taken = scheduler.take()
+                if taken is None:
+                    if scheduler.exhausted:
+                        changed.set()
+                        return
+                    changed.clear()
+                    await changed.wait()
+                    continue
+                active, index = taken
+                record = await self._answer(active.episode, index, images)
+                journal.append(record)
+                tally.add(record)
+                go_on = self._goes_on(record)
+                if not go_on:
+                    progress.total -= len(active.pending)
+                elif self.mode.sequential:
+                    self.model.memory.remember(select(self.mode.history, record.task, record.sample))
+                if scheduler.finished(active, go_on=go_on):
+                    self.model.memory.forget(active.ref.key)
+                progress.count(record)
+                self.on_progress(progress)
+                changed.set()
+
+        self.on_progress(progress)
+        workers = [asyncio.create_task(worker()) for _ in range(self.concurrency)]
+        interrupted = False
+
+        def stop() -> None:
+            nonlocal interrupted
+            interrupted = True
+            for task in workers:
+                task.cancel()
+
+        loop = asyncio.get_running_loop()
+        restore = _on_signals(loop, stop)
+        try:
+            await _first_failure(workers)
+        except asyncio.CancelledError:
+            if not interrupted:
+                raise
+        finally:
+            restore()
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await self.engine.close()
+            threads.shutdown(wait=False, cancel_futures=True)
+        return interrupted
+
+    def _activate(
+        self, ref: EpisodeRef, done: Mapping[int, _Done], records: Records, progress: Progress
+    ) -> ActiveEpisode | None:
+        if self.mode.stop == "first-mismatch" and any(not step.exact for step in done.values()):
+            progress.total -= ref.length - len(done)
+            return None
+        if len(done) == ref.length:
+            return None
+        episode = self.benchmark.load(ref)
+        if len(episode) != ref.length:
+            raise DataError(
+                f"episode {ref.key} of {self.benchmark.name!r} has {len(episode)} steps, its index says {ref.length}"
+            )
+        pending = [index for index in range(ref.length) if index not in done]
+        if self.mode.sequential:
+            for index in range(pending[0]):
+                sample = records.at(done[index].offset).sample
+                self.model.memory.remember(select(self.mode.history, episode.steps[index], sample))
+            pending = list(range(pending[0], ref.length))  # past a gap the past was another one: those steps are redone
+        return ActiveEpisode(ref, episode, pending)
+
+    def _goes_on(self, record: StepRecord) -> bool:
+        """Whether the episode's next step may run.
+
+        In a sequential mode a step that was never answered suspends its episode: going on with a made-up past would give
+        the later steps a history that the resumed run would not give them.
+        """
+        if not self.mode.sequential:
+            return True
+        if not record.finished:
+            return False
+        return self.mode.stop == "never" or record.sample.outcome.exact_match
+
+    async def _answer(self, episode: Episode, index: int, images: ImageLoader) -> StepRecord:
+        task = episode.steps[index]
+        memory = self.model.memory
+        past = memory.history(task.episode_key) if self.mode.sequential else reference_history(episode.steps[:index])
+        sample = await self._sample(task, past, images)
+        return StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=(sample,))
+
+    async def _sample(self, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader) -> Sample:
+        try:
+            prepared = self.model.prepare_input(task, past)
+        except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
+            return _failed("prepare", f"{type(error).__name__}: {error}")
+        try:
+            loaded: list[Screenshot] = []
+            if self.engine.needs_images:
+                loaded = [await images.load(image) for image in prepared.images]
+        except ScreenshotError as error:
+            return _failed("screenshot", str(error))
+        sampling = {**self.model.config.sampling, **self.config.sampling}
+        request = Request(prepared, tuple(loaded), sampling, request_id(task.key, 0), task)
+        started = time.monotonic()
+        try:
+            reply = await self.model.generate(request)
+        except FatalEngineError:
+            raise
+        except EngineError as error:
+            return _failed("generate", str(error), attempts=error.attempts)
+        seconds = round(time.monotonic() - started, 4)
+        answered: dict[str, Any] = {
+            "raw_response": reply.text,
+            "reasoning": reply.reasoning,
+            "usage": reply.usage,
+            "finish_reason": reply.finish_reason,
+            "seconds": seconds,
+            "attempts": reply.attempts,
+        }
+        try:
+            parsed = self.model.parse_response(task, reply.text)
+        except ParseError as error:
+            message = StepError(stage="parse", message=str(error))
+            return Sample(**answered, error=message, outcome=self._evaluator.evaluate(task, None))
+        except Exception as error:  # a parser's bug must not be scored against the model; the reply is kept
+            return _failed("parse", f"{type(error).__name__}: {error}", **answered)
+        outcome = self._evaluator.evaluate(task, parsed.action)
+        return Sample(**answered, action=parsed.action, thought=parsed.thought, conclusion=parsed.conclusion, outcome=outcome)
+
+
+def open_run(config: RunConfig, directory: Path) -> Run:
+    """Everything a configuration names, found and checked, ready to :meth:`Run.execute`.
+
+    Raises :class:`UsageError` for an unknown name, a missing data folder, or a model that nobody was said to serve.
+    """
+    benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
+    model = load_model(config.model, adapter=config.adapter, thinking=config.thinking)
+    get_mode(config.mode)
+    kind = model.config.engine if config.engine == "auto" else config.engine
+    if kind == "local":
+        from guieval.engines.local import LocalEngine
+
+        workers = config.concurrency or os.cpu_count() or 1
+        return Run(config, directory, benchmark, model, LocalEngine(model, workers=workers), workers)
+    if kind == "replay":
+        from guieval.engines.replay import ReplayEngine
+
+        if config.replay is None:
+            raise UsageError("engine 'replay' needs --replay RUN, the directory of the run that answers")
+        read_manifest(Path(config.replay))
+        return Run(config, directory, benchmark, model, ReplayEngine(Path(config.replay) / STEPS), config.concurrency or 64)
+    from guieval.engines.openai import OpenAIEngine, OpenAISettings
+
+    if not config.base_urls:
+        raise UsageError(f"model {config.model!r} is answered by a server: add --base-url URL, e.g. http://127.0.0.1:8000/v1")
+    concurrency = config.concurrency or 64
+    settings = OpenAISettings(
+        base_urls=config.base_urls,
+        model=config.served_model,
+        api_key_env=config.api_key_env,
+        max_concurrency=concurrency,
+        timeout=config.timeout,
+        max_attempts=config.max_attempts,
+    )
+    engine = OpenAIEngine(settings)
+    names = [name for name in (model.config.hf_id, model.config.name) if name]
+    return Run(config, directory, benchmark, model, engine, concurrency, before=lambda: engine.discover(names))
+
+
+def _failed(stage: Any, message: str, **answered: Any) -> Sample:
+    outcome = StepOutcome(verdict="infrastructure_failure", reason=message)
+    return Sample(**answered, error=StepError(stage=stage, message=message), outcome=outcome)
+
+
+def _digest(value: Any) -> str:
+    import json
+
+    return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def planned_episodes(refs: Sequence[EpisodeRef], config: RunConfig) -> list[EpisodeRef]:
+    """The episodes a configuration asks for, in the benchmark's order: all, or a seeded sample of ``limit`` whole ones."""
+    if not refs:
+        raise UsageError(f"benchmark {config.bench!r} holds no episode at {config.data!r}")
+    if config.limit is None or config.limit >= len(refs):
+        return list(refs)
+    chosen = sorted(random.Random(config.seed).sample(range(len(refs)), config.limit))
+    return [refs[index] for index in chosen]
+
+
+def refuse_unlike(old: Mapping[str, Any], new: Mapping[str, Any], directory: Path) -> None:
+    """Raise :class:`UsageError` naming every field in which a resume would differ from the run it resumes."""
+    differences: list[str] = []
+    before, after = parse_identity(old), parse_identity(new)
+    for name in before.keys() | after.keys():
+        if before.get(name) != after.get(name):
+            differences.append(f"{name} (was {before.get(name)!r}, now {after.get(name)!r})")
+    if differences:
+        raise UsageError(f"{str(directory)!r} cannot be resumed, because it differs in " + ", ".join(sorted(differences)))
+
+
+def parse_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What two manifests must share for their records to belong to one run."""
+    config = RunConfig.model_validate(manifest["config"]).identity()
+    return {
+        **config,
+        "checkpoint settings": manifest["model"],
+        "benchmark fingerprint": manifest["benchmark"]["fingerprint"],
+        "protocol": manifest["protocol"]["name"],
+        "protocol fingerprint": manifest["protocol"]["fingerprint"],
+    }
+
+
+async def _first_failure(workers: Iterable[asyncio.Task[None]]) -> None:
+    finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    for task in finished:
+        task.result()
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:
+    """Let Ctrl-C and SIGTERM stop the run in order; outside the main thread signals stay the caller's."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    try:
+        for number in signals:
+            loop.add_signal_handler(number, stop)
+    except (ValueError, RuntimeError):
+        return lambda: None
+
+    def restore() -> None:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+    return restore

@@ -1,0 +1,145 @@
+"""A model, an engine and a benchmark whose every answer a test decides: no image, no network, real code everywhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Scroll, Stop, Type, action_from_json
+from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.config import RunConfig
+from guieval.errors import ParseError
+from guieval.frames import PER_1000, Frame
+from guieval.history import HistoryEntry
+from guieval.models import ABCModel, Message, ModelConfig, ModelInput, ParsedResponse, Reply, Request
+from guieval.runner import Run, RunOutcome
+from guieval.steps import Episode, StepTaskModel
+
+Policy = Callable[[Request], str]
+
+
+class ScriptedModel(ABCModel):
+    """Writes the past as JSON lines into its prompt and reads ``{"thought": ..., "action": ...}`` back."""
+
+    action_space = ActionSpace()
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PER_1000
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        past = [
+            {"origin": entry.origin, "thought": entry.thought, "action": entry.action.model_dump(mode="json")}
+            for entry in history
+        ]
+        return ModelInput((Message("user", (json.dumps({"goal": task.instruction, "past": past}),)),))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        try:
+            reply = json.loads(text)
+            return ParsedResponse(action_from_json(reply["action"]), reply.get("thought"), reply.get("conclusion"))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParseError(f"no action in {text!r:.40}") from error
+
+    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
+        return reply_with(action, thought)
+
+
+def reply_with(action: Action, thought: str | None = None) -> str:
+    return json.dumps({"thought": thought, "action": action.model_dump(mode="json")})
+
+
+def past_of(request: Request) -> list[dict[str, object]]:
+    """The history that a scripted model's prompt shows."""
+    past: list[dict[str, object]] = json.loads(request.input.text)["past"]
+    return past
+
+
+class ScriptedEngine:
+    """Answers with a policy after an optional delay; keeps every request it was sent."""
+
+    needs_images = False
+
+    def __init__(self, policy: Policy, delay: Callable[[Request], float] | None = None) -> None:
+        self._policy = policy
+        self._delay = delay
+        self.requests: list[Request] = []
+        self.in_flight = self.most_in_flight = 0
+
+    async def generate(self, request: Request) -> Reply:
+        self.requests.append(request)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(self._delay(request) if self._delay else 0)
+            return Reply(self._policy(request))
+        finally:
+            self.in_flight -= 1
+
+    async def close(self) -> None:
+        pass
+
+
+class ListBenchmark(ABCBenchmark):
+    """Episodes that are at hand."""
+
+    name = "scripted"
+    title = "Scripted"
+    source = "made by a test"
+    protocol = "guievalkit"
+
+    def __init__(self, episodes: Sequence[Episode]) -> None:
+        super().__init__(Path("."))
+        self._episodes = {episode.key: episode for episode in episodes}
+
+    def index(self) -> list[EpisodeRef]:
+        return [EpisodeRef(key, len(episode)) for key, episode in self._episodes.items()]
+
+    def load(self, ref: EpisodeRef) -> Episode:
+        return self._episodes[ref.key]
+
+
+def make_episode(name: str, actions: Sequence[Action]) -> Episode:
+    """An episode of the scripted benchmark with these reference actions."""
+    return Episode(
+        steps=tuple(
+            StepTaskModel(
+                benchmark="scripted",
+                dataset="scripted",
+                episode_id=name,
+                step_index=index,
+                episode_length=len(actions),
+                instruction=f"task {name}",
+                low_level_instruction=f"do part {index}",
+                screenshot=f"{name}_{index}.png",
+                screenshot_size=(1080, 2400),
+                action=action,
+                boxes=Boxes([[action.point.x - 10, action.point.y - 10, action.point.x + 10, action.point.y + 10]])
+                if isinstance(action, Click)
+                else Boxes(),
+            )
+            for index, action in enumerate(actions)
+        )
+    )
+
+
+CLICK = Click(point=Point(500.0, 500.0))
+ACTIONS: tuple[Action, ...] = (CLICK, Type(text="tea"), Scroll(point=Point(500.0, 500.0), direction="up"), Stop())
+
+
+def run_scripted(
+    directory: Path,
+    episodes: Sequence[Episode],
+    engine: ScriptedEngine,
+    *,
+    mode: str = "offline",
+    concurrency: int = 8,
+    resume: bool = False,
+    protocol: str | None = None,
+) -> RunOutcome:
+    """Run a scripted engine over episodes through the real runner."""
+    config = RunConfig(model="scripted", bench="scripted", mode=mode, protocol=protocol)
+    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
+    run = Run(config, directory, ListBenchmark(episodes), model, engine, concurrency)
+    return run.execute(resume=resume)

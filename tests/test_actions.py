@@ -1,0 +1,221 @@
+"""The unified actions: exact JSON both ways, what is refused, and the geometry of boxes and swipes."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from guieval.actions import (
+    ACTION_TYPES,
+    BUTTONS,
+    DIRECTIONS,
+    OPPOSITE,
+    Action,
+    ActionSpace,
+    Box,
+    Boxes,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+    action_from_json,
+    action_to_json,
+    path_direction,
+    scroll_path,
+)
+
+coordinates = st.floats(0.0, 1000.0)
+points = st.builds(Point, coordinates, coordinates)
+durations = st.floats(0.0, 1e9)
+numbers = st.floats(-1e6, 1e6)
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+ACTIONS: dict[str, st.SearchStrategy[Action]] = {
+    "CLICK": st.builds(Click, point=points),
+    "LONG_PRESS": st.builds(LongPress, point=points, duration=durations),
+    "SCROLL": st.builds(Scroll, point=points, direction=st.sampled_from(DIRECTIONS)),
+    "TYPE": st.builds(Type, text=st.text()),
+    "OPEN": st.builds(Open, app=st.text()),
+    "PRESS": st.builds(Press, button=st.sampled_from(BUTTONS)),
+    "WAIT": st.builds(Wait, duration=durations),
+    "STOP": st.builds(Stop, status=st.sampled_from(("finish", "impossible"))),
+    "UNSUPPORTED": st.builds(Unsupported, name=st.text(), arguments=st.dictionaries(st.text(), json_values, max_size=3)),
+}
+
+
+def test_every_action_type_has_a_strategy_here() -> None:
+    assert set(ACTIONS) == {*ACTION_TYPES, "UNSUPPORTED"}
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+@given(data=st.data())
+def test_json_round_trip_is_exact(name: str, data: st.DataObject) -> None:
+    action = data.draw(ACTIONS[name])
+    text = action_to_json(action)
+    assert json.loads(text)["type"] == name
+    assert action_from_json(text) == action
+    assert action_from_json(json.loads(text)) == action
+    assert action_to_json(action_from_json(text)) == text
+
+
+@given(action=st.one_of(*ACTIONS.values()))
+def test_actions_pickle(action: Action) -> None:
+    assert pickle.loads(pickle.dumps(action)) == action
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('{"type": "CLICK", "point": [1000.0001, 5]}', "point"),
+        ('{"type": "CLICK", "point": [5, -1e-9]}', "point"),
+        ('{"type": "CLICK", "point": [5, NaN]}', "point"),
+        ('{"type": "CLICK", "point": [5]}', "point"),
+        ('{"type": "CLICK"}', "point"),
+        ('{"type": "SCROLL", "point": [5, 5], "direction": "north"}', "direction"),
+        ('{"type": "PRESS", "button": "back"}', "button"),
+        ('{"type": "WAIT", "duration": -1}', "duration"),
+        ('{"type": "TYPE", "text": 5}', "text"),
+        ('{"type": "STOP", "status": "finish", "why": ""}', "why"),
+    ],
+)
+def test_what_is_no_action_is_refused_naming_the_field(text: str, field: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        action_from_json(text)
+    assert field in [str(part) for part in caught.value.errors()[0]["loc"]]
+
+
+@pytest.mark.parametrize("text", ['{"type": "TAP", "point": [1, 2]}', '{"point": [1, 2]}', "[]", "", "{"])
+def test_unknown_types_and_broken_json_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        action_from_json(text)
+
+
+def test_actions_are_frozen() -> None:
+    action: Any = Click(point=Point(1, 2))
+    with pytest.raises(ValidationError):
+        action.point = Point(3, 4)
+
+
+def test_space_knows_types_buttons_and_statuses() -> None:
+    space = ActionSpace(frozenset({"CLICK", "PRESS", "STOP"}), frozenset({"BACK"}), frozenset({"finish"}))
+    assert Click(point=Point(0, 0)) in space
+    assert Press(button="BACK") in space
+    assert Stop() in space
+    assert Press(button="HOME") not in space
+    assert Stop(status="impossible") not in space
+    assert Wait() not in space
+    assert Unsupported(name="drag") not in space
+
+
+@given(
+    st.sets(st.sampled_from(ACTION_TYPES)),
+    st.sets(st.sampled_from(BUTTONS)),
+    st.sets(st.sampled_from(("finish", "impossible"))),
+)
+def test_examples_are_exactly_of_the_space(types: set[Any], buttons: set[Any], statuses: set[Any]) -> None:
+    space = ActionSpace(frozenset(types), frozenset(buttons), frozenset(statuses))
+    assert all(example in space for example in space.examples)
+    without = {"PRESS"} - ({"PRESS"} if buttons else set()) | {"STOP"} - ({"STOP"} if statuses else set())
+    assert {example.type for example in space.examples} == types - without
+
+
+rectangles = st.lists(st.tuples(numbers, numbers, numbers, numbers), max_size=5)
+
+
+@given(rectangles)
+def test_boxes_keep_their_numbers_through_json_and_pickle(rows: list[tuple[float, float, float, float]]) -> None:
+    boxes = Boxes(rows)
+    adapter = TypeAdapter(Boxes)
+    assert [tuple(box) for box in boxes] == rows
+    assert len(boxes) == len(rows)
+    assert adapter.validate_json(adapter.dump_json(boxes)) == boxes
+    assert pickle.loads(pickle.dumps(boxes)) == boxes
+    assert hash(Boxes(rows)) == hash(boxes)
+
+
+def test_boxes_of_one_row_differ_from_others_and_give_boxes() -> None:
+    boxes = Boxes([[0, 10, 20, 40]])
+    assert boxes[0] == Box(0, 10, 20, 40)
+    assert boxes[0].centre == Point(10, 25)
+    assert boxes != Boxes([[0, 10, 20, 41]])
+    assert boxes != Boxes()
+
+
+def test_boxes_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Boxes([[1, 2, 3, 4]]).array[0, 0] = 5
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, 2, 3]], [1, 2, 3, 4], [[1, 2, 3, 4], [1, 2]], [[1, 2, 3, math.nan]], [[1, 2, 3, math.inf]]]
+)
+def test_boxes_refuse_other_shapes_and_numbers_that_are_none(rows: list[Any]) -> None:
+    with pytest.raises(ValueError):
+        Boxes(rows)
+
+
+@pytest.mark.parametrize("value", ['"abc"', "5", '[["a", 1, 2, 3]]', "[[1, 2, 3]]"])
+def test_boxes_in_json_are_checked(value: str) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(Boxes).validate_json(value)
+
+
+@pytest.mark.parametrize(
+    ("end", "direction"),
+    [
+        ((6, 5), "right"),
+        ((4, 5), "left"),
+        ((5, 6), "down"),
+        ((5, 4), "up"),
+        ((9, 8), "right"),
+        ((8, 9), "down"),
+        ((6, 6), "down"),
+        ((4, 6), "down"),
+        ((6, 4), "up"),
+        ((5, 5), None),
+    ],
+)
+def test_the_larger_movement_decides_and_a_tie_is_vertical(end: tuple[float, float], direction: str | None) -> None:
+    assert path_direction((5, 5), end) == direction
+
+
+@given(st.tuples(numbers, numbers), st.tuples(numbers, numbers))
+def test_walking_back_is_the_opposite_direction(start: tuple[float, float], end: tuple[float, float]) -> None:
+    there, back = path_direction(start, end), path_direction(end, start)
+    assert (there is None) == (start == end)
+    assert back == (OPPOSITE[there] if there else None)
+
+
+def test_a_path_to_nowhere_has_no_direction() -> None:
+    assert path_direction((0, 0), (math.nan, 1)) is None
+
+
+@given(points, st.sampled_from(DIRECTIONS), st.floats(20.0, 500.0))
+def test_a_drawn_scroll_stays_on_screen_and_runs_its_way(point: Point, direction: Any, length: float) -> None:
+    start, end = scroll_path(Scroll(point=point, direction=direction), length)
+    assert all(0.0 <= value <= 1000.0 for value in (*start, *end))
+    assert path_direction(start, end) == direction
+    assert length / 10 * (1 - 1e-9) <= math.dist(start, end) <= length * (1 + 1e-9)
+
+
+def test_a_scroll_with_room_starts_at_its_point() -> None:
+    scroll = Scroll(point=Point(100, 400), direction="up")
+    assert scroll_path(scroll) == (Point(100, 400), Point(100, 100))
+    assert scroll_path(Scroll(point=Point(100, 250), direction="up")) == (Point(100, 250), Point(100, 0))
+    assert scroll_path(Scroll(point=Point(100, 10), direction="up")) == (Point(100, 500), Point(100, 200))
