@@ -1,0 +1,41 @@
+# `make demo` and `make test` work on a machine that has nothing but Python >= 3.11 and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test check wheel clean
+
+$(VENV)/.demo: pyproject.toml setup.py
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline,dev]'
+	touch $@
+
+# The main job: a real agent on real (drawn) screens, offline and semi-online.
+demo: $(VENV)/.demo
+	$(BIN)/guieval run --model ocr-baseline --bench demo --mode offline --mode soeval --mode sop
+
+test: check wheel
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+# The wheel alone, in a clean environment, from an empty directory: nothing may lean on the checkout.
+wheel: $(VENV)/.dev
+	rm -rf build/wheel && mkdir -p build/wheel/empty
+	$(BIN)/python -m build --wheel --outdir build/wheel . > build/wheel/build.log 2>&1 || (cat build/wheel/build.log; exit 1)
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
+	cd build/wheel/empty && PATH=../venv/bin:$$PATH sh -ec '\
+		guieval benchmarks && guieval models && guieval protocols && guieval doctor'
+	build/wheel/venv/bin/python tests/check_light_install.py
+
+clean:
+	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

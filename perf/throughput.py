@@ -1,0 +1,230 @@
+"""Rebuilds a known load test of a peer toolkit and measures ours on it: serving time over the bound, CPU a step, memory.
+
+200 episodes of 1080x2400 screenshots in the processed AndroidControl layout (lengths lognormal(1.75, 0.48), clipped to 3 to
+20; PNGs of about 450 KiB), a mock server with lognormal latency (sigma 0.6) and 64 slots, 64 requests at a time. The server's
+latency is a function of episode and request number alone, so the bounds are exact: sum of latencies / 64 offline, and at
+least the longest chain in a sequential mode. Client and server share this machine's cores; compare ratios, not seconds.
+
+    python perf/throughput.py              # latency 0.5 s and 0, and memory at 200 and 2,000 episodes: about 3 minutes
+    python perf/throughput.py --slow       # also latency 5 s: 4 more minutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SLOTS = 64
+SIZE = (1080, 2400)
+PEER = {  # serving seconds over the bound, CPU ms a step, MiB, steps/s, as measured of the peer on a machine of this size
+    "offline 0.5": "7.1 x, 62 ms, 13,800 MiB",
+    "soeval 0.5": "7.1 x, 62 ms, 13,800 MiB",
+    "offline 5.0": "3.1 x",
+    "soeval 5.0": "3.1 x",
+    "offline 0.0": "22 steps/s",
+}
+
+
+def picture(draw: random.Random) -> bytes:
+    """One screen-like PNG: a gradient header, rows with text and discs, patches of blurred noise."""
+    import io
+
+    from PIL import Image, ImageDraw, ImageFilter, ImageFont
+
+    image = Image.new("RGB", SIZE, (draw.randint(235, 255),) * 3)
+    canvas = ImageDraw.Draw(image)
+    tint = [draw.randint(0, 255) for _ in range(3)]
+    for y in range(260):
+        canvas.line((0, y, SIZE[0], y), fill=tuple(min(255, value + y // 3) for value in tint))
+    font = ImageFont.load_default(38)
+    for row in range(300, 2300, 150):
+        canvas.ellipse((40, row, 140, row + 100), fill=tuple(draw.randint(0, 255) for _ in range(3)))
+        words = " ".join("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(6))
+        canvas.text((170, row + 20), words, fill=(40, 40, 40), font=font)
+    for _ in range(2):
+        side = draw.randint(230, 330)
+        noise = Image.frombytes("RGB", (side, side), draw.randbytes(side * side * 3)).filter(ImageFilter.GaussianBlur(1.2))
+        image.paste(noise, (draw.randint(0, SIZE[0] - side), draw.randint(300, SIZE[1] - side)))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def reference(draw: random.Random, boxes: list[list[float]]) -> dict[str, Any]:
+    """One step's label in the processed layout; most clicks are where the mock server clicks."""
+    kind = draw.choices(("click", "scroll", "type", "open", "wait", "back", "long"), (62, 12, 8, 7, 5, 5, 1))[0]
+    label: dict[str, Any] = {"result_action_type": 4, "result_action_text": "", "result_action_app_name": "", "duration": None}
+    touch = lift = [-1.0, -1.0]
+    if kind == "click":
+        y, x, h, w = draw.choice(boxes)
+        centre = draw.random() < 0.7
+        touch = [0.5 + draw.uniform(-0.01, 0.01), 0.5 + draw.uniform(-0.01, 0.01)] if centre else [y + h / 2, x + w / 2]
+        lift = touch
+    elif kind == "scroll":
+        touch, lift = [0.7, 0.5], [0.3, 0.5]
+    elif kind == "long":
+        touch = lift = [0.5, 0.5]
+        label["result_action_type"] = 0
+    else:
+        label["result_action_type"] = {"type": 3, "open": 12, "wait": 1, "back": 5}[kind]
+        label["result_action_text"] = "some words" if kind == "type" else ""
+        label["result_action_app_name"] = "Some App" if kind == "open" else ""
+    return {**label, "result_touch_yx": json.dumps(touch), "result_lift_yx": json.dumps(lift)}
+
+
+def build(folder: Path, episodes: int) -> int:
+    """Write the data set; pictures are hard links to 60 files. Returns the number of steps."""
+    draw = random.Random(7)
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True)
+    for number in range(60):
+        (pictures / f"{number}.png").write_bytes(picture(draw))
+    total = 0
+    for episode in range(100_000, 100_000 + episodes):
+        length = min(20, max(3, round(draw.lognormvariate(1.75, 0.48))))
+        steps = []
+        shots = folder / "screenshots" / str(episode)
+        shots.mkdir(parents=True)
+        for step in range(length):
+            path = shots / f"screenshot_{episode}_{step}.png"
+            os.link(pictures / f"{draw.randrange(60)}.png", path)
+            boxes = []
+            for _ in range(draw.randint(50, 150)):
+                h, w = draw.uniform(0.01, 0.3), draw.uniform(0.01, 0.3)
+                boxes.append([draw.uniform(0, 1 - h), draw.uniform(0, 1 - w), h, w])
+            label = reference(draw, boxes)
+            if step == length - 1:
+                label.update(result_action_type=10, result_touch_yx="[-1.0, -1.0]", result_lift_yx="[-1.0, -1.0]")
+            steps.append(
+                {
+                    "episode_id": episode,
+                    "step_id": step,
+                    "episode_length": length,
+                    "image_width": SIZE[0],
+                    "image_height": SIZE[1],
+                    "image_path": str(path),
+                    "instruction": f"[EP{episode}] Do something with the list and open the third row of it.",
+                    "low_instruction": f"do part {step}",
+                    "ui_positions": json.dumps(boxes),
+                    "subset": "android_control",
+                    **label,
+                }
+            )
+        target = folder / "test" / "android_control" / str(episode)
+        target.mkdir(parents=True)
+        (target / f"{episode}.json").write_text(json.dumps(steps))
+        total += length
+    return total
+
+
+@dataclass
+class Measured:
+    """One run of the client, as the kernel and the server saw it."""
+
+    steps: int
+    serving: float
+    bound: float
+    cpu: float
+    mebibytes: float
+    in_flight: int
+
+
+def measure(data: Path, mode: str, latency: float, work: Path, model: str) -> Measured:
+    """Run ``guieval run`` once against a fresh mock server."""
+    server = subprocess.Popen(
+        f"{sys.executable} -m guieval mock-server --port 0 --model {model} --policy centre "
+        f"--latency {latency} --sigma 0.6 --seed 1 --slots {SLOTS}".split(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    out = work / f"{data.name}-{mode}-{latency}"
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http://\S+", server.stdout.readline())
+        if found is None:
+            raise SystemExit("the mock server did not start")
+        url = found.group()
+        command = [sys.executable, "-m", "guieval", "run", "--model", model, "--bench", "androidcontrol", "--mode", mode]
+        command += ["--data", str(data), "--base-url", url, "--out", str(out), "--concurrency", str(SLOTS), "--quiet"]
+        with (work / "client.log").open("w") as log:
+            client = subprocess.Popen(command, stdout=log, stderr=log)
+            _, status, usage = os.wait4(client.pid, 0)
+            client.returncode = os.waitstatus_to_exitcode(status)
+        if client.returncode:
+            raise SystemExit((work / "client.log").read_text())
+        with urllib.request.urlopen(url.removesuffix("/v1") + "/stats") as answer:
+            stats = json.load(answer)
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(out, ignore_errors=True)
+    sequential = mode != "offline"
+    bound = stats["latency_sum"] / SLOTS
+    if sequential:
+        bound = max(bound, stats["longest_chain"])
+    serving = stats["last_time"] - stats["first_time"]
+    cpu = usage.ru_utime + usage.ru_stime
+    return Measured(stats["served"], serving, bound, cpu, usage.ru_maxrss / 1024, stats["max_in_flight"])
+
+
+def start_cost(repeats: int = 3) -> float:
+    """CPU seconds of starting the program without doing anything, the least of a few tries."""
+    costs = []
+    for _ in range(repeats):
+        child = subprocess.Popen([sys.executable, "-c", "import guieval.runner, guieval.engines.openai, httpx, PIL.Image"])
+        _, _, usage = os.wait4(child.pid, 0)
+        child.returncode = 0
+        costs.append(usage.ru_utime + usage.ru_stime)
+    return min(costs)
+
+
+def show(title: str, run: Measured, start: float, peer: str) -> None:
+    """Print one line of the table."""
+    ratio = f"{run.serving / run.bound:5.2f} x bound {run.bound:6.2f} s" if run.bound > 0.1 else " " * 23
+    rate = run.steps / run.serving
+    each = 1000 * (run.cpu - start) / run.steps
+    print(
+        f"{title:32} {run.serving:7.2f} s  {ratio}  {rate:7.1f} steps/s  {each:5.2f} CPU ms/step  {run.mebibytes:6.0f} MiB"
+        f"  {run.in_flight:3d} in flight  {('peer: ' + peer) if peer else ''}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Run the load test."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--slow", action="store_true", help="also latency 5 s")
+    parser.add_argument("--repeats", type=int, default=1, help="runs of each row")
+    parser.add_argument("--model", default="qwen2.5-vl-7b", help="checkpoint to run")
+    arguments = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="guieval-load-"))
+    try:
+        small, large = work / "small", work / "large"
+        print(f"{build(small, 200)} steps of 200 episodes, {build(large, 2000)} steps of 2,000; {os.cpu_count()} cores")
+        start = start_cost()
+        print(f"start-up {start:.2f} CPU s (left out of CPU ms/step)")
+        for latency in (0.5, 5.0, 0.0) if arguments.slow else (0.5, 0.0):
+            for mode in ("offline", "soeval"):
+                for _ in range(arguments.repeats):
+                    run = measure(small, mode, latency, work, arguments.model)
+                    show(f"{mode}, latency {latency} s", run, start, PEER.get(f"{mode} {latency}", ""))
+        for mode in ("offline", "soeval"):
+            run = measure(large, mode, 0.0, work, arguments.model)
+            show(f"{mode}, 2,000 episodes", run, start, "10.3 MiB more a step")
+    finally:
+        shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()
