@@ -1,0 +1,121 @@
+"""Answers from an earlier run's journal, so that parsing and scoring can be redone without a model.
+
+Nothing but the place of each line is kept in memory. Screenshots are not needed. Only steps that the earlier run really
+got an answer to can be replayed; of several lines for one step the last finished one counts, as it does in a resume. A line
+that is unfinished though the model answered (its reply crashed a parser) is of use too, when there is no finished one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from guieval.engines import parse_request_id
+from guieval.errors import DataError, EngineError, UsageError
+from guieval.models import Reply, Request
+from guieval.steps import StepKey, StepRecord, Verdict, validated
+
+
+class _Task(BaseModel):
+    benchmark: str
+    subset: str = ""
+    episode_id: str
+    step_index: int
+
+
+class _Outcome(BaseModel):
+    verdict: Verdict
+
+
+class _Sample(BaseModel):
+    raw_response: str | None = None
+    outcome: _Outcome
+
+
+class _Line(BaseModel):
+    """As much of a :class:`StepRecord` as the index needs; reading less makes opening a large journal several times faster."""
+
+    task: _Task
+    samples: tuple[_Sample, ...] = Field(min_length=1)
+
+
+class ReplayEngine:
+    """Answers each request with what the journal ``records`` (a ``steps.jsonl``) holds for its step and sample.
+
+    The sample is the one the request's id names (0 when the id has another form). A last line that was cut off is ignored.
+    Raises :class:`UsageError` when the file cannot be opened and :class:`DataError` for a damaged line before the last.
+    """
+
+    needs_images = False
+
+    def __init__(self, records: Path) -> None:
+        self._path = records
+        try:
+            self._stream = records.open("rb")
+        except OSError as error:
+            raise UsageError(f"the journal {str(records)!r} cannot be opened: {error.strerror}") from None
+        self._places: dict[StepKey, tuple[int, int]] = {}
+        self._answered: dict[StepKey, tuple[int, int]] = {}
+        self._lost: set[StepKey] = set()
+        try:
+            self._index()
+        except DataError:
+            self._stream.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._places.keys() | self._answered.keys())
+
+    async def generate(self, request: Request) -> Reply:
+        """The recorded answer; :class:`EngineError` naming the step when there is none."""
+        key = request.task.key
+        place = self._places.get(key) or self._answered.get(key)
+        if place is None:
+            why = "was never answered in" if key in self._lost else "is not in"
+            raise EngineError(f"step {key} {why} the journal {str(self._path)!r}")
+        offset, number = place
+        self._stream.seek(offset)
+        record: StepRecord = validated(StepRecord, self._stream.readline(), file=self._path, line=number)
+        if record.task.setting != request.task.setting:
+            raise EngineError(
+                f"step {key} was recorded in the setting {record.task.setting!r}, but {request.task.setting!r} is asked for"
+            )
+        index = _sample_index(request.request_id)
+        if index >= len(record.samples):
+            raise EngineError(f"step {key} has {len(record.samples)} samples in the journal, so sample {index} is not in it")
+        sample = record.samples[index]
+        if sample.raw_response is None:
+            raise EngineError(f"step {key} holds no answer in the journal {str(self._path)!r}")
+        return Reply(sample.raw_response, sample.reasoning, sample.usage, sample.finish_reason, sample.attempts)
+
+    async def close(self) -> None:
+        """Close the journal."""
+        self._stream.close()
+
+    def _index(self) -> None:
+        offset = 0
+        for number, line in enumerate(self._stream, 1):
+            if line.strip():
+                try:
+                    self._note(validated(_Line, line, file=self._path, line=number), offset, number)
+                except DataError:
+                    if line.endswith(b"\n"):
+                        raise
+            offset += len(line)
+
+    def _note(self, line: _Line, offset: int, number: int) -> None:
+        key = StepKey(line.task.benchmark, line.task.subset, line.task.episode_id, line.task.step_index)
+        if all(sample.outcome.verdict != "infrastructure_failure" for sample in line.samples):
+            self._places[key] = (offset, number)
+        elif all(sample.raw_response is not None for sample in line.samples):
+            self._answered[key] = (offset, number)
+        else:
+            self._lost.add(key)
+
+
+def _sample_index(request_id: str) -> int:
+    try:
+        return parse_request_id(request_id)[1]
+    except ValueError:
+        return 0

@@ -1,0 +1,116 @@
+"""The local engine keeps the loop free and turns whatever an agent raises into an error of that step."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from guieval.actions import ActionSpace, Wait
+from guieval.engines.local import LocalEngine
+from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.frames import PER_1000, Frame
+from guieval.history import HistoryEntry
+from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, Reply, Request
+from guieval.steps import StepTaskModel
+
+
+class Agent(ABCModel):
+    action_space = ActionSpace()
+
+    def __init__(self, respond: Callable[[Request], Any] | None) -> None:
+        super().__init__(ModelConfig(name="agent", adapter="agent", engine="local"))
+        self._respond = respond
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PER_1000
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        return ModelInput(())
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        return ParsedResponse(Wait())
+
+    def render(self, task: StepTaskModel, action: Any, thought: str | None = None, conclusion: str | None = None) -> str:
+        return ""
+
+    def respond(self, request: Request) -> str:
+        if self._respond is None:
+            return super().respond(request)
+        answer: str = self._respond(request)
+        return answer
+
+
+def ask(engine: LocalEngine, request: Request) -> Reply:
+    async def main() -> Reply:
+        try:
+            return await engine.generate(request)
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def test_the_agent_answers_with_the_request_it_got(make_request: Callable[..., Request]) -> None:
+    reply = ask(LocalEngine(Agent(lambda request: f"saw {request.input.text}")), make_request("hello"))
+    assert reply.text == "saw You are an agent.\nhello"
+
+
+class OddError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [OddError("lost"), KeyError("x"), StopIteration(3), MemoryError("m")])
+def test_what_the_agent_raises_is_named(error: Exception, make_request: Callable[..., Request]) -> None:
+    def respond(request: Request) -> str:
+        raise error
+
+    with pytest.raises(EngineError, match=type(error).__name__) as caught:
+        ask(LocalEngine(Agent(respond)), make_request())
+    assert str(error) in str(caught.value)
+    assert not isinstance(caught.value, FatalEngineError)
+
+
+def test_an_agent_without_respond_stops_the_run(make_request: Callable[..., Request]) -> None:
+    with pytest.raises(FatalEngineError, match="cannot answer by itself"):
+        ask(LocalEngine(Agent(None)), make_request())
+
+
+def test_an_answer_that_is_no_text_is_an_error(make_request: Callable[..., Request]) -> None:
+    with pytest.raises(EngineError, match="answered with NoneType"):
+        ask(LocalEngine(Agent(lambda request: None)), make_request())
+
+
+def test_agents_block_each_other_only_beyond_the_pool(make_request: Callable[..., Request]) -> None:
+    """Two workers meet at a barrier, which only works when both run at once and the loop is free to start the second."""
+    barrier = threading.Barrier(2, timeout=30)
+    running: list[int] = []
+    most = 0
+    lock = threading.Lock()
+
+    def respond(request: Request) -> str:
+        nonlocal most
+        with lock:
+            running.append(1)
+            most = max(most, len(running))
+        barrier.wait()
+        with lock:
+            running.pop()
+        return "met"
+
+    async def main() -> list[Reply]:
+        engine = LocalEngine(Agent(respond), workers=2)
+        replies = await asyncio.gather(*(engine.generate(make_request()) for _ in range(6)))
+        await engine.close()
+        return replies
+
+    assert [reply.text for reply in asyncio.run(main())] == ["met"] * 6
+    assert most == 2
+
+
+def test_no_workers_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="not 0"):
+        LocalEngine(Agent(None), workers=0)

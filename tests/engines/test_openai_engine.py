@@ -1,0 +1,627 @@
+"""The HTTP engine against the mock server: what it sends, when it asks again, how it fails, and what it never tells."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import logging
+import random
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from guieval.engines import request_id
+from guieval.engines.openai import OpenAIEngine, OpenAISettings, chat_body
+from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.mock_server import MockServer, MockSettings
+from guieval.models import ImageRef, Message, ModelInput, Reply, Request
+from guieval.screenshots import Screenshot, read_screenshot
+from guieval.steps import Usage
+
+MakeRequest = Callable[..., Request]
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@contextmanager
+def mock(**changes: Any) -> Iterator[MockServer]:
+    fields: dict[str, Any] = {"policy": "fixed", "reply": "the answer", "keep": 100}
+    with MockServer(MockSettings.model_validate({**fields, **changes})) as server:
+        yield server
+
+
+class Sleeps:
+    """Notes how long the engine would have waited, and does not wait."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def engine_for(*urls: str, sleep: Callable[[float], Awaitable[object]] | None = None, **changes: Any) -> OpenAIEngine:
+    fields: dict[str, Any] = {"base_urls": urls, "model": "m", "timeout": 20.0}
+    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}), sleep=sleep or Sleeps())
+
+
+def ask_all(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
+    async def main() -> list[Reply]:
+        try:
+            return list(await asyncio.gather(*(engine.generate(request) for request in requests)))
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def ask(engine: OpenAIEngine, request: Request) -> Reply:
+    return ask_all(engine, request)[0]
+
+
+# What is sent
+
+
+def test_a_screenshot_arrives_byte_for_byte(tmp_path: Path, make_request: MakeRequest) -> None:
+    from PIL import Image
+
+    pixels = random.Random(3).randbytes(300 * 200 * 3)
+    Image.frombytes("RGB", (300, 200), pixels).save(tmp_path / "shot.png")
+    Image.frombytes("RGB", (300, 200), pixels).save(tmp_path / "shot.jpg")
+    shots = [read_screenshot(tmp_path, name, (300, 200)) for name in ("shot.png", "shot.jpg")]
+    with mock() as server:
+        ask(engine_for(server.base_url), make_request("look", images=shots))
+        (seen,) = server.requests
+    parts = json.loads(seen.body)["messages"][1]["content"]
+    assert parts[0] == {"type": "text", "text": "look"}
+    for part, kind, name in zip(parts[1:], ("png", "jpeg"), ("shot.png", "shot.jpg"), strict=True):
+        head, _, text = part["image_url"]["url"].partition(",")
+        assert head == f"data:image/{kind};base64"
+        assert hashlib.sha256(base64.b64decode(text)).digest() == hashlib.sha256((tmp_path / name).read_bytes()).digest()
+
+
+nasty = st.text(st.characters()) | st.sampled_from(['"', "\\", '"}}]', "data:image/png;base64,", "{0}", "\x00", "\ud83d"])
+message_parts = st.lists(nasty | st.binary(max_size=40), max_size=5)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(contents=st.lists(message_parts, min_size=1, max_size=4), model=nasty)
+def test_the_body_is_json_that_says_what_was_meant(
+    contents: list[list[str | bytes]], model: str, make_request: MakeRequest
+) -> None:
+    """A message is a list of texts (str) and images (bytes); json.loads is the judge of what was written."""
+    template = make_request()
+    reference = ImageRef(template.task)
+    messages = tuple(
+        Message("user", tuple(part if isinstance(part, str) else reference for part in parts)) for parts in contents
+    )
+    images = tuple(Screenshot(part, "png", (1, 1)) for parts in contents for part in parts if isinstance(part, bytes))
+    request = Request(ModelInput(messages), images, {"temperature": 0.5}, "id", template.task)
+    body = json.loads(chat_body(request, model))
+    assert body["model"] == model
+    assert body["temperature"] == 0.5
+    for message, parts in zip(body["messages"], contents, strict=True):
+        if all(isinstance(part, str) for part in parts):
+            assert message == {"role": "user", "content": "".join(str(part) for part in parts)}
+            continue
+        assert len(message["content"]) == len(parts)
+        for sent, part in zip(message["content"], parts, strict=True):
+            if isinstance(part, str):
+                assert sent == {"type": "text", "text": part}
+            else:
+                url = "data:image/png;base64," + base64.b64encode(part).decode()
+                assert sent == {"type": "image_url", "image_url": {"url": url}}
+
+
+def test_sampling_and_extra_are_top_level_fields(make_request: MakeRequest) -> None:
+    request = make_request(
+        sampling={"temperature": 0, "extra_body": {"top_k": 20}, "chat_template_kwargs": {"a": 1, "b": 1}},
+        extra={"chat_template_kwargs": {"b": 2}, "stop": ["</s>"]},
+    )
+    body = json.loads(chat_body(request, "m"))
+    del body["messages"]
+    assert body == {
+        "model": "m",
+        "temperature": 0,
+        "top_k": 20,
+        "chat_template_kwargs": {"a": 1, "b": 2},
+        "stop": ["</s>"],
+    }
+
+
+def test_a_prefilled_turn_is_continued(make_request: MakeRequest) -> None:
+    body = json.loads(chat_body(make_request("hi", prefill="Thought: "), "m"))
+    assert body["messages"][-1] == {"role": "assistant", "content": "Thought: "}
+    assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
+    assert "continue_final_message" not in json.loads(chat_body(make_request("hi"), "m"))
+
+
+@pytest.mark.parametrize("sampling", [{"stream": True}, {"n": 4}, {"messages": []}, {"temperature": float("nan")}, {"a": {1}}])
+def test_parameters_that_cannot_be_sent_stop_the_run_before_a_request(
+    sampling: dict[str, Any], make_request: MakeRequest
+) -> None:
+    with mock() as server:
+        with pytest.raises(FatalEngineError, match="cannot be"):
+            ask(engine_for(server.base_url), make_request(sampling=sampling))
+        assert server.stats()["requests"] == 0
+
+
+@pytest.mark.parametrize(("shown", "given_"), [(1, 0), (0, 1), (1, 2)])
+def test_images_must_be_those_the_messages_show(shown: int, given_: int, make_request: MakeRequest) -> None:
+    shot = Screenshot(b"x", "png", (1, 1))
+    request = make_request("hi", images=[shot] * shown)
+    request = Request(request.input, (shot,) * given_, {}, "id", request.task)
+    with pytest.raises(ValueError, match="images"):
+        chat_body(request, "m")
+
+
+def test_the_request_id_is_sent_header_safe_and_new_for_every_try(make_request: MakeRequest) -> None:
+    with mock(first_faults=("500",)) as server:
+        ask(engine_for(server.base_url), make_request(name="步骤\r\nX-Evil: 1"))
+        names = [seen.headers["x-request-id"] for seen in server.requests]
+        assert all("x-evil" not in seen.headers for seen in server.requests)
+    assert len(set(names)) == 2
+    assert {name.partition("~")[0] for name in names} == {"%E6%AD%A5%E9%AA%A4%0D%0AX-Evil:%201"}
+
+
+def test_the_whole_reply_is_read(make_request: MakeRequest) -> None:
+    with mock() as server:
+        reply = ask(engine_for(server.base_url), make_request())
+    assert reply == Reply("the answer", None, Usage(prompt_tokens=3000, completion_tokens=60), "stop", 1)
+
+
+# When it asks again
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_passing_refusals_are_tried_again(status: int, make_request: MakeRequest) -> None:
+    sleeps = Sleeps()
+    with mock(first_faults=(str(status), str(status))) as server:
+        reply = ask(engine_for(server.base_url, sleep=sleeps), make_request())
+        bodies = {seen.body for seen in server.requests}
+    assert (reply.text, reply.attempts, len(sleeps.seconds)) == ("the answer", 3, 2)
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize("kind", ["cut-json", "html", "empty-choices"])
+def test_damaged_answers_are_tried_again(kind: str, make_request: MakeRequest) -> None:
+    with mock(first_faults=(kind,)) as server:
+        reply = ask(engine_for(server.base_url), make_request())
+    assert (reply.text, reply.attempts) == ("the answer", 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("500", "status 500"), ("cut-json", "no JSON"), ("html", "markup"), ("empty-choices", "no choices")]
+)
+def test_a_lasting_fault_is_an_error_that_says_what_it_is(kind: str, words: str, make_request: MakeRequest) -> None:
+    with mock(first_faults=(kind,) * 9) as server:
+        with pytest.raises(EngineError, match=words) as caught:
+            ask(engine_for(server.base_url, max_attempts=3), make_request())
+        assert server.stats()["requests"] == 3
+    assert caught.value.attempts == 3
+    assert not isinstance(caught.value, FatalEngineError)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_refused_request_is_not_repeated(status: int, make_request: MakeRequest) -> None:
+    with mock(first_faults=(str(status),) * 9) as server:
+        with pytest.raises(EngineError, match=f"status {status}.: the mock server fails") as caught:
+            ask(engine_for(server.base_url), make_request())
+        assert server.stats()["requests"] == 1
+    assert caught.value.attempts == 1
+    assert not isinstance(caught.value, FatalEngineError)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(401, "OPENAI_API_KEY is not set"), (403, "OPENAI_API_KEY"), (404, "no model 'm'"), (302, "redirects")],
+)
+def test_what_can_never_work_is_fatal(status: int, words: str, make_request: MakeRequest) -> None:
+    with mock(first_faults=(str(status),) * 9) as server:
+        with pytest.raises(FatalEngineError, match=words):
+            ask(engine_for(server.base_url), make_request())
+        assert server.stats()["requests"] == 1
+
+
+def test_waits_double_up_to_their_limit(make_request: MakeRequest) -> None:
+    limits = [1.0, 2.0, 4.0, 5.0, 5.0]
+    waits: list[list[float]] = []
+    with mock(first_faults=("500",) * 9) as server:
+        for episode in range(20):
+            sleeps = Sleeps()
+            engine = engine_for(server.base_url, sleep=sleeps, backoff=1.0, max_backoff=5.0, max_attempts=6)
+            with pytest.raises(EngineError):
+                ask(engine, make_request(name=f"r{episode}"))
+            waits.append(sleeps.seconds)
+    for limit, column in zip(limits, zip(*waits, strict=True), strict=True):
+        assert 0.0 <= min(column) < limit / 2 < max(column) <= limit  # full jitter: fails by chance once in 2**19
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [
+        ("7", 7.0, 8.0),
+        ("0", 0.0, 1.0),
+        ("9999", 60.0, 61.0),
+        ("Fri, 31 Dec 2100 23:59:59 GMT", 60.0, 61.0),
+        ("Sat, 01 Jan 2000 00:00:00 GMT", 0.0, 1.0),
+        ("soon", 0.0, 3.0),
+        ("nan", 0.0, 3.0),
+        ("-5", 0.0, 1.0),
+    ],
+)
+@pytest.mark.parametrize("status", ["429", "503"])
+def test_retry_after_is_honoured(status: str, header: str, least: float, most: float, make_request: MakeRequest) -> None:
+    sleeps = Sleeps()
+    with mock(first_faults=(status,), retry_after=header) as server:
+        ask(engine_for(server.base_url, sleep=sleeps, backoff=3.0), make_request())
+    (wait,) = sleeps.seconds
+    assert least <= wait <= most
+
+
+def test_a_hang_ends_at_the_time_limit_and_leaves_nothing_behind(make_request: MakeRequest) -> None:
+    async def main(server: MockServer) -> EngineError:
+        engine = engine_for(server.base_url, timeout=0.2, max_attempts=2)
+        async with asyncio.timeout(30):
+            with pytest.raises(EngineError, match=r"did not answer within 0\.2 s") as caught:
+                await engine.generate(make_request())
+            while server.stats()["in_flight"]:
+                await asyncio.sleep(0.01)
+            await engine.close()
+            return caught.value
+
+    with mock(first_faults=("hang",) * 9) as server:
+        error = asyncio.run(main(server))
+        assert error.attempts == 2
+        assert server.stats()["hung"] == 2
+
+
+def test_after_a_hang_the_next_try_is_answered(make_request: MakeRequest) -> None:
+    with mock(first_faults=("hang",)) as server:
+        reply = ask(engine_for(server.base_url, timeout=0.5), make_request())
+    assert (reply.text, reply.attempts) == ("the answer", 2)
+
+
+def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest) -> None:
+    async def main(server: MockServer) -> None:
+        engine = engine_for(server.base_url)
+        async with asyncio.timeout(30):
+            task = asyncio.create_task(engine.generate(make_request()))
+            while not server.stats()["hung"]:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            while server.stats()["in_flight"]:
+                await asyncio.sleep(0.01)
+            assert (await engine.generate(make_request())).text == "the answer"
+            await engine.close()
+
+    with mock(first_faults=("hang",)) as server:
+        asyncio.run(main(server))
+
+
+# Odd answers, from a server that sends whatever bytes it is told to
+
+
+def ask_raw(payloads: list[bytes], request: Request, **changes: Any) -> Reply:
+    """Ask a server that answers its n-th connection with the n-th of ``payloads`` (the last one for all later), then closes."""
+
+    async def main() -> Reply:
+        served = 0
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal served
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(
+                int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+            )
+            await reader.readexactly(length)
+            writer.write(payloads[min(served, len(payloads) - 1)])
+            served += 1
+            writer.close()
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        engine = engine_for(f"http://{host}:{port}/v1", **changes)
+        try:
+            return await engine.generate(request)
+        finally:
+            await engine.close()
+            server.close()
+            await server.wait_closed()
+
+    return asyncio.run(main())
+
+
+def response(body: bytes, status: str = "200 OK", length: int | None = None) -> bytes:
+    size = len(body) if length is None else length
+    return f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode() + body
+
+
+def completion(message: Any, **more: Any) -> bytes:
+    return response(json.dumps({"choices": [{"message": message, "finish_reason": None}], **more}).encode())
+
+
+GOOD = completion({"content": "good"})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        response(b""),
+        response(b"[]"),
+        response(b"null"),
+        response(b'"text"'),
+        response(b"\xff\xfe\x00"),
+        response(b"[" * 200_000),
+        response(b'{"choices": 3}'),
+        response(b'{"choices": [null]}'),
+        response(b'{"choices": [{}]}'),
+        response(b'{"error": {"message": "overloaded"}}'),
+        completion(None),
+        completion({"content": 3}),
+        response(GOOD, length=5000),
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        b"not http at all\r\n\r\n",
+        response(b"x" * (8 * 1024 * 1024 + 1)),
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
+    ],
+    ids=lambda bad: repr(bad[:60])[2:40],
+)
+def test_every_damaged_answer_is_tried_again(bad: bytes, make_request: MakeRequest) -> None:
+    reply = ask_raw([bad, GOOD], make_request())
+    assert (reply.text, reply.attempts) == ("good", 2)
+    with pytest.raises(EngineError) as caught:
+        ask_raw([bad], make_request(), max_attempts=2)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "reasoning"),
+    [
+        ({"content": None, "reasoning_content": "hm"}, "", "hm"),
+        ({"content": None, "reasoning": "hm"}, "", "hm"),
+        ({"content": "a", "reasoning_content": None, "reasoning": "hm"}, "a", "hm"),
+        ({"content": None}, "", None),
+        ({"role": "assistant"}, "", None),
+        ({"content": "a", "reasoning": {"odd": 1}}, "a", None),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 3]}, "ab", None),
+        ({"content": "cut \ud83d"}, "cut \ufffd", None),
+        ({"content": "whole \ud83d\ude00"}, "whole 😀", None),
+    ],
+)
+def test_unusual_messages_are_read(
+    message: dict[str, Any], text: str, reasoning: str | None, make_request: MakeRequest
+) -> None:
+    reply = ask_raw([completion(message)], make_request())
+    assert (reply.text, reply.reasoning, reply.attempts) == (text, reasoning, 1)
+
+
+@pytest.mark.parametrize("usage", [None, 3, [], {"prompt_tokens": "many", "completion_tokens": True}])
+def test_odd_usage_does_no_harm(usage: Any, make_request: MakeRequest) -> None:
+    reply = ask_raw([completion({"content": "a"}, usage=usage)], make_request())
+    assert reply.usage in (None, Usage())
+
+
+def test_the_mocks_null_content_is_an_empty_text(make_request: MakeRequest) -> None:
+    with mock(first_faults=("null-content",)) as server:
+        reply = ask(engine_for(server.base_url), make_request())
+    assert (reply.text, reply.reasoning, reply.attempts) == ("", "the answer", 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"error": {"message": "too long"}}', "too long"),
+        (b'{"error": "too long"}', "too long"),
+        (b'{"message": "too\\n long", "code": 400}', "too long"),
+        (b'{"detail": [{"loc": ["body"]}]}', "body"),
+        (b"plain words", "plain words"),
+        (b'{"error": {"message": "' + b"long " * 100 + b'"}}', "long long"),
+    ],
+)
+def test_a_refusal_repeats_what_the_server_said(body: bytes, said: str, make_request: MakeRequest) -> None:
+    with pytest.raises(EngineError, match=said) as caught:
+        ask_raw([response(body, "400 Bad Request")], make_request())
+    assert len(str(caught.value)) < 300
+
+
+# The key
+
+
+@pytest.mark.parametrize("fault", ["400", "401", "404", "429", "500"])
+def test_the_key_is_sent_but_never_told(
+    fault: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
+    with mock(first_faults=(fault,) * 9, echo_key=True) as server, caplog.at_level(logging.DEBUG):
+        engine = engine_for(server.base_url)
+        with pytest.raises(EngineError, match=r"Bearer \[API key\]") as caught:
+            ask(engine, make_request())
+        assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    chain: BaseException | None = caught.value
+    while chain is not None:
+        assert KEY not in f"{chain!r} {chain}"
+        chain = chain.__cause__ or chain.__context__
+    assert KEY not in f"{engine!r} {engine} {engine.settings!r}"
+    assert KEY not in caplog.text
+
+
+def test_no_part_of_the_key_stays_where_a_message_is_cut(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for padding in range(150, 201, 5):
+        body = b"x" * padding + KEY.encode()
+        with pytest.raises(EngineError) as caught:
+            ask_raw([response(body, "400 Bad Request")], make_request())
+        assert "sk-" not in str(caught.value)
+
+
+def test_a_reply_that_repeats_the_key_is_redacted(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    reply = ask_raw([completion({"content": f"your key is {KEY}", "reasoning": KEY})], make_request())
+    assert (reply.text, reply.reasoning) == ("your key is [API key]", "[API key]")
+
+
+def test_a_placeholder_key_leaves_replies_alone(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    assert ask_raw([completion({"content": "the cart is EMPTY"})], make_request()).text == "the cart is EMPTY"
+
+
+def test_the_key_comes_from_the_variable_named(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with mock() as server:
+        ask(engine_for(server.base_url), make_request())
+        ask(engine_for(server.base_url, api_key_env="MY_KEY"), make_request())
+        first, second = server.requests
+    assert "authorization" not in first.headers
+    assert second.headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_key_that_cannot_stand_in_a_header_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "geheim-ü")
+    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
+        engine_for("http://localhost/v1")
+    assert "geheim" not in str(caught.value)
+
+
+# Where it is sent
+
+
+def test_concurrency_is_bounded(make_request: MakeRequest) -> None:
+    with mock(latency=0.1, sigma=0) as server:
+        ask_all(engine_for(server.base_url, max_concurrency=3), *(make_request(name=f"r{i}") for i in range(12)))
+        assert server.stats()["max_in_flight"] == 3
+
+
+def test_several_servers_share_the_load(make_request: MakeRequest) -> None:
+    with mock(latency=0.05, sigma=0) as one, mock(latency=0.05, sigma=0) as two:
+        ask_all(engine_for(one.base_url, two.base_url), *(make_request(name=f"r{i}") for i in range(20)))
+        assert (one.stats()["served"], two.stats()["served"]) == (10, 10)
+
+
+def test_a_slow_server_gets_less(make_request: MakeRequest) -> None:
+    with mock(latency=0.6, sigma=0) as slow, mock(latency=0.0) as fast:
+        engine = engine_for(slow.base_url, fast.base_url, max_concurrency=4)
+        ask_all(engine, *(make_request(name=f"r{i}") for i in range(40)))
+        assert slow.stats()["served"] < 10 < fast.stats()["served"]
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def test_a_server_that_is_down_costs_a_try_and_loses_nothing(make_request: MakeRequest) -> None:
+    with mock() as server:
+        engine = engine_for(f"http://127.0.0.1:{closed_port()}/v1", server.base_url, backoff=20.0)
+        replies = ask_all(engine, *(make_request(name=f"r{i}") for i in range(8)))
+        assert [reply.text for reply in replies] == ["the answer"] * 8
+        assert all(reply.attempts <= 2 for reply in replies)
+        assert server.stats()["served"] == 8
+
+
+def test_an_unreachable_server_is_an_error_that_names_it(make_request: MakeRequest) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    with pytest.raises(EngineError, match=f"{url}/chat/completions could not be reached") as caught:
+        ask(engine_for(url, max_attempts=2), make_request())
+    assert caught.value.attempts == 2
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "ftp://host/v1", "http://", "http://user:pw@host/v1", "http://host/v1?key=pw"]
+)
+def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="base URL") as caught:
+        engine_for(url)
+    assert "pw" not in str(caught.value)
+
+
+def test_a_base_url_may_end_in_a_slash_or_the_whole_path(make_request: MakeRequest) -> None:
+    with mock() as server:
+        for url in (server.base_url + "/", server.base_url + "/chat/completions"):
+            assert ask(engine_for(url), make_request()).text == "the answer"
+
+
+# Finding the model
+
+
+def discover(engine: OpenAIEngine, *candidates: str) -> str:
+    async def main() -> str:
+        try:
+            return await engine.discover(candidates)
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def test_the_only_model_served_is_taken() -> None:
+    with mock(served_models=("only",)) as server:
+        engine = engine_for(server.base_url, model=None)
+        assert discover(engine, "other") == engine.model == "only"
+
+
+def test_of_several_the_first_candidate_is_taken() -> None:
+    with mock(served_models=("a", "b", "c")) as server:
+        assert discover(engine_for(server.base_url, model=None), "x", "c", "b") == "c"
+
+
+def test_what_is_served_is_listed_when_nothing_fits() -> None:
+    with mock(served_models=("qwen-7b", "b")) as server:
+        with pytest.raises(UsageError, match=r"no 'qwen7b' there \(did you mean 'qwen-7b'\?\): .*serves 'qwen-7b', 'b'"):
+            discover(engine_for(server.base_url, model=None), "qwen7b")
+        with pytest.raises(UsageError, match="must be named"):
+            discover(engine_for(server.base_url, model=None))
+
+
+def test_servers_must_share_a_model() -> None:
+    with mock(served_models=("a", "both")) as one, mock(served_models=("both", "b")) as two:
+        assert discover(engine_for(one.base_url, two.base_url, model=None)) == "both"
+
+
+def test_servers_that_share_no_model_are_told_apart() -> None:
+    with mock(served_models=("a",)) as one, mock(served_models=("b",)) as two:
+        engine = engine_for(one.base_url, two.base_url, model=None)
+        with pytest.raises(UsageError, match=r"serves 'a'; .*serves 'b'"):
+            discover(engine)
+
+
+def test_a_given_model_is_not_looked_up() -> None:
+    assert discover(engine_for(f"http://127.0.0.1:{closed_port()}/v1", model="mine")) == "mine"
+
+
+def test_no_request_goes_out_without_a_model_name(make_request: MakeRequest) -> None:
+    with mock() as server:
+        with pytest.raises(FatalEngineError, match="no model name"):
+            ask(engine_for(server.base_url, model=None), make_request())
+        assert server.stats()["requests"] == 0
+
+
+def test_discovery_and_requests_may_use_different_event_loops(make_request: MakeRequest) -> None:
+    with mock() as server:
+        engine = engine_for(server.base_url, model=None)
+        asyncio.run(engine.discover())
+        assert ask(engine, make_request()).text == "the answer"
+
+
+def test_the_mock_recognises_the_step(make_request: MakeRequest) -> None:
+    """The id that the engine sends is one the server can look the step up by."""
+    request = make_request()
+    assert request.request_id == request_id(request.task.key, 0)
+    with mock(hang_at=((request.request_id, 0),)) as server:
+        assert ask(engine_for(server.base_url, timeout=0.3), request).attempts == 2

@@ -1,0 +1,133 @@
+"""The replay engine gives back what a journal holds, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from guieval.engines.replay import ReplayEngine
+from guieval.errors import DataError, EngineError, UsageError
+from guieval.models import Reply, Request
+from guieval.steps import Sample, StepError, StepOutcome, StepRecord, StepTaskModel, Usage
+
+MakeTask = Callable[..., StepTaskModel]
+MakeRequest = Callable[..., Request]
+
+
+def answered(text: str) -> Sample:
+    return Sample(
+        raw_response=text,
+        reasoning=f"why {text}",
+        usage=Usage(prompt_tokens=7, completion_tokens=2),
+        finish_reason="stop",
+        attempts=3,
+        outcome=StepOutcome(verdict="wrong"),
+    )
+
+
+LOST = Sample(error=StepError(stage="generate", message="no server"), outcome=StepOutcome(verdict="infrastructure_failure"))
+
+
+def journal(path: Path, *records: StepRecord, tail: str = "") -> Path:
+    file = path / "steps.jsonl"
+    file.write_text("".join(record.model_dump_json() + "\n" for record in records) + tail, encoding="utf-8")
+    return file
+
+
+def ask(engine: ReplayEngine, *requests: Request) -> list[Reply]:
+    async def main() -> list[Reply]:
+        try:
+            return [await engine.generate(request) for request in requests]
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
+
+
+def test_every_field_comes_back_and_samples_are_told_apart(
+    tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
+) -> None:
+    first, second = make_task("ep|1", 0), make_task("ep|1", 1)
+    file = journal(
+        tmp_path,
+        StepRecord(task=second, samples=(answered("zwei ✓"),)),
+        StepRecord(task=first, samples=(answered("eins"), answered("another"))),
+    )
+    engine = ReplayEngine(file)
+    assert len(engine) == 2
+    assert not engine.needs_images
+    replies = ask(engine, make_request(task=first), make_request(task=second), make_request(task=first, sample=1))
+    assert [reply.text for reply in replies] == ["eins", "zwei ✓", "another"]
+    assert replies[0] == Reply("eins", "why eins", Usage(prompt_tokens=7, completion_tokens=2), "stop", 3)
+
+
+def test_the_last_finished_line_of_a_step_counts(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
+    task = make_task()
+    lines = [StepRecord(task=task, samples=samples) for samples in ((answered("old"),), (answered("new"),), (LOST,))]
+    assert ask(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task))[0].text == "new"
+
+
+def test_a_reply_that_crashed_a_parser_can_be_read_again(
+    tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
+) -> None:
+    task, other = make_task("crashed"), make_task("asked again")
+    outcome = StepOutcome(verdict="infrastructure_failure")
+    crashed = Sample(raw_response="odd", error=StepError(stage="parse", message="KeyError: 'x'"), outcome=outcome)
+    lines = [
+        StepRecord(task=task, samples=(crashed,)),
+        StepRecord(task=other, samples=(answered("good"),)),
+        StepRecord(task=other, samples=(crashed,)),
+    ]
+    replies = ask(ReplayEngine(journal(tmp_path, *lines)), make_request(task=task), make_request(task=other))
+    assert [reply.text for reply in replies] == ["odd", "good"]
+
+
+def test_missing_and_lost_steps_are_named(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
+    lost = make_task("lost", 2)
+    file = journal(tmp_path, StepRecord(task=lost, samples=(LOST,)))
+    with pytest.raises(EngineError, match=r"bench/sub/lost#2 was never answered"):
+        ask(ReplayEngine(file), make_request(task=lost))
+    with pytest.raises(EngineError, match=r"bench/sub/other#0 is not in"):
+        ask(ReplayEngine(file), make_request(task=make_task("other")))
+
+
+def test_a_missing_sample_and_another_setting_are_named(tmp_path: Path, make_task: MakeTask, make_request: MakeRequest) -> None:
+    task = make_task()
+    file = journal(tmp_path, StepRecord(task=task, samples=(answered("a"),)))
+    with pytest.raises(EngineError, match="has 1 samples in the journal, so sample 1 is not in it"):
+        ask(ReplayEngine(file), make_request(task=task, sample=1))
+    with pytest.raises(EngineError, match="recorded in the setting 'high', but 'low'"):
+        ask(ReplayEngine(file), make_request(task=make_task(setting="low")))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_tail_torn_anywhere_is_ignored(
+    data: st.DataObject, tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
+) -> None:
+    kept, torn = make_task("kept"), make_task("torn ü")
+    whole = StepRecord(task=torn, samples=(answered("late ✓"),)).model_dump_json().encode()
+    cut = data.draw(st.integers(1, len(whole) - 1))
+    file = journal(tmp_path, StepRecord(task=kept, samples=(answered("kept"),)))
+    file.write_bytes(file.read_bytes() + whole[:cut])
+    engine = ReplayEngine(file)
+    assert len(engine) == 1
+    assert ask(engine, make_request(task=kept))[0].text == "kept"
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, make_task: MakeTask) -> None:
+    record = StepRecord(task=make_task(), samples=(answered("a"),)).model_dump_json()
+    file = tmp_path / "steps.jsonl"
+    file.write_text(f'{record}\n{{"task": 3}}\n{record}\n')
+    with pytest.raises(DataError, match=r"steps\.jsonl, line 2, field task"):
+        ReplayEngine(file)
+
+
+def test_a_missing_journal_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nothing\.jsonl' cannot be opened: No such file"):
+        ReplayEngine(tmp_path / "nothing.jsonl")

@@ -1,0 +1,42 @@
+"""Request ids name a step and sample in a header, and are unlike for every try."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guieval.engines import parse_request_id, request_id, with_try, without_try
+from guieval.steps import StepKey
+
+parts = st.text(st.characters())  # surrogates, separators and control characters included
+keys = st.builds(StepKey, parts, parts, parts, st.integers(0, 10**6))
+
+
+@given(keys, st.integers(0, 100), st.integers(1, 99))
+def test_an_id_names_its_step_and_sample_with_or_without_try(key: StepKey, sample: int, attempt: int) -> None:
+    name = request_id(key, sample)
+    sent = with_try(name, "0123abcd", attempt)
+    assert parse_request_id(name) == parse_request_id(sent) == (key, sample)
+    assert without_try(sent) == name
+
+
+@given(parts, st.integers(1, 99))
+def test_what_is_sent_is_visible_ascii(name: str, attempt: int) -> None:
+    sent = with_try(name, "0123abcd", attempt)
+    assert all("!" <= character <= "~" for character in sent)
+
+
+def test_tries_and_runs_differ() -> None:
+    names = {with_try("a", nonce, attempt) for nonce in ("00000000", "00000001") for attempt in (1, 2)}
+    assert len(names) == 4
+
+
+def test_the_documented_form() -> None:
+    assert request_id(StepKey("aitz", "general", "a|b é", 3), 1) == "aitz|general|a%7Cb%20%C3%A9|3|1"
+
+
+@pytest.mark.parametrize("text", ["", "probe", "a|b|c|d|e", "a|b|c|1|-1", "a|b|c|1", "a|b|c|1|2|3"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no request id"):
+        parse_request_id(text)
