@@ -1,0 +1,308 @@
+"""Judges many steps at once on arrays: what :class:`ActionEvaluator` says, without a Python call per step.
+
+Targets are compiled once with the rules' own functions (which boxes count, which direction is expected), so a threshold is
+never written twice; predictions come as arrays. For audits, ablations over thresholds, and rewards over large batches. It
+tells matches and distances only: verdicts, reasons and text similarity are :mod:`guieval.evaluation.evaluator`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from guieval.actions import ACTION_TYPES, BUTTONS, DIRECTIONS, Action, Click, LongPress, Open, Point, Press, Scroll, Type, Wait
+from guieval.evaluation.protocols import Protocol, get_protocol
+from guieval.evaluation.rules import ClickRule, StepRules, TextRule
+from guieval.steps import StepTaskModel
+
+UNPARSEABLE = -1
+"""Type code of a reply that holds no action."""
+UNSUPPORTED = len(ACTION_TYPES)
+"""Type code of an action outside the unified space. The codes below it index :data:`guieval.actions.ACTION_TYPES`."""
+
+_TYPE_CODES: dict[str, int] = {name: code for code, name in enumerate(ACTION_TYPES)}
+_DIRECTION_CODES: dict[str, int] = {name: code for code, name in enumerate(DIRECTIONS)}
+_BUTTON_CODES: dict[str, int] = {name: code for code, name in enumerate(BUTTONS)}
+_CLICK, _LONG_PRESS, _SCROLL, _TYPE, _OPEN, _PRESS = (
+    _TYPE_CODES[name] for name in ("CLICK", "LONG_PRESS", "SCROLL", "TYPE", "OPEN", "PRESS")
+)
+_TYPE_ALONE = (_TYPE_CODES["WAIT"], _TYPE_CODES["STOP"])
+_NOTHING = -2  # a target's type, direction or button that no prediction has
+_ANY = -3  # a target's direction that every scroll has
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionTable:
+    """One prediction per step, as arrays of one length n; make it with :meth:`from_actions` or :meth:`from_arrays`.
+
+    ``type``: int8 codes. ``point``: (n, 2) x, y in thousandths of the screen. ``duration``: milliseconds. ``direction`` and
+    ``button``: int8 indices into :data:`guieval.actions.DIRECTIONS` and :data:`~guieval.actions.BUTTONS`. ``text``: typed
+    text or app name, normalised. What a type has no use for is NaN, -1 or an empty text.
+    """
+
+    type: NDArray[np.int8]
+    point: NDArray[np.float64]
+    duration: NDArray[np.float64]
+    direction: NDArray[np.int8]
+    button: NDArray[np.int8]
+    text: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.type)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        type: ArrayLike,
+        *,
+        point: ArrayLike | None = None,
+        duration: ArrayLike | None = None,
+        direction: ArrayLike | None = None,
+        button: ArrayLike | None = None,
+        text: Sequence[str] | None = None,
+    ) -> PredictionTable:
+        """Build the table from array-likes of one length n; what is left out is filled with "not given".
+
+        ``type`` holds indices into :data:`guieval.actions.ACTION_TYPES`, :data:`UNPARSEABLE` or :data:`UNSUPPORTED`;
+        ``point`` is (n, 2), in thousandths. A long press without duration lasts its type's default, 1000 ms. ``text`` may be
+        written in any case. Raises ``ValueError`` for unlike lengths, a code out of range, or a click or long press whose
+        point is not on the screen.
+        """
+        codes = np.asarray(type)
+        n = len(codes)
+        points = np.full((n, 2), np.nan) if point is None else np.asarray(point, dtype=np.float64)
+        durations = np.full(n, 1000.0) if duration is None else np.asarray(duration, dtype=np.float64)
+        directions = np.full(n, -1) if direction is None else np.asarray(direction)
+        buttons = np.full(n, -1) if button is None else np.asarray(button)
+        texts = ("",) * n if text is None else tuple(map(TextRule.normalise, text))
+        if points.shape != (n, 2) or {durations.shape, directions.shape, buttons.shape, (len(texts),)} != {(n,)}:
+            raise ValueError(f"all columns must have one length ({n}), and point the shape ({n}, 2), got {points.shape}")
+        for name, column, low, high in (
+            ("type", codes, UNPARSEABLE, UNSUPPORTED),
+            ("direction", directions, -1, len(DIRECTIONS) - 1),
+            ("button", buttons, -1, len(BUTTONS) - 1),
+        ):
+            if n and not (low <= column.min() and column.max() <= high):
+                raise ValueError(f"{name} codes must lie between {low} and {high}")
+        where = points[(codes == _CLICK) | (codes == _LONG_PRESS)]
+        if not ((where >= 0.0) & (where <= 1000.0)).all():
+            raise ValueError("the point of a click or long press must lie between 0 and 1000 on both axes")
+        return cls(codes.astype(np.int8), points, durations, directions.astype(np.int8), buttons.astype(np.int8), texts)
+
+    @classmethod
+    def from_actions(cls, actions: Iterable[Action | None]) -> PredictionTable:
+        """Build the table from actions; ``None`` is a reply that holds no action."""
+        rows = list(actions)
+        n = len(rows)
+        point = np.full((n, 2), np.nan)
+        duration = np.full(n, np.nan)
+        codes, direction, button = ([-1] * n for _ in range(3))
+        text = [""] * n
+        for i, action in enumerate(rows):
+            if action is None:
+                continue
+            codes[i] = UNSUPPORTED if action.type == "UNSUPPORTED" else _TYPE_CODES[action.type]
+            if isinstance(action, Click | LongPress | Scroll):
+                point[i] = action.point
+            if isinstance(action, LongPress | Wait):
+                duration[i] = action.duration
+            elif isinstance(action, Scroll):
+                direction[i] = _DIRECTION_CODES[action.direction]
+            elif isinstance(action, Press):
+                button[i] = _BUTTON_CODES[action.button]
+            elif isinstance(action, Type):
+                text[i] = action.text
+            elif isinstance(action, Open):
+                text[i] = action.app
+        return cls.from_arrays(codes, point=point, duration=duration, direction=direction, button=button, text=text)
+
+
+@dataclass(frozen=True, eq=False)
+class _BoxTable:
+    """The accepted boxes of many rows, by rank: first the first box of every row, then the second of those that have two...
+
+    With the rows sorted by their number of boxes, those that have a box of rank k are always the first ones, so one rank is
+    tested with plain slices: nothing is gathered or padded, however uneven the numbers are (0 to 150).
+    """
+
+    order: NDArray[np.intp]
+    """Rows that have boxes, most boxes first."""
+    bounds: tuple[int, ...]
+    """Where each rank begins in ``columns``, and the end."""
+    columns: NDArray[np.float64]
+    """(4, all boxes): x1, y1, x2, y2 in screen fractions."""
+
+    @classmethod
+    def build(cls, boxes: Sequence[NDArray[np.float64]]) -> _BoxTable:
+        """Arrange one (4, k) array per row."""
+        counts = np.array([each.shape[1] for each in boxes], dtype=np.intp)
+        order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        if not len(order):
+            return cls(order, (0,), np.empty((4, 0)))
+        sizes = counts[order]
+        flat = np.concatenate([boxes[row] for row in order.tolist()], axis=1)
+        starts = np.cumsum(sizes) - sizes
+        ranks = [starts[: np.count_nonzero(sizes > rank)] + rank for rank in range(int(sizes[0]))]
+        bounds = np.cumsum([0, *(len(each) for each in ranks)])
+        return cls(order, tuple(bounds.tolist()), np.ascontiguousarray(flat[:, np.concatenate(ranks)]))
+
+    def contains(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """For every row, whether the point (screen fractions) lies in one of its boxes; NaN lies in none."""
+        inside = np.zeros(len(x), dtype=np.bool_)
+        x, y = x[self.order], y[self.order]
+        hit = np.zeros(len(self.order), dtype=np.bool_)
+        for begin, end in pairwise(self.bounds):
+            x1, y1, x2, y2 = self.columns[:, begin:end]
+            n = end - begin
+            hit[:n] |= (x1 <= x[:n]) & (x[:n] <= x2) & (y1 <= y[:n]) & (y[:n] <= y2)
+        inside[self.order] = hit
+        return inside
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTable:
+    """Steps compiled under one protocol, one row per accepted action; make it with :func:`compile_targets`."""
+
+    step: NDArray[np.intp]
+    """Which step a row belongs to, ascending; a step has a row for its reference and one for each alternative."""
+    first: NDArray[np.intp]
+    """Each step's first row."""
+    type: NDArray[np.int8]
+    point: NDArray[np.float64]
+    """(rows, 2) in thousandths: what is pointed at; for OPEN rows that a click can satisfy, the icon; else NaN."""
+    fallback: NDArray[np.float64]
+    """Accepted distance to ``point`` in screen fractions; NaN for none."""
+    tap_limit: NDArray[np.float64]
+    """Longest press, in milliseconds, that counts as a click; NaN for none."""
+    icon: NDArray[np.bool_]
+    """OPEN rows that a click can satisfy."""
+    direction: NDArray[np.int8]
+    button: NDArray[np.int8]
+    text: tuple[str, ...]
+    boxes: _BoxTable
+
+    def __len__(self) -> int:
+        """The number of steps."""
+        return len(self.first)
+
+
+class Scores(NamedTuple):
+    """Arrays of one entry per step: matches, and the distance in thousandths (NaN where it has no meaning)."""
+
+    type_match: NDArray[np.bool_]
+    exact_match: NDArray[np.bool_]
+    distance: NDArray[np.float64]
+
+
+class _Row(NamedTuple):
+    step: int
+    type: int
+    point: tuple[float, float] = (np.nan, np.nan)
+    fallback: float | None = None
+    tap_limit: float | None = None
+    icon: bool = False
+    direction: int = _NOTHING
+    button: int = _NOTHING
+    text: str = ""
+    boxes: NDArray[np.float64] = np.empty((4, 0))
+
+
+def compile_targets(tasks: Iterable[StepTaskModel], protocol: str | Protocol) -> TargetTable:
+    """Work out once what ``protocol`` accepts at each step. Raises :class:`UsageError` for an unknown protocol."""
+    chosen = get_protocol(protocol) if isinstance(protocol, str) else protocol
+    rows: list[_Row] = []
+    first: list[int] = []
+    for step, task in enumerate(tasks):
+        rules = chosen.rules_for(task.dataset)
+        first.append(len(rows))
+        rows += [_compile(step, task, reference, rules) for reference in (task.action, *task.alternatives)]
+
+    def column(name: str, dtype: Any) -> NDArray[Any]:
+        return np.array([getattr(row, name) for row in rows], dtype=dtype)
+
+    return TargetTable(
+        step=column("step", np.intp),
+        first=np.array(first, dtype=np.intp),
+        type=column("type", np.int8),
+        point=column("point", np.float64).reshape(-1, 2),
+        fallback=column("fallback", np.float64),
+        tap_limit=column("tap_limit", np.float64),
+        icon=column("icon", np.bool_),
+        direction=column("direction", np.int8),
+        button=column("button", np.int8),
+        text=tuple(row.text for row in rows),
+        boxes=_BoxTable.build([row.boxes for row in rows]),
+    )
+
+
+def _compile(step: int, task: StepTaskModel, reference: Action, rules: StepRules) -> _Row:
+    action = rules.read(reference)
+    row = _Row(step, _TYPE_CODES.get(action.type, _NOTHING), tap_limit=rules.tap_limit)
+    if isinstance(action, Click | LongPress):
+        return _pointing(row, rules.click, task, action.point)
+    if isinstance(action, Scroll):
+        expected = rules.scroll.expected(task, action)
+        return row._replace(direction=_ANY if expected is None else _DIRECTION_CODES.get(expected, _NOTHING))
+    if isinstance(action, Type):
+        return row._replace(text=rules.text.normalise(action.text))
+    if isinstance(action, Open):
+        row = row._replace(text=rules.text.normalise(action.app))
+        if rules.open.icon is not None and len(task.boxes):
+            return _pointing(row, rules.open.icon, task, rules.open.icon_point(task.boxes))._replace(icon=True)
+        return row
+    return row._replace(button=_BUTTON_CODES[action.button]) if isinstance(action, Press) else row
+
+
+def _pointing(row: _Row, rule: ClickRule, task: StepTaskModel, target: Point) -> _Row:
+    boxes = rule.accepted(task.boxes, target) if len(task.boxes) else row.boxes
+    return row._replace(point=target, fallback=rule.fallback, boxes=boxes)
+
+
+def score(targets: TargetTable, predictions: PredictionTable) -> Scores:
+    """Judge prediction i as the answer to step i, exactly as :meth:`ActionEvaluator.evaluate` does one by one.
+
+    Raises ``ValueError`` when the two tables are not of one length.
+    """
+    if len(targets) != len(predictions):
+        raise ValueError(f"{len(predictions)} predictions cannot answer {len(targets)} steps")
+    if not len(targets):
+        return Scores(np.empty(0, np.bool_), np.empty(0, np.bool_), np.empty(0))
+    one_each = len(targets.step) == len(targets)
+    rows = slice(None) if one_each else targets.step
+    given, point = predictions.type[rows], predictions.point[rows]
+    # A NaN limit (no limit) compares false, so such rows keep their long presses.
+    given = np.where((given == _LONG_PRESS) & (predictions.duration[rows] <= targets.tap_limit), np.int8(_CLICK), given)
+    same = given == targets.type
+    by_icon = targets.icon & (given == _CLICK)
+    pointing = (same & ((given == _CLICK) | (given == _LONG_PRESS))) | by_icon
+
+    difference = point - targets.point
+    distance = np.sqrt(difference[:, 0] * difference[:, 0] + difference[:, 1] * difference[:, 1])
+    fractions = point / 1000.0
+    difference = fractions - targets.point / 1000.0
+    close = np.sqrt(difference[:, 0] * difference[:, 0] + difference[:, 1] * difference[:, 1]) <= targets.fallback
+    exact = pointing & (close | targets.boxes.contains(fractions[:, 0], fractions[:, 1]))
+
+    exact |= same & ((given == _TYPE_ALONE[0]) | (given == _TYPE_ALONE[1]))
+    exact |= same & (given == _PRESS) & (predictions.button[rows] == targets.button)
+    agree = (targets.direction == _ANY) | (predictions.direction[rows] == targets.direction)
+    exact |= same & (given == _SCROLL) & agree
+    written = (same & ((given == _TYPE) | (given == _OPEN))).nonzero()[0]
+    texts = predictions.text
+    for row, step in zip(written.tolist(), targets.step[written].tolist(), strict=True):
+        exact[row] = TextRule.matches(targets.text[row], texts[step])
+
+    matched = same | by_icon
+    distance[~pointing | by_icon] = np.nan
+    if one_each:
+        return Scores(matched, exact, distance)
+    # The best row of a step: exact before type match before none, then the nearest; as the evaluator ranks them.
+    rank = matched.astype(np.int8) + exact
+    best = np.maximum.reduceat(rank, targets.first)
+    nearest = np.fmin.reduceat(np.where(rank == best[targets.step], distance, np.nan), targets.first)
+    return Scores(best >= 1, best == 2, nearest)

@@ -1,0 +1,54 @@
+"""Judges one answer to one step under a named protocol: the same call for evaluation, re-scoring and rewards.
+
+It turns what the rules say into a :class:`StepOutcome` and keeps the verdicts apart. Pure: no input or output, no state,
+nothing remembered between calls. Arrays of steps are judged by :mod:`guieval.evaluation.batch`.
+"""
+
+from __future__ import annotations
+
+from guieval.actions import Action, Unsupported
+from guieval.evaluation.protocols import Protocol, get_protocol
+from guieval.evaluation.rules import Judgement
+from guieval.steps import StepOutcome, StepTaskModel
+
+
+class ActionEvaluator:
+    """A protocol, given as such or by name, applied to single steps. Raises :class:`UsageError` for an unknown name."""
+
+    def __init__(self, protocol: str | Protocol) -> None:
+        self.protocol = get_protocol(protocol) if isinstance(protocol, str) else protocol
+
+    def evaluate(self, task: StepTaskModel, action: Action | None) -> StepOutcome:
+        """Judge ``action`` as the answer to ``task``; ``None`` stands for a reply that held no action.
+
+        Where the step accepts several actions the best judgement counts: an exact match before a type match before none,
+        and among equals the one nearest to its target. An :class:`Unsupported` action never matches.
+        """
+        if action is None:
+            return StepOutcome(verdict="unparseable", reason="the reply holds no action")
+        if isinstance(action, Unsupported):
+            return StepOutcome(
+                verdict="unsupported", reason=f"the action {action.name!r:.80} is outside the unified action space"
+            )
+        rules = self.protocol.rules_for(task.dataset)
+        best = rules.judge(task, task.action, action)
+        for alternative in task.alternatives:
+            best = max(best, rules.judge(task, alternative, action), key=_rank)  # the first of equals stays
+        return StepOutcome(
+            verdict="right" if best.exact_match else "wrong",
+            type_match=best.type_match,
+            exact_match=best.exact_match,
+            distance=best.distance,
+            text_similarity=best.text_similarity,
+            reason=best.reason,
+        )
+
+
+def _rank(judgement: Judgement) -> tuple[bool, bool, float]:
+    distance = judgement.distance
+    return judgement.exact_match, judgement.type_match, float("-inf") if distance is None else -distance
+
+
+def infrastructure_failure(message: str) -> StepOutcome:
+    """The outcome of a step the model could not be asked about; ``message`` says why in one sentence."""
+    return StepOutcome(verdict="infrastructure_failure", reason=message)

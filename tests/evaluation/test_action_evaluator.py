@@ -1,0 +1,110 @@
+"""Verdicts of single steps: five kinds, alternatives, purity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from guieval.actions import Click, Open, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator, ClickRule, Protocol, StepRules, infrastructure_failure, list_protocols
+from guieval.steps import VERDICTS, StepOutcome, StepTaskModel
+
+Step = Callable[..., StepTaskModel]
+AT = Point(500, 500)
+
+
+def test_the_five_verdicts(step: Step) -> None:
+    evaluator = ActionEvaluator("guievalkit")
+    task = step(Click(point=AT))
+    outcomes = [
+        evaluator.evaluate(task, Click(point=Point(510, 500))),
+        evaluator.evaluate(task, Click(point=Point(700, 500))),
+        evaluator.evaluate(task, None),
+        evaluator.evaluate(task, Unsupported(name="answer", arguments={"text": "4"})),
+        infrastructure_failure("the server answered 500 three times"),
+    ]
+    assert [outcome.verdict for outcome in outcomes] == list(VERDICTS)
+    assert [outcome.type_match for outcome in outcomes] == [True, True, False, False, False]
+    assert [outcome.exact_match for outcome in outcomes] == [True, False, False, False, False]
+    assert [outcome.distance for outcome in outcomes] == [10.0, 200.0, None, None, None]
+    assert all(outcome.reason for outcome in outcomes)
+    assert "answer" in outcomes[3].reason
+    assert outcomes[4].reason == "the server answered 500 three times"
+
+
+@pytest.mark.parametrize("protocol", list_protocols())
+def test_an_unsupported_action_never_matches_even_an_unsupported_reference(step: Step, protocol: str) -> None:
+    odd = Unsupported(name="answer")
+    evaluator = ActionEvaluator(protocol)
+    assert evaluator.evaluate(step(odd), odd) == StepOutcome(
+        verdict="unsupported", reason="the action 'answer' is outside the unified action space"
+    )
+    assert evaluator.evaluate(step(odd), Stop()).verdict == "wrong"
+
+
+def test_text_similarity_is_told_for_typed_text_and_app_names(step: Step) -> None:
+    evaluator = ActionEvaluator("guievalkit")
+    typed = evaluator.evaluate(step(Type(text="kitten")), Type(text="sitting"))
+    assert (typed.verdict, typed.distance) == ("wrong", None)
+    assert typed.text_similarity == pytest.approx(4 / 7)
+    opened = evaluator.evaluate(step(Open(app="Google Maps")), Open(app="maps"))
+    assert opened.verdict == "right"
+    assert opened.text_similarity == pytest.approx(4 / 11)
+
+
+def test_a_wrong_type_keeps_no_distance_or_similarity(step: Step) -> None:
+    outcome = ActionEvaluator("ui-s1-sop").evaluate(step(Click(point=AT)), Type(text="x"))
+    assert outcome == StepOutcome(verdict="wrong", reason="TYPE, reference CLICK")
+
+
+def test_reasons_say_what_was_compared(step: Step) -> None:
+    evaluator = ActionEvaluator("guievalkit")
+    up, down = (Scroll(point=AT, direction=word) for word in ("up", "down"))
+    assert evaluator.evaluate(step(down), up).reason == "scrolled up, reference down"
+    inside = evaluator.evaluate(step(Click(point=AT), [[300, 300, 700, 700]]), Click(point=Point(690, 690)))
+    assert inside.reason == "inside a target box"
+
+
+def test_any_accepted_action_counts(step: Step) -> None:
+    evaluator = ActionEvaluator("guievalkit")
+    task = step(Click(point=AT), alternatives=[Press(button="BACK"), Open(app="Clock")])
+    assert evaluator.evaluate(task, Press(button="BACK")).verdict == "right"
+    assert evaluator.evaluate(task, Click(point=AT)).verdict == "right"
+    half = evaluator.evaluate(task, Press(button="HOME"))
+    assert (half.verdict, half.type_match) == ("wrong", True)
+    assert not evaluator.evaluate(task, Stop()).type_match
+
+
+def test_among_alternatives_the_best_and_then_the_nearest_is_told(step: Step) -> None:
+    evaluator = ActionEvaluator("guievalkit")
+    first, second = Click(point=Point(100, 500)), Click(point=Point(700, 500))
+    for one, other in ((first, second), (second, first)):
+        task = step(one, alternatives=[other])
+        assert evaluator.evaluate(task, Click(point=AT)).distance == 200.0
+        assert evaluator.evaluate(task, Click(point=Point(110, 500))).distance == 10.0
+    # A far exact match (in a box) is told before a near miss.
+    boxed = step(Click(point=Point(100, 100)), [[0, 0, 300, 300]], alternatives=[Click(point=Point(301, 400))])
+    outcome = ActionEvaluator(
+        Protocol(name="p", source="s", summary="t", rules=StepRules(click=ClickRule(boxes="containing-reference")))
+    ).evaluate(boxed, Click(point=Point(300, 300)))
+    assert outcome.exact_match
+    assert outcome.distance == pytest.approx(200 * 2**0.5)
+
+
+def test_an_evaluator_takes_a_protocol_or_its_name() -> None:
+    protocol = Protocol(name="mine", source="s", summary="t", rules=StepRules(click=ClickRule()))
+    assert ActionEvaluator(protocol).protocol is protocol
+    assert ActionEvaluator("seeclick-official").protocol.name == "seeclick-official"
+    with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
+        ActionEvaluator("guievalkitt")
+
+
+def test_seeclick_asks_for_the_box_alone(step: Step) -> None:
+    evaluator = ActionEvaluator("seeclick-official")
+    task = step(Click(point=Point(150, 150)), [[100, 100, 200, 200]], dataset="screenspot")
+    assert evaluator.evaluate(task, Click(point=Point(200, 100))).verdict == "right"
+    assert evaluator.evaluate(task, Click(point=Point(200.01, 100))).verdict == "wrong"
+    bare = step(Click(point=AT), dataset="screenspot")
+    assert evaluator.evaluate(bare, Click(point=AT)).verdict == "wrong"

@@ -1,0 +1,93 @@
+"""The table of protocols: names, words, and protocols of third parties."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.evaluation import ClickRule, Protocol, ScrollRule, StepRules, get_protocol, list_protocols
+
+
+def test_the_published_protocols_are_listed_under_their_own_names() -> None:
+    names = list_protocols()
+    assert {"guievalkit", "ui-s1-sop", "ui-s1-reward-match", "seeclick-official"} <= set(names)
+    assert len(names) == len(set(names))
+    assert [get_protocol(name).name for name in names] == names
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"unknown protocol 'ui-s1-spo' \(did you mean 'ui-s1-sop'\?\)"):
+        get_protocol("ui-s1-spo")
+
+
+def test_guievalkit_chooses_its_variant_by_data_set() -> None:
+    protocol = get_protocol("guievalkit")
+    assert protocol.rules_for("androidcontrol").click.fallback == 0.04
+    assert protocol.rules_for("aitz").click.fallback == 0.14
+    assert protocol.rules_for("aitz") == protocol.rules_for("gui_odyssey") == protocol.rules
+
+
+def test_the_words_tell_every_threshold() -> None:
+    words = get_protocol("guievalkit").describe()
+    for part in ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "androidcontrol", "step-weighted", "OPEN"):
+        assert part in words
+
+
+def test_protocols_that_judge_differently_are_described_differently() -> None:
+    base = get_protocol("guievalkit")
+    common = base.rules
+    changed = [
+        replace(base, rules=replace(common, click=replace(common.click, fallback=0.15))),
+        replace(base, rules=replace(common, tap_limit=None)),
+        replace(base, rules=replace(common, scroll=ScrollRule("type-only"))),
+        replace(base, variants={}),
+        replace(base, variants={"aitz": base.variants["androidcontrol"]}),
+        replace(base, progress="episode-mean"),
+        replace(base, excluded_types={}),
+        replace(base, covered_only=False),
+    ]
+    texts = {protocol.describe() for protocol in [base, *changed]}
+    assert len(texts) == len(changed) + 1
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Installs a distribution whose entry points are protocols, one good and two not."""
+    (tmp_path / "acme_rules.py").write_text(
+        "from guieval.evaluation import ClickRule, Protocol, StepRules\n"
+        "acme = Protocol(name='acme', source='a test', summary='s', rules=StepRules(click=ClickRule(fallback=0.5)))\n"
+        "other = 3\n"
+    )
+    information = tmp_path / "acme-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(
+        "[guieval.protocols]\nacme = acme_rules:acme\nodd = acme_rules:other\ngone = acme_rules:missing\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme_rules", raising=False)
+    return "acme"
+
+
+def test_a_third_party_adds_a_protocol_by_entry_point(installed: str) -> None:
+    assert list_protocols()[-3:] == ["acme", "gone", "odd"]
+    assert get_protocol(installed).rules.click == ClickRule(fallback=0.5)
+    assert get_protocol(installed).rules_for("anything").click.fallback == 0.5
+
+
+def test_an_entry_point_that_is_no_protocol_is_told_in_one_sentence(installed: str) -> None:
+    with pytest.raises(UsageError, match="must be a guieval Protocol named 'odd', got 3"):
+        get_protocol("odd")
+    with pytest.raises(UsageError, match=r"'gone' .acme_rules:missing. cannot be imported"):
+        get_protocol("gone")
+
+
+def test_a_protocol_is_a_value() -> None:
+    rules = StepRules(click=ClickRule())
+    one, two = (Protocol(name="n", source="s", summary="t", rules=rules) for _ in range(2))
+    assert one == two
+    assert hash(one) == hash(two)
