@@ -1,12 +1,14 @@
 """Screenshots: from a path in a record to bytes that may be sent, with every check a foreign data folder deserves.
 
-A screenshot is never decoded just to be checked: the header gives format and size, and the file's own end marker tells a
-truncated file, so an untouched original costs one read. Only an image that must be resized is decoded.
+A screenshot is never decoded just to be checked: the header gives format and size, the file's own end marker tells a
+truncated file and a PNG's own checksums a damaged one, so an untouched original costs one read. Only an image that must be
+resized is decoded.
 """
 
 from __future__ import annotations
 
 import io
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -66,12 +68,16 @@ def read_screenshot(root: Path, relative: str, expected_size: tuple[int, int]) -
 
 
 def probe(data: bytes) -> tuple[Format, tuple[int, int]]:
-    """Format and (width, height) of an image file's bytes, from its header and end marker alone.
+    """Format and (width, height) of an image file's bytes, from its header, end marker and checksums alone.
 
-    Raises ``ValueError`` (a clause that completes "the screenshot X ...") for what is not a whole PNG, JPEG or WebP.
+    Raises ``ValueError`` (a clause that completes "the screenshot X ...") for what is not a whole PNG, JPEG or WebP. Damage
+    within the data is noticed in a PNG, whose checksums tell it without decoding.
     """
     from PIL import Image, UnidentifiedImageError
 
+    # Pillow refuses a short WebP without telling why.
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and int.from_bytes(data[4:8], "little") + 8 > len(data):
+        raise ValueError("is truncated: its WebP data ends early")
     try:
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
             width, height = image.size
@@ -83,26 +89,30 @@ def probe(data: bytes) -> tuple[Format, tuple[int, int]]:
     if width * height > MAX_PIXELS:
         raise ValueError(f"unpacks to {width * height:,} pixels, more than the {MAX_PIXELS:,} allowed")
     if kind == "png":
-        if not _png_is_whole(data):
-            raise ValueError("is truncated: its last PNG chunk is missing")
+        _check_png(data)
         return "png", (width, height)
     if kind == "webp":
-        if int.from_bytes(data[4:8], "little") + 8 > len(data):
-            raise ValueError("is truncated: its WebP data ends early")
         return "webp", (width, height)
     if data.rfind(b"\xff\xd9", max(0, len(data) - 4096)) < 0:
         raise ValueError("is truncated: its JPEG end marker is missing")
     return "jpeg", (width, height)
 
 
-def _png_is_whole(data: bytes) -> bool:
+def _check_png(data: bytes) -> None:
+    """``ValueError`` unless every chunk is there up to the last, and each is as it was written."""
     position = 8
+    view = memoryview(data)
     while position + 12 <= len(data):
-        length = int.from_bytes(data[position : position + 4], "big")
-        if data[position + 4 : position + 8] == b"IEND":
-            return True
-        position += 12 + length
-    return False
+        end = position + 8 + int.from_bytes(data[position : position + 4], "big")
+        if end + 4 > len(data):
+            break
+        kind = data[position + 4 : position + 8]
+        if zlib.crc32(view[position + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            raise ValueError(f"is damaged: its {kind.decode('ascii', 'replace')} chunk does not match its checksum")
+        if kind == b"IEND":
+            return
+        position = end + 4
+    raise ValueError("is truncated: its last PNG chunk is missing")
 
 
 def resized_png(screenshot: Screenshot, size: tuple[int, int]) -> Screenshot:

@@ -1,0 +1,71 @@
+"""Where a screenshot named in an annotation lies below the user's data folder, and how large it is by its header.
+
+Annotation files carry paths of the machine they were made on. Reading a label must not need the image, so a path that is
+not there yet is still answered; opening and checking an image for use is :mod:`guieval.screenshots`' business.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from guieval.errors import ScreenshotError
+from guieval.frames import Size
+from guieval.screenshots import resolve
+
+IMAGE_FOLDERS = frozenset({"images", "screenshots"})
+
+
+class RecordedPaths:
+    """Translates recorded image paths to paths relative to ``root``.
+
+    The longest end of a recorded path that exists below ``root`` is taken, and the part cut off is remembered: a data set
+    names all its images alike, so the next path is translated without touching the disk. Where no image is found, the path
+    from the last folder called ``images`` or ``screenshots`` on is the most plausible one.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._cut = ""
+
+    @cached_property
+    def _top(self) -> frozenset[str]:
+        return frozenset(entry.name for entry in self._root.iterdir())
+
+    def relative(self, recorded: str) -> str:
+        """The path relative to ``root``, with forward slashes. One that climbs with ``..`` is left for reading to refuse."""
+        path = recorded.replace("\\", "/")
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        if ".." in parts:
+            return path
+        path = ("/" if path.startswith("/") else "") + "/".join(parts)
+        if self._cut and path.startswith(self._cut):
+            return path[len(self._cut) :]
+        for start, part in enumerate(parts):
+            end = "/".join(parts[start:])
+            if part in self._top and (self._root / end).is_file():
+                self._cut = path.removesuffix(end)
+                return end
+        folders = [index for index, part in enumerate(parts[:-1]) if part in IMAGE_FOLDERS]
+        return "/".join(parts[folders[-1] if folders else -2 :])
+
+
+def image_size(root: Path, relative: str) -> Size | None:
+    """(width, height) in pixels by the image's header, or ``None`` when there is no such file inside ``root``.
+
+    Raises ``ValueError`` (a clause that completes "the image X ...") when the file is no PNG, JPEG or WebP image.
+    """
+    if not os.path.isfile(os.path.join(root, relative)):  # by far the commonest answer, and resolving costs ten times this
+        return None
+    try:
+        path = resolve(root, relative)
+    except ScreenshotError:
+        return None
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image:
+            return image.size
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
+        raise ValueError("is not a readable PNG, JPEG or WebP image") from None
