@@ -133,7 +133,7 @@ class ABCModel(ABC):
     """A model family's adapter. Thread-safe: all state is in ``memory``.
 
     Subclasses set ``action_space`` and ``thinking_switch`` and implement :meth:`frame`, :meth:`prepare_input`,
-    :meth:`parse_response` and :meth:`render`. They may override :meth:`options_model` fields through ``config.options``.
+    :meth:`parse_response` and :meth:`render`. What a checkpoint may set is in ``config.options``.
     """
 
     action_space: ClassVar[ActionSpace]

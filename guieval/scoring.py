@@ -73,6 +73,8 @@ def _again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskMod
     changes: dict[str, Any] = {}
     if model is not None and sample.raw_response is not None:
         action, changes = _read(model, task, sample.raw_response)
+    elif sample.outcome.verdict == "infrastructure_failure":
+        return sample  # nobody answered: there is nothing to score
     return sample.model_copy(update={**changes, "action": action, "outcome": evaluator.evaluate(task, action)})
 
 

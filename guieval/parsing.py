@@ -1,0 +1,332 @@
+"""Readers of the notations that models' replies share: reasoning tags, JSON objects and call expressions.
+
+Every family writes one of these, more or less well. What is tolerated here is notation only (a fence, a missing bracket, an
+unescaped quote); what a call *means* is left to the adapters. Nothing is ever evaluated as code, and every function raises
+:class:`guieval.errors.ParseError` and nothing else when it cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from guieval.actions import Point
+from guieval.errors import ParseError
+from guieval.frames import Frame, Size
+
+MAX_DEPTH = 40
+"""Deepest nesting of brackets that is read; no model format needs more than six."""
+MAX_LITERAL = 20_000
+"""Longest text, in characters, that is read as a Python literal."""
+MAX_BRACKETS = 10
+"""How many bracketed texts in a row may turn out unreadable (prose in brackets) before the search for JSON ends."""
+
+
+def well_formed(text: str) -> str:
+    """``text`` with every half of a broken surrogate pair replaced by ``?``, so that it can be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+# --- reasoning ------------------------------------------------------------------------------------------------------
+
+_REASONING_START = re.compile(r"\s*<(?:think\w*|thought)>", re.IGNORECASE)
+_REASONING_END = re.compile(r"</(?:think\w*|thought)>", re.IGNORECASE)
+
+
+def split_reasoning(text: str, answer: str) -> tuple[str | None, str]:
+    """The reasoning block in front of the answer, and the rest.
+
+    Reads ``<think>..</think>``, ``<thinking>``, ``<think_xyz>`` and ``<Thought>`` alike, and ``..</think>`` alone, which
+    is what a thinking checkpoint writes when its chat template has already opened the block. ``answer`` is the text an
+    answer begins with (``<tool_call>``): where it occurs, the block ends at the last end tag in front of its last
+    occurrence, so that neither a tag inside an argument nor an answer rehearsed in the reasoning misleads. An unclosed
+    block reaches to ``answer``, or takes the whole reply. The reasoning is ``None`` when there is no block.
+    """
+    ends = list(_REASONING_END.finditer(text))
+    last = text.rfind(answer)
+    if last >= 0:
+        ends = [end for end in ends if end.end() <= last]
+    start = _REASONING_START.match(text)
+    opened = start.end() if start else 0
+    ends = [end for end in ends if end.start() >= opened]
+    if ends:
+        return text[opened : ends[-1].start()].strip(), text[ends[-1].end() :]
+    if start is None:
+        return None, text
+    cut = last if last >= opened else len(text)
+    return text[opened:cut].strip(), text[cut:]
+
+
+def tagged(text: str, name: str) -> str | None:
+    """What stands in the first ``<name>..</name>``, to the end of the text when it is never closed; ``None`` without it."""
+    start = text.find(f"<{name}>")
+    if start < 0:
+        return None
+    start += len(name) + 2
+    end = text.find(f"</{name}>", start)
+    return text[start : end if end >= 0 else len(text)].strip()
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def json_value(text: str) -> Any:
+    """The first JSON object or array in ``text``, whatever stands around it (prose, code fences, surplus brackets).
+
+    Also reads objects whose closing brackets are missing at the end, unless the text may be cut off inside a value, and
+    Python literals (single quotes, trailing commas, ``True``). All numbers are finite, all keys are strings, all text can be
+    written as UTF-8. An unreadable outer object is never replaced by a readable part of it.
+    """
+    position = 0
+    for _ in range(MAX_BRACKETS):
+        start = next((index for index in range(position, len(text)) if text[index] in "{["), None)
+        if start is None:
+            break
+        position = start + 1
+        for quotes in ('"', "\"'"):
+            span, closers = _span(text[start:], quotes)
+            if span is None:
+                continue
+            position = max(position, start + len(span))
+            for candidate in dict.fromkeys((span + closers, span.rstrip(", \t\r\n") + closers)):
+                for read in (_read_json, _read_literal):
+                    found, value = read(candidate)
+                    if found:
+                        return _plain(value)
+    raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
+
+
+def _span(text: str, quotes: str) -> tuple[str | None, str]:
+    """The bracketed text at the start of ``text`` and the closing brackets it lacks; no text when it cannot be bracketed."""
+    closers: list[str] = []
+    quote = ""
+    escaped = False
+    for index, char in enumerate(text):
+        if quote:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == quote:
+                quote = ""
+        elif char in quotes:
+            quote = char
+        elif char in "{[(":
+            closers.append({"{": "}", "[": "]", "(": ")"}[char])
+            if len(closers) > MAX_DEPTH:
+                return None, ""
+        elif char in "}])":
+            if closers.pop() != char:
+                return None, ""
+            if not closers:
+                return text[: index + 1], ""
+    # cut off inside a text or a number, what was meant is unknown
+    return (None, "") if quote or text[-1:].isdigit() else (text, "".join(reversed(closers)))
+
+
+def _read_json(text: str) -> tuple[bool, Any]:
+    try:
+        return True, json.loads(text, strict=False, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_KNOWN_ESCAPES = frozenset("\\'\"abfnrtvxuUN01234567\n")
+
+
+def _read_literal(text: str) -> tuple[bool, Any]:
+    import ast
+
+    if len(text) > MAX_LITERAL:
+        return False, None
+    # an unknown escape means itself in Python too, but says so with a warning on standard error
+    quiet = re.sub(r"\\(.)", lambda match: match[0] if match[1] in _KNOWN_ESCAPES else "\\" + match[0], text, flags=re.DOTALL)
+    try:
+        return True, ast.literal_eval(quiet.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False, None
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case bool() | int() | None:
+            return value
+        case float():
+            if not math.isfinite(value):
+                raise ParseError(f"the reply's JSON holds the number {value}")
+            return value
+        case str():
+            return well_formed(value)
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case dict() if all(isinstance(key, str) for key in value):
+            return {well_formed(key): _plain(item) for key, item in value.items()}
+    raise ParseError(f"the reply's JSON holds {value!r:.80}, which JSON cannot say")
+
+
+# --- calls ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call expression ``name(key='value', ...)``: values as text, without their quotes and with escapes resolved."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+# bounded and not within a word: a model stuck in a loop writes words of many thousand letters
+_CALL = re.compile(r"(?<!\w)([A-Za-z_]\w{0,40})\(")
+_KEY = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*=\s*")
+_CLOSE = re.compile(r"[\s,]*\)")
+_AFTER_VALUE = re.compile(r"\s*(?:,\s*[A-Za-z_]\w*\s*=|\)\s*(?:\Z|[\n<#`;*]))")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
+
+
+def first_call(text: str, names: Iterable[str]) -> Call:
+    """The first call in ``text`` whose name is among ``names``.
+
+    Tolerated: words around the call; either kind of quote, or none around numbers; quotes inside a value that are not
+    escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are
+    all escaped, as in a log; a missing ``)`` at the end. A value whose end quote is missing is cut off, and an error.
+    """
+    known = set(names)
+    calls = list(_CALL.finditer(text))
+    for match in calls:
+        if match[1] in known:
+            return Call(match[1], _arguments(text, match.end()))
+    if calls:
+        raise ParseError(f"the reply calls {calls[0][1]!r}, which is not an action of this family")
+    raise ParseError("the reply holds no action")
+
+
+def _arguments(text: str, position: int) -> dict[str, str]:
+    found: dict[str, str] = {}
+    while position < len(text):
+        if _CLOSE.match(text, position):
+            return found
+        key = _KEY.match(text, position)
+        if key is None:
+            if not text[position:].strip(" \t\r\n,"):
+                return found
+            raise ParseError(f"the reply's call cannot be read at {text[position : position + 40]!r}")
+        found[key[1]], position = _value(text, key.end())
+    return found
+
+
+def _value(text: str, start: int) -> tuple[str, int]:
+    if text.startswith(("\\'", '\\"'), start):
+        end = text.find(text[start : start + 2], start + 2)
+        if end < 0:
+            raise ParseError("the reply ends inside a quoted value")
+        return _resolved(text[start + 2 : end]), end + 2
+    if text.startswith(("'", '"'), start):
+        end = _quoted_end(text, start + 1, text[start])
+        return _resolved(text[start + 1 : end]), end + 1
+    depth = 0
+    for end in range(start, len(text)):
+        if text[end] in "([":
+            depth += 1
+        elif depth and text[end] in ")]":
+            depth -= 1
+        elif not depth and text[end] in ",)":
+            return text[start:end].strip(), end
+    return text[start:].strip(), len(text)
+
+
+def _quoted_end(text: str, start: int, quote: str) -> int:
+    first = None
+    position = start
+    while position < len(text):
+        if text[position] == "\\":
+            position += 2
+            continue
+        if text[position] == quote:
+            if _AFTER_VALUE.match(text, position + 1):
+                return position
+            if first is None:
+                first = position
+                if _is_numbers(text[start:position]):
+                    return position
+        position += 1
+    if first is None:
+        raise ParseError("the reply ends inside a quoted value")
+    return first
+
+
+def _resolved(value: str) -> str:
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), value, flags=re.DOTALL)
+
+
+def quoted(value: str) -> str:
+    """``value`` in single quotes, escaped so that :func:`first_call` reads it back unchanged."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace('"', '\\"')
+    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
+
+
+# --- places ---------------------------------------------------------------------------------------------------------
+
+_POINT_MARKUP = re.compile(r"<\|box_(?:start|end)\|>|</?(?:point|bbox|box)>|[\[\](),\s]+")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def _is_numbers(text: str) -> bool:
+    tokens = _POINT_MARKUP.sub(" ", text).split()
+    return bool(tokens) and all(_NUMBER.fullmatch(token) for token in tokens)
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """The numbers in a place as models write it.
+
+    Reads ``(x,y)``, ``[x, y]``, ``x y``, ``[x1, y1, x2, y2]``, ``(x1,y1),(x2,y2)``, each also inside
+    ``<|box_start|>..<|box_end|>``, ``<point>..</point>``, ``<bbox>`` or ``<box>``; anything else in it is an error.
+    """
+    tokens = _POINT_MARKUP.sub(" ", text).split()
+    if not tokens or not all(_NUMBER.fullmatch(token) for token in tokens):
+        raise ParseError(f"{text[:80]!r} is not a point")
+    return tuple(float(token) for token in tokens)
+
+
+def place(value: object) -> tuple[float, float]:
+    """A native (x, y): of a pair of numbers, of a box's middle, or of text that :func:`numbers` reads.
+
+    A list inside a list of one is unwrapped (``[[x, y]]``), and two pairs count as a box.
+    """
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        found = numbers(value)
+    else:
+        items: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
+        flat: list[Any] = [part for item in items for part in (item if isinstance(item, list) else [item])]
+        if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in flat):
+            raise ParseError(f"{value!r:.80} is not a point")
+        try:
+            found = tuple(float(part) for part in flat)
+        except OverflowError:
+            raise ParseError(f"{value!r:.80} is not a point: a number is too large") from None
+    if len(found) == 2:
+        return found[0], found[1]
+    if len(found) == 4:
+        return (found[0] + found[2]) / 2, (found[1] + found[3]) / 2
+    raise ParseError(f"{value!r:.80} is not a point: it holds {len(found)} numbers, not 2 or 4")
+
+
+def decoded(value: object, frame: Frame, size: Size) -> Point:
+    """The unified point that :func:`place` finds in ``value``, read in ``frame`` on a screenshot of ``size``.
+
+    A place outside the screen is an error, not the nearest place inside it: clamping would invent an answer.
+    """
+    x, y = place(value)
+    try:
+        return frame.decode(x, y, size)
+    except ValueError as error:
+        raise ParseError(f"the reply's point {error}") from None

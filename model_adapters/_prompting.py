@@ -1,0 +1,48 @@
+"""What several families need to build a request: prompt files, step instructions, image sizes, prefilled turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import DataError
+from guieval.frames import Size, smart_resize
+from guieval.models import load_template
+from guieval.steps import StepTaskModel
+
+CONTINUE: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
+"""What a vLLM server needs to be told so that it continues the last message instead of opening a new turn."""
+
+UNBOUND = 2**62
+"""Larger than any image: for a limit that is not set."""
+
+
+@cache
+def template(name: str) -> str:
+    """The text of ``prompts/NAME.txt``, without its first line (the origin)."""
+    return load_template(Path(__file__).parent / "prompts" / f"{name}.txt")
+
+
+def step_instruction(task: StepTaskModel) -> str:
+    """What to do at this step; :class:`DataError` when the step's setting promises an instruction that is not there."""
+    if task.low_level_instruction is None:
+        raise DataError(f"step {task.key} is to be told its step instruction, but has none")
+    return task.low_level_instruction
+
+
+def told_instruction(task: StepTaskModel) -> str:
+    """The goal or query, or the step instruction in its place, as GUIEvalKit does it for families whose authors publish no
+    form that tells both."""
+    return step_instruction(task) if task.setting == "low" else task.instruction
+
+
+def sent_size(size: Size, factor: int, min_pixels: int | None, max_pixels: int | None) -> Size | None:
+    """The (width, height) a screenshot must be sent in, or ``None`` to send the file as it is.
+
+    Rounding to multiples of ``factor`` is left to the server, which does it anyway; only where a limit binds is the image
+    resized on this side, so that the answer's frame does not depend on how the server was started.
+    """
+    limited = smart_resize(size, factor, min_pixels or 1, max_pixels or UNBOUND)
+    return None if limited == smart_resize(size, factor, 1, UNBOUND) else limited

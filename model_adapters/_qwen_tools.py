@@ -1,0 +1,304 @@
+"""The tool-call format of the Qwen-VL family: ``<tool_call>{"name": .., "arguments": {..}}</tool_call>``.
+
+Shared by the families that speak ``mobile_use`` and ``computer_use``; prompts, frames and history are theirs.
+Source: QwenLM/Qwen2.5-VL ``cookbooks/utils/agent_function_call.py`` (actions; times in seconds; a swipe is the finger's path).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from guieval.actions import (
+    Action,
+    Button,
+    Click,
+    LongPress,
+    Open,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+    path_direction,
+    scroll_path,
+)
+from guieval.errors import ParseError
+from guieval.frames import Frame, Size
+from guieval.history import describe
+from guieval.models import ImageRef, Message, Part, Role
+from guieval.parsing import decoded, json_value, place, split_reasoning, tagged, well_formed
+
+TOOL = "mobile_use"
+_TOOLS = frozenset({"mobile_use", "computer_use", "mobile_for_gui_owl", "function"})
+_POINTER = frozenset({"mouse_move", "left_click_drag", "right_click", "middle_click", "double_click", "triple_click"})
+_OUTSIDE = _POINTER | {"answer", "key", "scroll", "hscroll"}
+_BUTTONS: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply taken apart: its texts without tags and labels, and the call as a JSON value."""
+
+    thought: str | None
+    conclusion: str | None
+    call: Any
+
+
+# --- replies --------------------------------------------------------------------------------------------------------
+
+_THOUGHT = re.compile(r"^[ \t]*Thought[ \t]*[:：](.*?)(?=^[ \t]*Action[ \t]*[:：]|\Z)", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"^[ \t]*Action[ \t]*[:：](.*?)\Z", re.DOTALL | re.MULTILINE)
+
+
+def read_reply(text: str) -> Reply:
+    """Take a reply apart; the first call counts. Raises :class:`ParseError` when no JSON can be read.
+
+    Tolerated beyond :func:`guieval.parsing.json_value`: no ``<tool_call>`` tags, or no closing one. The thought is the
+    reasoning block if there is one, else the ``Thought:`` sentence; the conclusion is ``<conclusion>`` or the ``Action:``
+    sentence without its quotes.
+    """
+    thought, rest = split_reasoning(well_formed(text), "<tool_call>")
+    start = rest.find("<tool_call>")
+    head, body = (rest[:start], rest[start + len("<tool_call>") :]) if start >= 0 else (_prose(rest), rest)
+    sentence = _THOUGHT.search(head)
+    conclusion = tagged(body, "conclusion") or tagged(head, "conclusion")
+    action = _SENTENCE.search(head)
+    if conclusion is None and action is not None:
+        conclusion = action[1].strip().removeprefix('"').removesuffix('"').strip()
+    if thought is None and sentence is not None:
+        thought = sentence[1].strip()
+    return Reply(thought or None, conclusion or None, _call(body))
+
+
+def _call(body: str) -> Any:
+    try:
+        return json_value(body)
+    except ParseError:
+        # brackets can only be found missing where the call is known to end; a text may hold the tag, so this comes second
+        end = body.find("</tool_call>")
+        if end < 0:
+            raise
+        return json_value(body[:end])
+
+
+def _prose(text: str) -> str:
+    return re.split(r"```|[{\[]", text, maxsplit=1)[0]
+
+
+def action_of(call: Any, frame: Frame, size: Size, *, grounding: bool = False) -> Action:
+    """The action a call means, its points read in ``frame`` on a screenshot of ``size``.
+
+    Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
+    them; arguments as JSON text; a coordinate in place of the arguments; a coordinate and no action, which can only be a
+    click; a call in a list of one; ``terminate`` without a status, which the Qwen3-VL prompt itself allows. With
+    ``grounding`` also the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an
+    answer, on any other step it is no action.
+    """
+    if grounding:
+        found = _bare_place(call)
+        if found is not None:
+            return Click(point=decoded(found, frame, size))
+    if isinstance(call, list) and len(call) == 1:
+        call = call[0]
+    if not isinstance(call, dict):
+        raise ParseError(f"the reply's JSON is no call: {call!r:.80}")
+    name, arguments = _name_and_arguments(call)
+    return _translate(name, arguments, frame, size)
+
+
+def _bare_place(value: Any) -> object | None:
+    if isinstance(value, dict):
+        return cast(object, value.get("bbox_2d", value.get("point_2d")))
+    if isinstance(value, list) and value:
+        if isinstance(value[0], dict):
+            return _bare_place(value[0])
+        return value
+    return None
+
+
+def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    name = call.get("name", "")
+    arguments = call.get("arguments", call if "action" in call else {})
+    if isinstance(arguments, str):
+        arguments = json_value(arguments)
+    if isinstance(arguments, list):
+        numeric = bool(arguments) and all(isinstance(item, int | float) for item in arguments)
+        arguments = {"coordinate": arguments} if numeric else {"arguments": arguments}
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise ParseError(f"the reply's JSON is no call: {call!r:.80}")
+    action = arguments.get("action", "" if name in _TOOLS else name)
+    if not isinstance(action, str):
+        raise ParseError(f"the call's action {action!r:.80} is no name")
+    if not action and set(arguments) == {"coordinate"}:
+        action = "click"
+    return action.strip().lower(), {key: value for key, value in arguments.items() if key != "action"}
+
+
+def _translate(name: str, arguments: dict[str, Any], frame: Frame, size: Size) -> Action:
+    match name:
+        case "click" | "left_click" | "tap":
+            return Click(point=decoded(_needed(arguments, "coordinate"), frame, size))
+        case "long_press":
+            point = decoded(_needed(arguments, "coordinate"), frame, size)
+            return LongPress(point=point, duration=_milliseconds(arguments))
+        case "swipe":
+            return _swipe(arguments, frame, size)
+        case "type":
+            return Type(text=_text(arguments))
+        case "open":
+            return Open(app=_text(arguments))
+        case "wait":
+            return Wait(duration=_milliseconds(arguments))
+        case "terminate":
+            return _terminate(arguments)
+        case "system_button":
+            return _button(arguments)
+        case "key" if (button := _key(arguments)) is not None:
+            return Press(button=button)
+    if name in _OUTSIDE:
+        return Unsupported(name=name, arguments=arguments)
+    raise ParseError(f"{name!r} is not an action of this family" if name else "the call names no action")
+
+
+def _needed(arguments: dict[str, Any], key: str) -> Any:
+    if arguments.get(key) is None:
+        raise ParseError(f"the call lacks {key!r}")
+    return arguments[key]
+
+
+def _text(arguments: dict[str, Any]) -> str:
+    value = _needed(arguments, "text")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ParseError(f"the call's text is {value!r:.80}")
+    return str(value)
+
+
+def _milliseconds(arguments: dict[str, Any]) -> float:
+    value = arguments.get("time", 1)
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds < 1e9:
+        raise ParseError(f"the call's time {value!r:.80} is no number of seconds")
+    return seconds * 1000
+
+
+def _swipe(arguments: dict[str, Any], frame: Frame, size: Size) -> Action:
+    start = _needed(arguments, "coordinate")
+    # the published description of swipe says "coordinates2", its schema "coordinate2"
+    end = _needed(arguments, "coordinates2" if "coordinates2" in arguments else "coordinate2")
+    point = decoded(start, frame, size)
+    decoded(end, frame, size)
+    direction = path_direction(place(start), place(end))
+    if direction is None:
+        raise ParseError("the swipe has no length, so it has no direction")
+    return Scroll(point=point, direction=direction)
+
+
+def _terminate(arguments: dict[str, Any]) -> Action:
+    status = arguments.get("status", "success")
+    if status not in ("success", "failure"):
+        raise ParseError(f"the call's status {status!r:.80} is neither 'success' nor 'failure'")
+    return Stop(status="finish" if status == "success" else "impossible")
+
+
+def _button(arguments: dict[str, Any]) -> Action:
+    name = _needed(arguments, "button")
+    if isinstance(name, str) and name.lower() in _BUTTONS:
+        return Press(button=_BUTTONS[name.lower()])
+    if isinstance(name, str) and name.lower() == "menu":
+        return Unsupported(name="system_button", arguments=arguments)
+    raise ParseError(f"the call's button {name!r:.80} is none of Back, Home, Menu, Enter")
+
+
+def _key(arguments: dict[str, Any]) -> Button | None:
+    value = arguments.get("text", arguments.get("keys"))
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return _BUTTONS.get(value.lower()) if isinstance(value, str) else None
+
+
+# --- calls ----------------------------------------------------------------------------------------------------------
+
+
+def call_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
+    """The ``mobile_use`` call for any action, also one the family has no word for (as the past has to tell it).
+
+    PRESS(RECENT) becomes the ``Menu`` button, whose description is "opening the application background menu".
+    """
+    arguments: dict[str, Any]
+    match action:
+        case Click():
+            arguments = {"action": "click", "coordinate": list(frame.quantise(action.point, size))}
+        case LongPress():
+            coordinate = list(frame.quantise(action.point, size))
+            arguments = {"action": "long_press", "coordinate": coordinate, "time": _seconds(action.duration)}
+        case Scroll():
+            start, end = (list(frame.quantise(point, size)) for point in scroll_path(action))
+            arguments = {"action": "swipe", "coordinate": start, "coordinate2": end}
+        case Type():
+            arguments = {"action": "type", "text": action.text}
+        case Open():
+            arguments = {"action": "open", "text": action.app}
+        case Press():
+            button = "Menu" if action.button == "RECENT" else action.button.capitalize()
+            arguments = {"action": "system_button", "button": button}
+        case Wait():
+            arguments = {"action": "wait", "time": _seconds(action.duration)}
+        case Stop():
+            arguments = {"action": "terminate", "status": "success" if action.status == "finish" else "failure"}
+        case Unsupported():
+            arguments = {"action": action.name, **action.arguments}
+    return {"name": TOOL, "arguments": arguments}
+
+
+def _seconds(milliseconds: float) -> float:
+    seconds = milliseconds / 1000
+    return int(seconds) if seconds == int(seconds) else seconds
+
+
+def call_text(call: dict[str, Any]) -> str:
+    """A call as the models write it in a reply."""
+    return f"<tool_call>\n{call_json(call)}\n</tool_call>"
+
+
+def call_json(call: dict[str, Any]) -> str:
+    """A call as one line of JSON."""
+    return json.dumps(call, ensure_ascii=False)
+
+
+def plain_sentence(conclusion: str | None, action: Action) -> str:
+    """A step as one line for "Task progress": newlines and double quotes removed, as the Qwen3-VL notebook does."""
+    return (conclusion or describe(action)).replace("\n", "").replace('"', "")
+
+
+def progress(items: list[str]) -> str:
+    """The notebooks' history line: each step numbered and followed by ``"; "``; empty on the first step."""
+    return "".join(f"Step {number}: {item}; " for number, item in enumerate(items, 1))
+
+
+# --- chat templates -------------------------------------------------------------------------------------------------
+
+_TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)(?:<\|im_end\|>\n|\Z)", re.DOTALL)
+IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
+
+
+def chat_turns(text: str) -> list[tuple[Role, str]]:
+    """A prompt published as raw chat-template text, split into its (role, text) turns. Fill placeholders afterwards."""
+    return [(cast(Role, match[1]), match[2]) for match in _TURN.finditer(text)]
+
+
+def turn(role: Role, text: str, image: ImageRef) -> Message:
+    """A message whose image stands where ``text`` has the image placeholder."""
+    pieces = text.split(IMAGE)
+    parts: list[Part] = []
+    for index, piece in enumerate(pieces):
+        parts += [image] if index else []
+        parts += [piece] if piece else []
+    return Message(role, tuple(parts))

@@ -1,0 +1,99 @@
+"""Qwen2.5-VL: ``mobile_use`` calls in pixels of the resized screenshot, the past as JSON calls in the user turn.
+
+Sources: QwenLM/Qwen2.5-VL ``cookbooks/mobile_agent.ipynb`` (prompt, history, frame); InfiXAI/InfiGUI-R1
+``eval/android_control`` (the line for a step instruction, adapted from the authors' own evaluation);
+likaixin2000/ScreenSpot-Pro-GUI-Grounding ``models/qwen2_5vl.py`` (grounding: a prefilled ``left_click``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from guieval.actions import Action, ActionSpace, Click
+from guieval.frames import Frame, ResizedPixels
+from guieval.history import HistoryEntry
+from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import decoded
+from guieval.steps import StepTaskModel
+
+from . import _qwen_tools as tools
+from ._options import ImageLimits, read_options
+from ._prompting import CONTINUE, sent_size, step_instruction, template
+
+FACTOR = 28
+MIN_PIXELS = 4 * FACTOR * FACTOR
+MAX_PIXELS = 16384 * FACTOR * FACTOR
+
+
+class Qwen25VL(ABCModel):
+    """Adapter of Qwen2.5-VL. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
+
+    action_space = ActionSpace()
+    source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb"
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        options = read_options(ImageLimits, config)
+        self._limits = (options.min_pixels or MIN_PIXELS, options.max_pixels or MAX_PIXELS)
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return ResizedPixels(FACTOR, *self._limits)
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
+        width, height = (f"{side:.0f}" for side in self.frame(task).extent(task.screenshot_size))
+        if task.setting == "grounding":
+            turns = [
+                (role, fill(text, width=width, height=height) if role == "system" else text)
+                for role, text in tools.chat_turns(template("qwen2_5_vl-computer-grounding"))
+            ]
+            messages = tuple(
+                tools.turn(role, fill(text, instruction=task.instruction) if role == "user" else text, image)
+                for role, text in turns
+            )
+            return ModelInput(messages, prefill=True, extra=CONTINUE)
+        system = fill(template("qwen2_5_vl-mobile-system"), width=width, height=height)
+        past = [
+            tools.call_json(tools.call_of(entry.action, self.frame(entry.task), entry.task.screenshot_size))
+            for entry in history
+        ]
+        return ModelInput(
+            (Message("system", (system,)), Message("user", (_query(task, tools.progress(past)), image))),
+        )
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        frame, size = self.frame(task), task.screenshot_size
+        if task.setting == "grounding":
+            continued = _CONTINUED.match(text)
+            if continued is not None:
+                return ParsedResponse(Click(point=decoded(continued[1], frame, size)))
+        reply = tools.read_reply(text)
+        action = tools.action_of(reply.call, frame, size, grounding=task.setting == "grounding")
+        return ParsedResponse(action, reply.thought, reply.conclusion)
+
+    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
+        if action not in self.action_space:
+            raise ValueError(f"Qwen2.5-VL cannot say {action!r}")
+        call = tools.call_of(action, self.frame(task), task.screenshot_size)
+        if task.setting == "grounding" and isinstance(action, Click):
+            # the grounding prompt ends with an open bracket, which the model closes
+            return json.dumps(call["arguments"]["coordinate"])[1:] + "}}\n</tool_call>"
+        before = f"<thinking>\n{thought}\n</thinking>\n" if thought else ""
+        after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
+        return before + tools.call_text(call) + after
+
+
+_CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?\s*,\s*-?\d+(?:\.\d+)?)\s*\]")
+
+
+def _query(task: StepTaskModel, past: str) -> str:
+    if task.setting != "low":
+        return fill(template("qwen2_5_vl-mobile-user"), instruction=task.instruction, history=past)
+    return fill(
+        template("infigui_r1-androidcontrol-user-low"),
+        instruction=task.instruction,
+        step_instruction=step_instruction(task),
+        history=past,
+    )

@@ -1,0 +1,103 @@
+"""UI-TARS 1.0 (Qwen2-VL based): thought and call, points in thousandths of the screen, up to five screenshots.
+
+Sources: bytedance/UI-TARS ``README_v1.md`` and issues #79, #83, #85, #164. Which published prompt a checkpoint is asked
+with is an option of the checkpoint, since a prompt belongs to a task and not to the model; the default is the one that its
+authors confirmed (#85), which is also the only one with ``open_app``, ``wait`` and a scroll direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from guieval.actions import Action, ActionSpace, Click
+from guieval.frames import PER_1000, Frame
+from guieval.history import HistoryEntry
+from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.steps import StepTaskModel
+
+from . import _ui_tars as tars
+from ._options import read_options
+from ._prompting import CONTINUE, sent_size, step_instruction
+
+FACTOR = 28
+
+
+class UITars10Options(tars.UITarsOptions):
+    """Options of UI-TARS 1.0. Its coordinates are relative, so by default every screenshot is sent as it is."""
+
+    prompt: Literal["androidcontrol", "androidworld", "guiodyssey", "mobile", "computer"] = Field(
+        "androidcontrol", description="which published navigation prompt is used"
+    )
+
+
+class UITars(ABCModel):
+    """Adapter of UI-TARS 1.0. Options: :class:`UITars10Options`."""
+
+    action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "RECENT"}))
+    """The union over the published prompts; PRESS(ENTER) has no call in any of them."""
+    thinking_switch = True
+    source = "github.com/bytedance/UI-TARS README_v1.md and issue #85"
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self._options = read_options(UITars10Options, config)
+        self._form = tars.call_form(tars.prompt(f"ui_tars-{self._options.prompt}"))
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PER_1000
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if task.setting == "grounding":
+            # README_v1's grounding sample: no past, the screenshot first, then the question, in one turn
+            question = fill(tars.prompt("ui_tars-grounding"), instruction=task.instruction)
+            turn = Message("user", (self._image(task), question))
+            return ModelInput((Message("system", (tars.SYSTEM,)), turn))
+        thought = self._writes_thoughts(task)
+        prompt = fill(tars.prompt(f"ui_tars-{self._options.prompt}", thought=thought), instruction=task.instruction)
+        messages = tars.conversation(
+            prompt,
+            task,
+            history,
+            self._image,
+            lambda entry: tars.past_answer(entry, self._call(entry.task, entry.action), thought=thought),
+            self._options.max_images,
+        )
+        if task.setting != "low":
+            return ModelInput(messages)
+        begun = Message("assistant", (f"Thought: {step_instruction(task)}\nAction:",))
+        return ModelInput((*messages, begun), prefill=True, extra=CONTINUE)
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        return tars.read_reply(
+            text,
+            self.frame(task),
+            task.screenshot_size,
+            scroll_words=self._options.scroll_words,
+            mouse=self._options.prompt == "computer",
+            bare_point=task.setting == "grounding",
+        )
+
+    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
+        if action not in self.action_space:
+            raise ValueError(f"UI-TARS cannot say {action!r}")
+        if task.setting == "grounding" and isinstance(action, Click):
+            return tars.box(action.point, self.frame(task), task.screenshot_size).strip("'")
+        call = self._call(task, action)
+        if task.setting == "low":
+            return f" {call}"  # the prefilled turn ends with "Action:"
+        return tars.reply(call, thought if self._writes_thoughts(task) else None)
+
+    def _writes_thoughts(self, task: StepTaskModel) -> bool:
+        # with a step instruction the thought is given, not written, so the switch has nothing to turn off
+        asks = "Thought: ..." in tars.prompt(f"ui_tars-{self._options.prompt}")
+        return asks and (self.thinking is not False or task.setting == "low")
+
+    def _image(self, task: StepTaskModel) -> ImageRef:
+        limits = (self._options.min_pixels, self._options.max_pixels)
+        return ImageRef(task, sent_size(task.screenshot_size, FACTOR, *limits))
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        return tars.write_call(action, self.frame(task), task.screenshot_size, self._form, self._options.scroll_words)

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from guieval.actions import (
+    Action,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
+from guieval.errors import DataError, ParseError
+from guieval.models import ImageRef
+
+from .steps import adapter, past, step
+
+QWEN25 = adapter("qwen2_5_vl")
+QWEN3 = adapter("qwen3_vl")
+
+
+def user_text(name: str, **changes: Any) -> str:
+    message = adapter(name).prepare_input(step(**changes), past(3)).messages[-1]
+    text, image = message.parts
+    assert message.role == "user"
+    assert isinstance(text, str)
+    assert isinstance(image, ImageRef)
+    return text
+
+
+def test_qwen25_tells_the_past_as_json_calls() -> None:
+    assert user_text("qwen2_5_vl") == (
+        "The user query:  Turn on Wi-Fi\n"
+        "Task progress (You have done the following operation on the current device): "
+        'Step 1: {"name": "mobile_use", "arguments": {"action": "open", "text": "Settings"}}; '
+        'Step 2: {"name": "mobile_use", "arguments": {"action": "type", "text": "it\'s"}}; '
+        'Step 3: {"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 1806]}}; '
+    )
+
+
+def test_qwen25_tells_the_step_instruction_on_a_line_of_its_own() -> None:
+    text = user_text("qwen2_5_vl", setting="low", low_level_instruction="Tap {history}")
+    goal, current, progress = text.split("\n")
+    assert (goal, current) == ("The user query:  Turn on Wi-Fi", "Current step query: Tap {history}")
+    assert progress.startswith("Task progress (You have done the following operation on the current device): Step 1: {")
+
+
+def test_qwen25_states_the_resized_size() -> None:
+    system = QWEN25.prepare_input(step(), ()).messages[0]
+    assert system.role == "system"
+    assert isinstance(system.parts[0], str)
+    assert "The screen's resolution is 1092x2408.\\n" in system.parts[0]
+    assert system.parts[0].startswith("You are a helpful assistant.\n\n# Tools\n\n")
+
+
+def test_qwen25_grounding_is_a_prefilled_click() -> None:
+    task = step(setting="grounding", instruction="the {width} button", screenshot_size=(1920, 1080))
+    request = QWEN25.prepare_input(task, ())
+    system, user, assistant = request.messages
+    assert isinstance(system.parts[0], str)
+    assert "* The screen's resolution is 1932x1092." in system.parts[0]
+    assert user.parts == (ImageRef(task), "the {width} button")
+    assert assistant.parts == ('<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [',)
+    assert request.prefill
+    assert request.extra == {"continue_final_message": True, "add_generation_prompt": False}
+    assert "<|" not in request.text
+
+
+def test_qwen3_tells_the_past_as_action_sentences() -> None:
+    assert user_text("qwen3_vl") == (
+        "The user query: Turn on Wi-Fi.\n"
+        "Task progress (You have done the following operation on the current device): "
+        "Step 1: Open the settings; Step 2: I did step 1; Step 3: I did step 2; .\n"
+    )
+    assert user_text("qwen3_vl", setting="low", low_level_instruction="Tap").startswith("The user query: Tap.\n")
+
+
+@pytest.mark.parametrize("name", ["qwen2_5_vl", "qwen3_vl"])
+def test_a_missing_step_instruction_is_told(name: str) -> None:
+    with pytest.raises(DataError, match="b/e#0"):
+        adapter(name).prepare_input(step(setting="low"), ())
+
+
+def test_images_are_resized_here_only_where_a_limit_binds() -> None:
+    assert QWEN25.prepare_input(step(), ()).images[0].resize is None
+    limited = adapter("qwen2_5_vl", min_pixels=256 * 28 * 28, max_pixels=1280 * 28 * 28)
+    assert limited.prepare_input(step(), ()).images[0].resize == (672, 1484)
+    assert limited.parse_response(step(), click(336, 1113)).action == Click(point=Point(500.0, 750.0))
+    assert QWEN3.prepare_input(step(), ()).images[0].resize is None
+
+
+def click(x: object, y: object) -> str:
+    return f'<tool_call>\n{{"name": "mobile_use", "arguments": {{"action": "click", "coordinate": [{x}, {y}]}}}}\n</tool_call>'
+
+
+def call(arguments: str) -> str:
+    return f'<tool_call>\n{{"name": "mobile_use", "arguments": {arguments}}}\n</tool_call>'
+
+
+MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
+
+
+@pytest.mark.parametrize(
+    ("case", "text", "action"),
+    [
+        ("published example", click(546, 1204), Click(point=MIDDLE)),
+        ("empty line first", "\n\n" + click(546, 1204), Click(point=MIDDLE)),
+        ("coordinate as text", call('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
+        ("coordinate as a box", call('{"action": "click", "coordinate": [545, 1200, 547, 1208]}'), Click(point=MIDDLE)),
+        ("desktop word", call('{"action": "left_click", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
+        ("action as tool", '<tool_call>{"name": "left_click", "arguments": {"coordinate": [546, 1204]}}', Click(point=MIDDLE)),
+        ("coordinate as arguments", '{"name": "click", "arguments": [546, 1204]}}', Click(point=MIDDLE)),
+        ("no action", call('{"coordinate": [546, 1204]}'), Click(point=MIDDLE)),
+        ("no call around", '{"action": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
+        ("arguments as text", call('"{\\"action\\": \\"open\\", \\"text\\": \\"X\\"}"'), Open(app="X")),
+        ("fenced", '```json\n[{"name": "mobile_use", "arguments": {"action": "wait", "time": "2"}}]\n```', Wait(duration=2000)),
+        (
+            "brackets missing at the end",
+            '<tool_call>{"name": "mobile_use", "arguments": {"action": "open", "text": "A"',
+            Open(app="A"),
+        ),
+        ("the tag in a text", call('{"action": "open", "text": "</tool_call>"}'), Open(app="</tool_call>")),
+        ("one bracket missing before the tag", call('{"action": "open", "text": "A"'), Open(app="A")),
+        (
+            "long press",
+            call('{"action": "long_press", "coordinate": [546, 1204], "time": 2.5}'),
+            LongPress(point=MIDDLE, duration=2500),
+        ),
+        ("no time", call('{"action": "long_press", "coordinate": [546, 1204]}'), LongPress(point=MIDDLE)),
+        (
+            "swipe is the finger's path",
+            call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [500, 600]}'),
+            Scroll(point=MIDDLE, direction="up"),
+        ),
+        (
+            "the description's spelling",
+            call('{"action": "swipe", "coordinate": [546, 1204], "coordinates2": [900, 1204]}'),
+            Scroll(point=MIDDLE, direction="right"),
+        ),
+        ("number as text", call('{"action": "type", "text": 42}'), Type(text="42")),
+        ("button", call('{"action": "system_button", "button": "enter"}'), Press(button="ENTER")),
+        ("key that is a button", call('{"action": "key", "text": "BACK"}'), Press(button="BACK")),
+        (
+            "menu",
+            call('{"action": "system_button", "button": "Menu"}'),
+            Unsupported(name="system_button", arguments={"button": "Menu"}),
+        ),
+        ("answer", call('{"action": "answer", "text": "7"}'), Unsupported(name="answer", arguments={"text": "7"})),
+        ("key", call('{"action": "key", "text": "volume_up"}'), Unsupported(name="key", arguments={"text": "volume_up"})),
+        ("double click", call('{"action": "double_click"}'), Unsupported(name="double_click")),
+        ("success", call('{"action": "terminate", "status": "success"}'), Stop()),
+        ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
+        ("no status", call('{"action": "terminate"}'), Stop()),
+        ("two calls", call('{"action": "open", "text": "A"}') + call('{"action": "open", "text": "B"}'), Open(app="A")),
+    ],
+)
+def test_qwen_replies(case: str, text: str, action: Action) -> None:
+    assert QWEN25.parse_response(step(), text).action == action, case
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (click(1093, 0), r"\(1093, 0\) lies outside the 1092 x 2408 frame"),
+        (click(-1, 0), "outside"),
+        ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [546, 12', "no readable JSON"),
+        (call('{"action": "swipe", "coordinate": [5, 5], "coordinate2": [5, 5]}'), "no length"),
+        (call('{"action": "swipe", "coordinate": [5, 5]}'), "coordinate2"),
+        (call('{"action": "fly"}'), "'fly' is not an action"),
+        (call('{"action": "click"}'), "lacks 'coordinate'"),
+        (call('{"action": "open"}'), "lacks 'text'"),
+        (call('{"action": "type", "text": true}'), "text is True"),
+        (call('{"action": "wait", "time": -1}'), "no number of seconds"),
+        (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
+        (call('{"action": "system_button", "button": "Volume"}'), "Volume"),
+        (call("{}"), "names no action"),
+        ("[546, 1204]", "no call"),
+        ('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"),
+        ("I am done.", "no readable JSON"),
+    ],
+)
+def test_qwen_refuses(text: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        QWEN25.parse_response(step(), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "546, 1204]}}\n</tool_call>",
+        "[546, 1204]",
+        '```json\n[{"bbox_2d": [545, 1200, 547, 1208], "label": "x"}]\n```',
+        '{"point_2d": [546, 1204]}',
+        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [546, 1204]}}\n</tool_call>',
+    ],
+)
+def test_qwen_grounding_answers(text: str) -> None:
+    assert QWEN25.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
+
+
+def test_qwen3_reply_in_three_parts() -> None:
+    text = 'Thought: To search.\nAction: "I tapped on the search bar."\n' + click(447, 81)
+    parsed = QWEN3.parse_response(step(), text)
+    assert (parsed.thought, parsed.conclusion) == ("To search.", "I tapped on the search bar.")
+    assert parsed.action == Click(point=Point(447 * 1000 / 999, 81 * 1000 / 999))
+    assert QWEN3.render(step(), parsed.action, parsed.thought, parsed.conclusion) == text
+
+
+def test_qwen3_thinking_reply_starts_inside_its_reasoning() -> None:
+    text = "The bar is on top.\nI will tap it.\n</think>\n\nThought: Short.\nAction: I tapped.\n" + click(447, 81)
+    parsed = QWEN3.parse_response(step(), text)
+    assert (parsed.thought, parsed.conclusion) == ("The bar is on top.\nI will tap it.", "I tapped.")
+
+
+def test_qwen25_reply_with_thinking_and_conclusion() -> None:
+    text = QWEN25.render(step(), Press(button="HOME"), "Why not.", "Go home.")
+    parsed = QWEN25.parse_response(step(), text)
+    assert (parsed.thought, parsed.conclusion) == ("Why not.", "Go home.")
+
+
+def test_what_the_format_has_no_word_for_is_still_told_as_the_past() -> None:
+    entry = past(1)[0]
+    recent = entry.__class__(step(Press(button="RECENT")), Press(button="RECENT"), None, None, None, "reference")
+    assert '{"action": "system_button", "button": "Menu"}' in QWEN25.prepare_input(step(), [recent]).text
+    with pytest.raises(ValueError, match="cannot say"):
+        QWEN25.render(step(), Press(button="RECENT"))

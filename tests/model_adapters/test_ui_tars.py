@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from guieval.actions import (
+    Action,
+    Click,
+    Direction,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
+from guieval.errors import DataError, ParseError, UsageError
+from guieval.models import ImageRef, Message
+
+from .steps import adapter, past, step
+
+V1 = adapter("ui_tars")
+V15 = adapter("ui_tars_1_5")
+MIDDLE = Point(500.0, 500.0)
+SYSTEM = Message("system", ("You are a helpful assistant.",))
+
+
+def shape(messages: tuple[Message, ...]) -> str:
+    """The conversation as letters: system, user text, screenshot, assistant."""
+    letters = {"system": "s", "user": "u", "assistant": "a"}
+    return "".join("i" if isinstance(message.parts[0], ImageRef) else letters[message.role] for message in messages)
+
+
+def test_layout_of_a_conversation() -> None:
+    task = step(step_index=3, screenshot="3.png")
+    system, prompt, first, answer, *_, last = V1.prepare_input(task, past(3)).messages
+    assert system == SYSTEM
+    assert prompt.role == "user"
+    assert isinstance(prompt.parts[0], str)
+    assert prompt.parts[0].endswith("## User Instruction\nTurn on Wi-Fi")
+    assert "open_app(app_name='')" in prompt.parts[0]
+    assert first.role == "user"
+    assert [part.task.screenshot for part in first.parts if isinstance(part, ImageRef)] == ["0.png"]
+    assert answer == Message("assistant", ("Thought: Open the settings\nAction: open_app(app_name='Settings')",))
+    assert last.parts == (ImageRef(task),)
+
+
+def test_past_answers_carry_their_box_tokens_and_escapes() -> None:
+    answers = [message.parts[0] for message in V15.prepare_input(step(), past(3)).messages if message.role == "assistant"]
+    assert answers == [
+        "Thought: Open the settings\nAction: open_app(app_name='Settings')",
+        "Thought: Thought 1\nAction: type(content='it\\'s')",
+        "Thought: Thought 2\nAction: click(start_box='<|box_start|>(546,1806)<|box_end|>')",
+    ]
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(0, "sui"), (2, "suiaiai"), (4, "suiaiaiaiai"), (6, "suaaiaiaiaiai")])
+def test_only_the_last_four_past_steps_keep_their_screenshot(steps: int, expected: str) -> None:
+    for model in (V1, V15):
+        assert shape(model.prepare_input(step(), past(steps)).messages) == expected
+    assert len(adapter("ui_tars", max_images=1).prepare_input(step(), past(steps)).images) == 1
+
+
+def test_low_setting_prefills_the_thought() -> None:
+    task = step(setting="low", low_level_instruction="Tap the switch")
+    request = V1.prepare_input(task, past(1))
+    assert shape(request.messages) == "suiaia"
+    assert request.messages[-1].parts == ("Thought: Tap the switch\nAction:",)
+    assert request.prefill
+    assert request.extra == {"continue_final_message": True, "add_generation_prompt": False}
+    assert V1.parse_response(task, " click(start_box='(500,500)')").action == Click(point=MIDDLE)
+    assert "## User Instruction\nTap the switch\n" in V15.prepare_input(task, ()).text
+    assert not V15.prepare_input(task, ()).prefill
+    with pytest.raises(DataError):
+        V1.prepare_input(step(setting="low"), ())
+
+
+def test_grounding_prompts() -> None:
+    task = step(setting="grounding", instruction="the back arrow")
+    request = V1.prepare_input(task, past(2))
+    question = (
+        "Output only the coordinate of one point in your response. What element matches the following task: the back arrow"
+    )
+    assert request.messages == (SYSTEM, Message("user", (ImageRef(task), question)))
+    assert V1.parse_response(task, "(500,500)").action == Click(point=MIDDLE)
+    assert V1.parse_response(task, "<|box_start|>(500,500)<|box_end|>").action == Click(point=MIDDLE)
+    with pytest.raises(ParseError):
+        V1.parse_response(step(), "(500,500)")
+    assert V15.prepare_input(task, past(2)).text.endswith("## User Instruction\n## User Instruction\nthe back arrow")
+    assert V15.parse_response(task, "Action: click(start_box='(546,1204)')").action == Click(point=MIDDLE)
+
+
+def test_thinking_off_drops_the_thought_and_its_note() -> None:
+    for name in ("ui_tars", "ui_tars_1_5"):
+        on, off = (adapter(name, thinking=thinking).prepare_input(step(), past(2)) for thinking in (True, False))
+        assert "Thought" in on.text
+        assert "Thought" not in off.text
+        assert "Action: ...\n" in off.text
+        assert re.search(r"[^\n]\n\n## User Instruction\nTurn on Wi-Fi", off.text)
+        assert off.messages[3].parts == ("Action: open_app(app_name='Settings')",)
+    assert adapter("ui_tars_1_5", thinking=False).render(step(), Open(app="X"), "Hm.") == "Action: open_app(app_name='X')"
+
+
+def test_language_of_the_thought() -> None:
+    assert "- Use English in `Thought` part." in V15.prepare_input(step(), ()).text
+    assert "- Use Chinese in `Thought` part." in adapter("ui_tars_1_5", language="Chinese").prepare_input(step(), ()).text
+
+
+@pytest.mark.parametrize("prompt", ["androidcontrol", "androidworld", "guiodyssey", "mobile", "computer"])
+def test_every_published_prompt_can_be_chosen(prompt: str) -> None:
+    model = adapter("ui_tars", prompt=prompt)
+    text = model.prepare_input(step(), ()).text
+    assert "Turn on Wi-Fi" in text
+    scroll = Scroll(point=MIDDLE, direction="up")
+    written = model.render(step(), scroll)
+    assert model.parse_response(step(), written).action == scroll
+    # the words of the reply are those of the prompt's own action space
+    keys = re.findall(r"(\w+)=", written)
+    assert re.search(r"scroll\(" + r"='[^']*'(?: *, *)".join(map(re.escape, keys)) + "='", text)
+
+
+def test_unknown_prompts_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"'androidcontol' as option 'prompt'.*'androidcontrol'"):
+        adapter("ui_tars", prompt="androidcontol")
+    with pytest.raises(UsageError, match="did you mean 'scroll_words'"):
+        adapter("ui_tars", scroll_word="finger")
+
+
+@pytest.mark.parametrize(
+    ("case", "text", "action"),
+    [
+        ("published example", "Action: click(start_box='<|box_start|>(500,500)<|box_end|>')", Click(point=MIDDLE)),
+        ("tokens stripped by the server", "Thought: x\nAction: click(start_box='(500,500)')", Click(point=MIDDLE)),
+        ("box", "Action: click(start_box='[480, 490, 520, 510]')", Click(point=MIDDLE)),
+        ("point", "Action: click(point='<point>500 500</point>')", Click(point=MIDDLE)),
+        ("Chinese colon", "\n\nAction：click(start_box='<bbox>500 500 500 500</bbox>')", Click(point=MIDDLE)),
+        ("no marker", 'click(start_box="(500,500)")', Click(point=MIDDLE)),
+        ("marker within a line", "Thought: I tap. Action: click(start_box='(500,500)')", Click(point=MIDDLE)),
+        ("escaped as in a log", "Action: click(start_box=\\'(500,500)\\')", Click(point=MIDDLE)),
+        ("closing tag after", "Action: click(start_box='(500,500)')\n</Output>", Click(point=MIDDLE)),
+        ("fenced", "```\nAction: click(start_box='(500,500)')\n```", Click(point=MIDDLE)),
+        ("several calls", "Action: click(start_box='(500,500)')\n\ntype(content='x')", Click(point=MIDDLE)),
+        ("several markers", "Action: click(start_box='(1,1)')\n\nAction: type(content='x')", Type(text="x")),
+        ("marker in the content", "Action: type(content='Action: wait()')", Type(text="Action: wait()")),
+        ("quotes in the content", "Action: type(content='it's \"so\"')", Type(text='it\'s "so"')),
+        ("submitted content", "Action: type(content='weather\\n')", Type(text="weather")),
+        ("text for content", "Action: type(text='hello world', delay=100)", Type(text="hello world")),
+        ("long press", "Action: long_press(start_box='(500,500)', time='')", LongPress(point=MIDDLE)),
+        ("path", "Action: scroll(start_box='(500,500)', end_box='(609,465)')", Scroll(point=MIDDLE, direction="right")),
+        ("drag", "Action: drag(start_box='(500,500)', end_box='(490,142)')", Scroll(point=MIDDLE, direction="up")),
+        ("open", "Action: open_app(app_name='Recorder')", Open(app="Recorder")),
+        ("back", "Action: press_back()", Press(button="BACK")),
+        ("home", "Action: press_home()", Press(button="HOME")),
+        ("recents", "Action: press_appselect()", Press(button="RECENT")),
+        ("wait", "Action: wait()", Wait()),
+        ("finished", "Action: finished(content='done')", Stop()),
+        ("give up", "Action: call_user()", Stop(status="impossible")),
+        ("hotkey", "Action: hotkey(key='ctrl v')", Unsupported(name="hotkey", arguments={"key": "ctrl v"})),
+        (
+            "double click",
+            "Action: left_double(start_box='(1,2)')",
+            Unsupported(name="left_double", arguments={"start_box": "(1,2)"}),
+        ),
+    ],
+)
+def test_replies(case: str, text: str, action: Action) -> None:
+    assert V1.parse_response(step(), text).action == action, case
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Action: click(start_box='(1001,5)')", "outside the 1000 x 1000 frame"),
+        ("Action: click(start_box='=')", "not a point"),
+        ("Action: click(start_box='[]')", "not a point"),
+        ("Action: click()", "lacks 'start_box'"),
+        ("Action: scroll(start_box='(5,5)', end_box='(5,5)')", "no length"),
+        ("Action: scroll(direction='sideways')", "sideways"),
+        ("Action: scroll(start_box='(5,5)')", "lacks 'direction'"),
+        ("Action: open_app()", "lacks 'app_name'"),
+        ("Action: open_app(app_name='')", "names no app"),
+        ("Action: fly(to='Rome')", "'fly', which is not an action"),
+        ("Action: type(content='cut of", "ends inside"),
+        ("Thought: Empty action\nAction:", "no action"),
+        ('{"name": "wait", "arguments": ""}', "no action"),
+    ],
+)
+def test_refusals(text: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        V1.parse_response(step(), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "thought"),
+    [
+        ("Thought: I tap\nthe switch.\nAction: wait()", "I tap\nthe switch."),
+        (" Reason: I tap.\nAction: wait()", "I tap."),
+        ("Reflection: wrong.\nAction_Summary: again\nAction: wait()", "wrong.\nAction_Summary: again"),
+        ("<think_x>I tap.</think_x>\n<computer_env>\nAction: wait()\n</computer_env>", "I tap."),
+        ("<Thought>I tap.</Thought>\nAction: wait()", "I tap."),
+        ("Action: wait()", None),
+    ],
+)
+def test_thoughts(text: str, thought: str | None) -> None:
+    assert V1.parse_response(step(), text).thought == thought
+
+
+@pytest.mark.parametrize(("word", "finger"), [("up", "down"), ("down", "up"), ("left", "right"), ("right", "left")])
+def test_scroll_words_name_the_content_unless_told_otherwise(word: Direction, finger: Direction) -> None:
+    for name in ("ui_tars", "ui_tars_1_5"):
+        text = f"Action: scroll(direction='{word}')"
+        assert adapter(name).parse_response(step(), text).action == Scroll(point=MIDDLE, direction=finger)
+        other = adapter(name, scroll_words="finger")
+        assert other.parse_response(step(), text).action == Scroll(point=MIDDLE, direction=word)
+        assert f"direction='{word}'" in other.render(step(), Scroll(point=MIDDLE, direction=word))
+
+
+def test_a_mouse_drag_is_no_swipe() -> None:
+    text = "Action: drag(start_box='(500,500)', end_box='(490,142)')"
+    for name in ("ui_tars", "ui_tars_1_5"):
+        assert adapter(name, prompt="computer").parse_response(step(), text).action.type == "UNSUPPORTED"
+
+
+def test_what_no_prompt_lists_is_still_told_as_the_past() -> None:
+    for action, call in (
+        (Press(button="ENTER"), "type(content='\\n')"),
+        (Wait(), "wait()"),
+        (Stop(status="impossible"), "call_user()"),
+    ):
+        entry = past(1)[0].__class__(step(action), action, None, "Go on", None, "reference")
+        assert f"Thought: Go on\nAction: {call}" in V15.prepare_input(step(), [entry]).text
+        with pytest.raises(ValueError, match="cannot say"):
+            V15.render(step(), action)
+
+
+def test_small_screenshots_of_1_5_are_enlarged_to_the_authors_limit() -> None:
+    task = step(screenshot_size=(330, 210))
+    assert V15.prepare_input(task, ()).images[0].resize == (364, 224)
+    assert V15.parse_response(task, "Action: click(start_box='(182,112)')").action == Click(point=MIDDLE)
+    assert V1.prepare_input(task, ()).images[0].resize is None

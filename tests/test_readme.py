@@ -1,0 +1,75 @@
+"""The README as a user reads it: its adapter is complete, short and works as written, and its commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guieval.checks import check_adapter
+from guieval.mock_server import MockServer, MockSettings
+from guieval.registry import load_benchmark, load_model
+from guieval.scoring import evaluate_run
+from tests.conftest import REPOSITORY
+
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    found = re.search(r"<!-- adapter -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    source = found.group(1)
+    assert source.count("\n") < 60, "the example has to stay under 60 lines"
+    path = tmp_path / "my_agent.py"
+    path.write_text(source)
+    return path
+
+
+def test_the_adapter_passes_the_conformance_suite(adapter: Path) -> None:
+    assert check_adapter(load_model("my-model", adapter=str(adapter))) == []
+
+
+def test_the_adapter_runs_from_its_file(adapter: Path, tmp_path: Path) -> None:
+    """Right wherever it can say the reference: the exact matches of the run are the steps inside its action space."""
+    demo = load_benchmark("demo", tmp_path / "demo", episodes=4, seed=2)
+    model = load_model("my-model", adapter=str(adapter))
+    sayable = sum(
+        any(action in model.action_space for action in (task.action, *task.alternatives))
+        for episode in demo
+        for task in episode.steps
+    )
+    settings = MockSettings(model="my-model", adapter=str(adapter), policy="reference", served_models=("my-model",))
+    with MockServer(settings, benchmark=demo) as server:
+        command = (
+            f"{sys.executable} -m guieval run --model my-model --adapter {adapter} --bench demo --data {tmp_path / 'demo'}"
+        )
+        command += (
+            f" --set bench_options.episodes=4 --set bench_options.seed=2 --base-url {server.base_url} --out {tmp_path / 'run'}"
+        )
+        done = subprocess.run(command.split(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert evaluate_run(tmp_path / "run").summary.exact_match.count == sayable > 0
+
+
+def test_every_command_and_option_in_the_readme_exists() -> None:
+    named = re.findall(r"guieval ([a-z-]+)([^`\n]*)", README)
+    commands = {
+        name for name, _ in named if name in {"run", "score", "models", "benchmarks", "protocols", "doctor", "mock-server"}
+    }
+    assert commands >= {"run", "score", "models", "benchmarks", "protocols", "doctor", "mock-server"}
+    for name in sorted(commands):
+        shown = subprocess.run(
+            [sys.executable, "-m", "guieval", name, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"COLUMNS": "200"},
+        ).stdout
+        for each, rest in named:
+            if each == name:
+                missing = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", rest) if option not in shown]
+                assert not missing, f"guieval {name} has no {missing}"
