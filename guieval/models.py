@@ -21,6 +21,7 @@ from guieval.history import EpisodeMemory, HistoryEntry
 from guieval.screenshots import Screenshot
 from guieval.steps import StepTaskModel, Usage
 
+ImageForm: TypeAlias = Literal["none", "bytes", "base64"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
@@ -94,8 +95,8 @@ class Reply:
 class Engine(Protocol):
     """Whoever answers requests."""
 
-    needs_images: bool
-    """Whether requests must carry image bytes (a replay does without)."""
+    images: ImageForm
+    """What it needs of a request's images: nothing (a replay), the files' bytes, or these in base64 as well."""
 
     async def generate(self, request: Request) -> Reply:
         """Answer one request; raises :class:`guieval.errors.EngineError` after its own retries are spent."""

@@ -82,6 +82,7 @@ class RunOutcome:
     directory: Path
     tally: RunTally
     plan: Mapping[EpisodeKey, int]
+    protocol: str
     interrupted: bool
     failures: Mapping[str, Failures]
 
@@ -95,9 +96,10 @@ class _Done:
 
 
 class ImageLoader:
-    """Reads screenshots off the event loop, each (file, size) at most once at a time, with a bounded cache of bytes."""
+    """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes."""
 
-    def __init__(self, root: Path, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, root: Path, threads: ThreadPoolExecutor, *, encode: bool) -> None:
+        self._encode = encode
         self._root = root
         self._threads = threads
         self._cache: OrderedDict[tuple[str, tuple[int, int] | None], Screenshot] = OrderedDict()
@@ -118,17 +120,22 @@ class ImageLoader:
         screenshot = await asyncio.shield(self._loading[key])
         if key not in self._cache:
             self._cache[key] = screenshot
-            self._bytes += len(screenshot.data)
+            self._bytes += self._weight(screenshot)
             while self._bytes > IMAGE_CACHE_BYTES and len(self._cache) > 1:
                 _, dropped = self._cache.popitem(last=False)
-                self._bytes -= len(dropped.data)
+                self._bytes -= self._weight(dropped)
         return screenshot
 
     def _read(self, image: ImageRef) -> Screenshot:
         screenshot = read_screenshot(self._root, image.task.screenshot, image.task.screenshot_size)
-        if image.resize is None or image.resize == screenshot.size:
-            return screenshot
-        return resized_png(screenshot, image.resize)
+        if image.resize is not None and image.resize != screenshot.size:
+            screenshot = resized_png(screenshot, image.resize)
+        if self._encode:
+            _ = screenshot.base64  # here, in a thread, and not when the request is written
+        return screenshot
+
+    def _weight(self, screenshot: Screenshot) -> int:
+        return len(screenshot.data) + (len(screenshot.base64) if self._encode else 0)
 
 
 @dataclass
@@ -178,7 +185,7 @@ class Run:
             progress = Progress(sum(plan.values()), done=resumed, resumed=resumed)
             progress.exact = sum(step.exact for steps in done.values() for step in steps.values())
             interrupted = asyncio.run(self._drive(refs, journal, tally, done, progress))
-        return RunOutcome(self.directory, tally, plan, interrupted, progress.by_stage)
+        return RunOutcome(self.directory, tally, plan, self.protocol.name, interrupted, progress.by_stage)
 
     def manifest(self, plan: Mapping[EpisodeKey, int]) -> dict[str, Any]:
         """What identifies this run, and what it ran with."""
@@ -233,7 +240,7 @@ class Run:
                 await self.engine.close()
                 raise FatalEngineError(str(error), attempts=error.attempts) from None
         threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
-        images = ImageLoader(self.benchmark.root, threads)
+        images = ImageLoader(self.benchmark.root, threads, encode=self.engine.images == "base64")
         changed = asyncio.Event()
 
         async def worker() -> None:
@@ -334,7 +341,7 @@ class Run:
             return _failed("prepare", f"{type(error).__name__}: {error}")
         try:
             loaded: list[Screenshot] = []
-            if self.engine.needs_images:
+            if self.engine.images != "none":
                 loaded = [await images.load(image) for image in prepared.images]
         except ScreenshotError as error:
             return _failed("screenshot", str(error))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import io
 import zlib
+from base64 import b64encode
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +31,11 @@ class Screenshot:
     data: bytes
     format: Format
     size: tuple[int, int]
+
+    @cached_property
+    def base64(self) -> bytes:
+        """The data in base64, computed once: a screenshot is sent again with every later step that shows it."""
+        return b64encode(self.data)
 
 
 def resolve(root: Path, relative: str) -> Path:

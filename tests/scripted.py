@@ -13,7 +13,7 @@ from guieval.config import RunConfig
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Message, ModelConfig, ModelInput, ParsedResponse, Reply, Request
+from guieval.models import ABCModel, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Reply, Request
 from guieval.runner import Run, RunOutcome
 from guieval.steps import Episode, StepTaskModel
 
@@ -59,7 +59,7 @@ def past_of(request: Request) -> list[dict[str, object]]:
 class ScriptedEngine:
     """Answers with a policy after an optional delay; keeps every request it was sent."""
 
-    needs_images = False
+    images: ImageForm = "none"
 
     def __init__(self, policy: Policy, delay: Callable[[Request], float] | None = None) -> None:
         self._policy = policy

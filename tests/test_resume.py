@@ -60,7 +60,7 @@ def test_ten_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str
         subprocess.run(command(data, server.base_url, clean, "--mode", mode), check=True, capture_output=True)
         draw = random.Random(11)
         process = subprocess.Popen(command(data, server.base_url, killed, "--mode", mode), stdout=subprocess.DEVNULL)
-        lines = []
+        lines: list[bytes] = []
         for _ in range(KILLS):
             grown = len(lines) + draw.randint(1, 8)
             deadline = time.monotonic() + 60

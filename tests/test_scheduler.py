@@ -37,8 +37,10 @@ def simulate(
 ) -> Simulated:
     """Play a schedule with given latencies on a clock of its own."""
     scheduler = Scheduler(refs(lengths), activate, sequential=sequential, window=window)
-    now, running, order, loaded, most = 0.0, [], [], set(), 0
-    serial = 0
+    running: list[tuple[float, int, ActiveEpisode]] = []
+    order: list[tuple[str, int]] = []
+    loaded: set[str] = set()
+    now, serial, most = 0.0, 0, 0
     while True:
         while len(running) < slots and (taken := scheduler.take()) is not None:
             active, step = taken

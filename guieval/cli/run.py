@@ -114,7 +114,8 @@ def _report(outcomes: list[tuple[RunConfig, RunOutcome]]) -> None:
     results = []
     for config, outcome in outcomes:
         summary = store_summary(outcome.directory, outcome.tally, outcome.plan)
-        results.append((config.mode if len(outcomes) > 1 else f"{config.model}, {config.mode}", summary))
+        label = f"{config.model}\n{config.bench} {config.mode}\n{outcome.protocol}"
+        results.append((label, summary))
     print_report(results)
     for config, outcome in outcomes:
         for stage, failures in outcome.failures.items():

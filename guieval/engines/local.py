@@ -10,13 +10,13 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.models import ABCModel, Reply, Request
+from guieval.models import ABCModel, ImageForm, Reply, Request
 
 
 class LocalEngine:
     """Asks ``model.respond`` in up to ``workers`` threads at once."""
 
-    needs_images = True
+    images: ImageForm = "bytes"
 
     def __init__(self, model: ABCModel, *, workers: int = 4) -> None:
         if workers < 1:

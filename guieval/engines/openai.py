@@ -17,7 +17,6 @@ import math
 import os
 import random
 import secrets
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.engines import with_try
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
-from guieval.models import Message, Reply, Request
+from guieval.models import ImageForm, Message, Reply, Request
 from guieval.screenshots import Screenshot
 from guieval.steps import Usage
 
@@ -83,7 +82,7 @@ class OpenAIEngine:
     or key that cannot be used.
     """
 
-    needs_images = True
+    images: ImageForm = "base64"
 
     def __init__(self, settings: OpenAISettings, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         self.settings = settings
@@ -403,7 +402,7 @@ def _message(message: Message, images: Iterator[Screenshot]) -> Iterable[bytes]:
             if image is None:
                 raise ValueError("the messages show more images than are given")
             yield opening + b'{"type":"image_url","image_url":{"url":"data:image/' + image.format.encode() + b";base64,"
-            yield b64encode(image.data)
+            yield image.base64
             yield b'"}}'
         opening = b","
     yield b"]}"

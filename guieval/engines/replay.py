@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from guieval.engines import parse_request_id
 from guieval.errors import DataError, EngineError, UsageError
-from guieval.models import Reply, Request
+from guieval.models import ImageForm, Reply, Request
 from guieval.steps import StepKey, StepRecord, Verdict, validated
 
 
@@ -47,7 +47,7 @@ class ReplayEngine:
     Raises :class:`UsageError` when the file cannot be opened and :class:`DataError` for a damaged line before the last.
     """
 
-    needs_images = False
+    images: ImageForm = "none"
 
     def __init__(self, records: Path) -> None:
         self._path = records

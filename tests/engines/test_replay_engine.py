@@ -60,7 +60,7 @@ def test_every_field_comes_back_and_samples_are_told_apart(
     )
     engine = ReplayEngine(file)
     assert len(engine) == 2
-    assert not engine.needs_images
+    assert engine.images == "none"
     replies = ask(engine, make_request(task=first), make_request(task=second), make_request(task=first, sample=1))
     assert [reply.text for reply in replies] == ["eins", "zwei ✓", "another"]
     assert replies[0] == Reply("eins", "why eins", Usage(prompt_tokens=7, completion_tokens=2), "stop", 3)

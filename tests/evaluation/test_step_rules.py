@@ -132,6 +132,19 @@ def test_at_equal_distance_the_earlier_box_counts() -> None:
     assert hit(rule, [right, left], reference, 900, 500)
 
 
+@pytest.mark.parametrize("count", [6, 17, 40, 120])
+def test_among_many_ties_the_first_boxes_count(count: int) -> None:
+    # All numbers are multiples of 1/16 screen, so equal distances are equal as floats too.
+    rng = np.random.default_rng(count)
+    centres, halves = rng.choice([250.0, 500.0, 750.0], count), rng.choice([62.5, 125.0, 187.5, 250.0], count)
+    boxes = [[x - half, 500 - half, x + half, 500 + half] for x, half in zip(centres, halves, strict=True)]
+    for reference in (250.0, 500.0):
+        distances = np.abs(centres - reference).tolist()
+        first = [index for _, index in sorted(zip(distances, range(count), strict=True))[:5]]
+        accepted = ClickRule(boxes="nearest", nearest=5).accepted(Boxes(boxes), Point(reference, 500))
+        np.testing.assert_array_equal(accepted.T * 1000, [boxes[i] for i in first])
+
+
 def test_fewer_boxes_than_the_limit_all_count() -> None:
     assert hit(ClickRule(boxes="nearest", nearest=5), column_of_boxes(5), Point(500, 0), 500, 500)
 
