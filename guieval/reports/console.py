@@ -70,12 +70,12 @@ def warning_lines(runs: Sequence[Run]) -> list[str]:
 
 
 def print_report(runs: Sequence[Run], console: Console | None = None) -> None:
-    """Print all tables, then the warnings, to ``console`` (standard output when there is none)."""
+    """Print all tables, the headline figures last, then the warnings, to ``console`` (standard output by default)."""
     from rich.console import Console
     from rich.text import Text
 
     console = console or Console()
-    for table in (run_table(runs), action_table(runs), group_table(runs)):
+    for table in (group_table(runs), action_table(runs), run_table(runs)):
         if table is not None:
             console.print(table)
     for line in warning_lines(runs):

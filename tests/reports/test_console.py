@@ -202,5 +202,5 @@ def test_the_whole_report_is_printed() -> None:
     print_report([("screenspot", grounding()), ("cut", summary([["right", None]]))], console)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    positions = [shown.index(part) for part in ("Figures", "By reference action", "By group", "Warning: cut: incomplete")]
+    positions = [shown.index(part) for part in ("By group", "By reference action", "Figures", "Warning: cut: incomplete")]
     assert positions == sorted(positions)
