@@ -40,6 +40,8 @@ from guieval.screenshots import Screenshot, read_screenshot, resized_png
 from guieval.steps import Episode, EpisodeKey, Sample, StepError, StepOutcome, StepRecord, StepTaskModel
 
 IMAGE_CACHE_BYTES = 64 * 1024 * 1024
+GIVE_UP_AFTER = 100
+"""Requests that may fail in a row, all tries of each, before a run stops: whoever answers is gone, and a resume is cheaper."""
 WINDOW_PER_SLOT = 4
 """Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""
 
@@ -60,6 +62,7 @@ class Progress:
     done: int = 0
     exact: int = 0
     failures: int = 0
+    in_a_row: int = 0
     resumed: int = 0
     by_stage: dict[str, Failures] = field(default_factory=dict)
 
@@ -68,22 +71,28 @@ class Progress:
         self.done += 1
         self.exact += record.sample.outcome.exact_match
         if record.finished:
+            self.in_a_row = 0
             return
         self.failures += 1
         error = record.sample.error
+        self.in_a_row += error is not None and error.stage == "generate"
         if error is not None:
             self.by_stage.setdefault(error.stage, Failures(0, error.message)).count += 1
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended: ``interrupted`` by the user or not, and what failed in this session, by stage."""
+    """How a run ended, and what failed in this session, by stage.
+
+    ``interrupted``: the user stopped it. ``gave_up``: too many requests in a row were not answered.
+    """
 
     directory: Path
     tally: RunTally
     plan: Mapping[EpisodeKey, int]
     protocol: str
     interrupted: bool
+    gave_up: bool
     failures: Mapping[str, Failures]
 
 
@@ -184,8 +193,9 @@ class Run:
             resumed = sum(len(steps) for steps in done.values())
             progress = Progress(sum(plan.values()), done=resumed, resumed=resumed)
             progress.exact = sum(step.exact for steps in done.values() for step in steps.values())
-            interrupted = asyncio.run(self._drive(refs, journal, tally, done, progress))
-        return RunOutcome(self.directory, tally, plan, self.protocol.name, interrupted, progress.by_stage)
+            stopped = asyncio.run(self._drive(refs, journal, tally, done, progress))
+        gave_up = progress.in_a_row >= GIVE_UP_AFTER
+        return RunOutcome(self.directory, tally, plan, self.protocol.name, stopped and not gave_up, gave_up, progress.by_stage)
 
     def manifest(self, plan: Mapping[EpisodeKey, int]) -> dict[str, Any]:
         """What identifies this run, and what it ran with."""
@@ -226,6 +236,7 @@ class Run:
         done: Mapping[EpisodeKey, Mapping[int, _Done]],
         progress: Progress,
     ) -> bool:
+        """Answer everything that is left; whether it was stopped before the end."""
         records = Records(self.directory)
         scheduler = Scheduler(
             refs,
@@ -233,23 +244,22 @@ class Run:
             sequential=self.mode.sequential,
             window=WINDOW_PER_SLOT * self.concurrency,
         )
-        if self.before is not None:
-            try:
-                await self.before()
-            except EngineError as error:
-                await self.engine.close()
-                raise FatalEngineError(str(error), attempts=error.attempts) from None
         threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
         images = ImageLoader(self.benchmark.root, threads, encode=self.engine.images == "base64")
         changed = asyncio.Event()
+        workers: list[asyncio.Task[None]] = []
+        stopped = False
 
-        async def worker() -> None:
-            while True:
+        def stop() -> None:
+            nonlocal stopped
+            stopped = True
+            for task in workers:
+                task.cancel()
+
+        async def work() -> None:
+            while not scheduler.exhausted:
                 taken = scheduler.take()
                 if taken is None:
-                    if scheduler.exhausted:
-                        changed.set()
-                        return
                     changed.clear()
                     await changed.wait()
                     continue
@@ -257,33 +267,21 @@ class Run:
                 record = await self._answer(active.episode, index, images)
                 journal.append(record)
                 tally.add(record)
-                go_on = self._goes_on(record)
-                if not go_on:
-                    progress.total -= len(active.pending)
-                elif self.mode.sequential:
-                    self.model.memory.remember(select(self.mode.history, record.task, record.sample))
-                if scheduler.finished(active, go_on=go_on):
-                    self.model.memory.forget(active.ref.key)
-                progress.count(record)
+                self._settle(scheduler, active, record, progress)
                 self.on_progress(progress)
+                if progress.in_a_row >= GIVE_UP_AFTER:
+                    stop()
                 changed.set()
+            changed.set()
 
-        self.on_progress(progress)
-        workers = [asyncio.create_task(worker()) for _ in range(self.concurrency)]
-        interrupted = False
-
-        def stop() -> None:
-            nonlocal interrupted
-            interrupted = True
-            for task in workers:
-                task.cancel()
-
-        loop = asyncio.get_running_loop()
-        restore = _on_signals(loop, stop)
+        restore = _on_signals(asyncio.get_running_loop(), stop)
         try:
+            await self._ready()
+            self.on_progress(progress)
+            workers += [asyncio.create_task(work()) for _ in range(self.concurrency)]
             await _first_failure(workers)
         except asyncio.CancelledError:
-            if not interrupted:
+            if not stopped:
                 raise
         finally:
             restore()
@@ -292,7 +290,27 @@ class Run:
             await asyncio.gather(*workers, return_exceptions=True)
             await self.engine.close()
             threads.shutdown(wait=False, cancel_futures=True)
-        return interrupted
+        return stopped
+
+    async def _ready(self) -> None:
+        if self.before is not None:
+            try:
+                await self.before()
+            except FatalEngineError:
+                raise
+            except EngineError as error:
+                raise FatalEngineError(str(error), attempts=error.attempts) from None
+
+    def _settle(self, scheduler: Scheduler, active: ActiveEpisode, record: StepRecord, progress: Progress) -> None:
+        """Let an answered step have its consequences: what its episode remembers, and whether it goes on."""
+        go_on = self._goes_on(record)
+        if not go_on:
+            progress.total -= len(active.pending)
+        elif self.mode.sequential:
+            self.model.memory.remember(select(self.mode.history, record.task, record.sample))
+        if scheduler.finished(active, go_on=go_on):
+            self.model.memory.forget(active.ref.key)
+        progress.count(record)
 
     def _activate(
         self, ref: EpisodeRef, done: Mapping[int, _Done], records: Records, progress: Progress

@@ -162,7 +162,7 @@ def test_lists_and_doctor(tmp_path: Path, demo: Path) -> None:
     assert "screenspot-v2" in guieval("benchmarks").stdout
     assert "ui-s1-reward-match" in guieval("protocols").stdout
     assert "1.2" in guieval("protocols", "guievalkit").stdout
-    assert "extra baseline" in guieval("doctor").stdout
+    assert "(extra baseline)" in guieval("doctor").stdout
     whole = guieval("doctor", "demo", "--data", demo)
     assert whole.returncode == 0 and "missing screenshots: 0" in whole.stdout
 

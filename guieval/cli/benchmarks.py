@@ -5,12 +5,9 @@ from __future__ import annotations
 
 def benchmarks() -> None:
     """List benchmarks, the protocol each is scored under by default, and where its data comes from."""
-    from rich.console import Console
-    from rich.table import Table
-
     from guieval import registry
+    from guieval.cli.tables import print_table
 
-    table = Table("benchmark", "protocol", "--data", "source", box=None, pad_edge=False)
-    for name, kind in registry.benchmarks().items():
-        table.add_row(name, kind.protocol, "needed" if kind.needs_data else "optional", kind.source)
-    Console().print(table)
+    kinds = registry.benchmarks().items()
+    rows = ((name, kind.protocol, "needed" if kind.needs_data else "optional", kind.source) for name, kind in kinds)
+    print_table(("benchmark", "protocol", "--data", "source"), rows)

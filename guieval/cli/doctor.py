@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from guieval.benchmark import ABCBenchmark
 
-EXTRAS = {"baseline": "rapidocr_onnxruntime", "vllm": "vllm", "train": "torch", "report": "matplotlib"}
 SHOWN = 5
 
 
@@ -30,26 +31,35 @@ def doctor(
 
 
 def _installation() -> None:
-    import importlib.util
     import platform
-    from importlib.metadata import PackageNotFoundError, version
 
     from guieval import __version__
     from guieval.evaluation import list_protocols
     from guieval.registry import list_adapters, list_benchmarks, list_models
 
     typer.echo(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    for package in ("numpy", "pydantic", "httpx", "Pillow", "typer", "uvicorn"):
-        try:
-            typer.echo(f"  {package} {version(package)}")
-        except PackageNotFoundError:
-            typer.echo(f"  {package} is missing: pip install guieval")
-    for extra, module in EXTRAS.items():
-        state = "installed" if importlib.util.find_spec(module) else f"not installed ({module})"
-        typer.echo(f"  extra {extra}: {state}")
+    for line in _requirements():
+        typer.echo(f"  {line}")
     typer.echo(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
     typer.echo(f"  benchmarks: {', '.join(list_benchmarks())}")
     typer.echo(f"  protocols:  {', '.join(list_protocols())}")
+
+
+def _requirements() -> Iterator[str]:
+    """What this version asks for, extra by extra, and what is there."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    for requirement in requires("guieval") or []:
+        name = re.match(r"[\w.-]+", requirement)
+        extra = re.search(r"""extra == ['"]([\w-]+)""", requirement)
+        assert name is not None
+        label = f"{name.group()} (extra {extra.group(1)})" if extra else name.group()
+        try:
+            yield f"{label} {version(name.group())}"
+        except PackageNotFoundError:
+            how = f"'guieval[{extra.group(1)}]'" if extra else "guieval"
+            yield f"{label} is not installed: pip install {how}"
 
 
 def _check(benchmark: ABCBenchmark) -> int:

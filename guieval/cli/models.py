@@ -9,12 +9,9 @@ import typer
 
 def models(name: Annotated[str | None, typer.Argument(help="Show one checkpoint whole.")] = None) -> None:
     """List checkpoints by family, or show one."""
-    from rich.console import Console
-    from rich.table import Table
-
+    from guieval.cli.tables import print_table
     from guieval.registry import adapter_class, model_config, model_configs
 
-    console = Console()
     if name is not None:
         import yaml
 
@@ -27,8 +24,8 @@ def models(name: Annotated[str | None, typer.Argument(help="Show one checkpoint 
         if adapter.source:
             typer.echo(f"source: {adapter.source}")
         return
-    table = Table("model", "family", "engine", "thinking switch", "Hugging Face id", box=None, pad_edge=False)
+    rows = []
     for config in model_configs().values():
         switch = "yes" if adapter_class(config.adapter).thinking_switch else "no"
-        table.add_row(config.name, config.adapter, config.engine, switch, config.hf_id or "-")
-    console.print(table)
+        rows.append((config.name, config.adapter, config.engine, switch, config.hf_id or "-"))
+    print_table(("model", "family", "engine", "thinking switch", "Hugging Face id"), rows)

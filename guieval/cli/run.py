@@ -77,7 +77,7 @@ def run(
             opened.on_progress = line.update
             outcome = opened.execute(resume=resume is not None)
         outcomes.append((item, outcome))
-        if outcome.interrupted:
+        if outcome.interrupted or outcome.gave_up:
             break
     _report(outcomes)
 
@@ -120,6 +120,8 @@ def _report(outcomes: list[tuple[RunConfig, RunOutcome]]) -> None:
     for config, outcome in outcomes:
         for stage, failures in outcome.failures.items():
             typer.echo(f"failed:   {config.mode}: {failures.count:,} steps at {stage}, the first because {failures.example}")
+        if outcome.gave_up:
+            typer.echo(f"stopped:  {config.mode}: too many requests in a row were not answered")
     directories = [outcome.directory for _, outcome in outcomes]
     parent = directories[0] if len(directories) == 1 else directories[0].parent
     complete = all(summary.complete for _, summary in results)
