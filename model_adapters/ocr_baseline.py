@@ -1,0 +1,179 @@
+"""The OCR baseline: a GUI agent that runs in this process without a GPU, the floor that every trained model has to beat.
+
+It reads the last screenshot with RapidOCR and acts by the rules in :mod:`._ocr_agent`. It goes through the same two doors
+as a model behind a server: all it knows is the text of its prompt and the pixels of the screenshot, and it answers with
+text that is parsed again. This file holds the wire format (ours, JSON both ways) and the reading of screens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from guieval.actions import BUTTONS, Action, ActionSpace, Box, Click, LongPress, Scroll, Unsupported
+from guieval.errors import ParseError, ScreenshotError, UsageError
+from guieval.frames import Frame, Normalised, Size
+from guieval.history import HistoryEntry
+from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Request
+from guieval.steps import StepTaskModel
+
+from ._ocr_agent import Decision, Past, Prompt, ScreenText, decide
+from ._options import Options, read_options
+
+FRAME = Normalised(1000.0, digits=2)
+SYSTEM = (
+    "You operate a device. The user sends a JSON object (goal, step or target, and the history) and a screenshot. Answer with "
+    'a JSON object: {"thought": "...", "conclusion": "...", "action": {"type": "CLICK", "point": [x, y]}}; x and y go from '
+    "0 to 1000, to the right and down."
+)
+LONGEST_SIDE = 1280
+"""Screens are shrunk to this many pixels before they are read: on 2560 x 1440 that takes little more than half the time of
+RapidOCR's own limit (2000), and finds no fewer targets of ScreenSpot."""
+REMEMBERED_SCREENS = 512
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    thought: str | None = None
+    conclusion: str | None = None
+    action: Action
+
+
+class OcrBaseline(ABCModel):
+    """Text matching on OCR results as an agent; needs the extra ``baseline``."""
+
+    action_space: ClassVar[ActionSpace] = ActionSpace(buttons=frozenset(BUTTONS))
+    source: ClassVar[str] = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        read_options(Options, config)  # there are none: a misspelt or borrowed one must not pass unnoticed
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        """0-1000 on both axes, two decimals."""
+        return FRAME
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        """What is asked and each past step (its sentence and action) as one JSON object, then the screenshot as it is."""
+        past = tuple(Past(sentence=entry.conclusion or entry.thought, action=entry.action) for entry in history)
+        if task.setting == "grounding":
+            prompt = Prompt(target=task.instruction, history=past)
+        else:
+            step = task.low_level_instruction if task.setting == "low" else None
+            prompt = Prompt(goal=task.instruction, step=step, history=past)
+        user = Message("user", (prompt.model_dump_json(exclude_none=True), ImageRef(task)))
+        return ModelInput((Message("system", (SYSTEM,)), user))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read a reply; raises :class:`ParseError` when it is not the JSON object of the format."""
+        try:
+            reply = _Reply.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the reply"
+            raise ParseError(f"{where}: {first['msg']}") from None
+        action = reply.action
+        if isinstance(action, Unsupported):
+            raise ParseError("action.type: the format knows no 'UNSUPPORTED'")
+        if isinstance(action, Click | LongPress | Scroll):
+            action = action.model_copy(update={"point": FRAME.decode(*action.point, task.screenshot_size)})
+        return ParsedResponse(action, reply.thought, reply.conclusion)
+
+    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
+        """Write a reply; raises ``ValueError`` for an action outside the unified space."""
+        if action not in self.action_space:
+            raise ValueError(f"the format has no word for {action!r}")
+        return _write(action, thought, conclusion, task.screenshot_size)
+
+    def respond(self, request: Request) -> str:
+        """Read the last screenshot and answer. Of the request, only ``input`` and ``images`` are looked at.
+
+        Raises :class:`UsageError` when RapidOCR cannot be imported and :class:`ScreenshotError` for a damaged image.
+        """
+        screen = request.images[-1]
+        text = next(part for part in request.input.messages[-1].parts if isinstance(part, str))
+        return self.decide(text, read_screen(screen.data), screen.size)
+
+    def decide(self, prompt: str, texts: Sequence[tuple[str, Box]], size: Size) -> str:
+        """The reply to a prompt (the user's JSON object) when ``texts`` with their boxes (unified coordinates) are what
+        stands on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is no prompt.
+        """
+        decision: Decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
+        return _write(decision.action, decision.thought, decision.conclusion, size)
+
+
+def _write(action: Action, thought: str | None, conclusion: str | None, size: Size) -> str:
+    if isinstance(action, Click | LongPress | Scroll):
+        action = action.model_copy(update={"point": FRAME.quantise(action.point, size)})
+    return _Reply(thought=thought, conclusion=conclusion, action=action).model_dump_json(exclude_none=True)
+
+
+_reading = threading.Lock()
+_read: OrderedDict[bytes, tuple[ScreenText, ...]] = OrderedDict()
+
+
+def read_screen(data: bytes) -> tuple[ScreenText, ...]:
+    """The lines of text on a screenshot, given as an image file's bytes, with their boxes in unified coordinates.
+
+    The same bytes are read once per process (the last 512 screens are remembered). One screen is read at a time, on half
+    of the cores but at most four: RapidOCR keeps state between calls, and more threads cost more than they save. Raises
+    :class:`UsageError` when RapidOCR cannot be imported and :class:`ScreenshotError` when the image is damaged.
+    """
+    key = hashlib.sha256(data).digest()
+    with _reading:
+        if key not in _read:
+            _read[key] = _recognise(data)
+            if len(_read) > REMEMBERED_SCREENS:
+                _read.popitem(last=False)
+        _read.move_to_end(key)
+        return _read[key]
+
+
+def _recognise(data: bytes) -> tuple[ScreenText, ...]:
+    import numpy as np
+    from PIL import Image
+
+    engine = _engine()
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            image = opened.convert("RGB")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ScreenshotError(f"the screenshot cannot be decoded: {error}") from None
+    longest = max(image.size)
+    if longest > LONGEST_SIDE:
+        width, height = (max(1, round(side * LONGEST_SIDE / longest)) for side in image.size)
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])  # OpenCV's order is blue, green, red
+    lines, _ = engine(pixels, use_cls=False)  # the classifier finds upside-down text, which screens do not have
+    return tuple(ScreenText(text, _box(corners, image.size)) for corners, text, _ in lines or ())
+
+
+def _box(corners: Sequence[Sequence[float]], size: Size) -> Box:
+    across, down = [corner[0] for corner in corners], [corner[1] for corner in corners]
+    x, y = 1000.0 / size[0], 1000.0 / size[1]
+    return Box(min(across) * x, min(down) * y, max(across) * x, max(down) * y)
+
+
+@cache
+def _engine() -> Any:
+    try:
+        from rapidocr_onnxruntime import RapidOCR
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            raise UsageError("the OCR baseline needs RapidOCR: pip install 'guieval[baseline]'") from None
+        raise UsageError(
+            f"RapidOCR cannot be loaded: {error}; where a system library is missing, "
+            "`pip uninstall opencv-python` and `pip install opencv-python-headless` do without it"
+        ) from None
+    threads = max(1, min(4, (os.cpu_count() or 1) // 2))
+    # "max": never enlarge a small screen first, as RapidOCR does by default: it takes 1.6 times as long and helps no decision
+    return RapidOCR(det_limit_type="max", intra_op_num_threads=threads, inter_op_num_threads=1)
