@@ -3,16 +3,23 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# RapidOCR asks for an OpenCV that needs libGL; where a machine has none, the one without windows takes its place.
+HEADLESS = $(BIN)/python -c "import cv2" 2>/dev/null || { \
+	$(BIN)/python -m pip uninstall --quiet --yes opencv-python; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps opencv-python-headless; }
+
 .PHONY: demo test check wheel clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline]'
+	$(HEADLESS)
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline,dev]'
+	$(HEADLESS)
 	touch $@
 
 # The main job: a real agent on real (drawn) screens, offline and semi-online.
