@@ -1,0 +1,318 @@
+"""The mock server as an ASGI application: latency, faults and counts, whatever the policy answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from guieval.engines import parse_request_id, without_try
+from guieval.steps import StepKey
+
+if TYPE_CHECKING:
+    pass
+
+from guieval.mock_server.settings import MockSettings
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+_EPISODE_TAG = re.compile(rb"\[EP[0-9]+\]")
+
+
+class SeenRequest(NamedTuple):
+    """A request as it arrived. Header names are lower case."""
+
+    headers: dict[str, str]
+    body: bytes
+
+
+class Tag(NamedTuple):
+    """What a request asks about.
+
+    ``text`` decides latency and faults, ``chain`` names the episode whose steps follow each other; ``name`` and ``key`` are
+    of the step and sample, for the policies (``key`` is ``None`` when the request does not say).
+    """
+
+    text: str
+    chain: str
+    name: str
+    key: StepKey | None
+
+
+class Answer(NamedTuple):
+    """What a policy says."""
+
+    text: str
+    reasoning: str | None = None
+
+
+Answers: TypeAlias = Callable[[Tag, bytes], Answer]
+"""A policy at work: from the tag and the raw body to the reply; ``LookupError`` when it has none."""
+
+
+def uniform(*parts: object) -> float:
+    """A number in [0, 1) that is a pure function of ``parts``: the 8-byte blake2b digest of their repr as a tuple, / 2**64."""
+    return int.from_bytes(blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") / 2.0**64
+
+
+def latency_of(seed: int, tag: str, k: int, mean: float, sigma: float) -> float:
+    """Seconds to serve the k-th request of a tag: lognormal with the given mean, by Box-Muller (cosine)."""
+    if mean == 0.0:
+        return 0.0
+    first, second = uniform(seed, tag, k, "a"), uniform(seed, tag, k, "b")
+    z = math.sqrt(-2.0 * math.log(first or 2.0**-64)) * math.cos(2.0 * math.pi * second)
+    return mean * math.exp(sigma * z - sigma * sigma / 2.0)
+
+
+class MockApp:
+    """The ASGI application.
+
+    A request's tag is an ``[EP123]`` in its body where there is one, else its X-Request-Id without the try's suffix; ``k`` is
+    how many requests had the same tag before. A request without tag is a liveness probe: answered at once, not counted.
+    A fault is, in this order, the one ``first_faults`` has for k, ``hang_at``, an error (at once, before any waiting), and
+    after the latency a hang or a malformed answer.
+    """
+
+    def __init__(self, settings: MockSettings, answers: Answers) -> None:
+        self.settings = settings
+        self.seen: deque[SeenRequest] = deque(maxlen=settings.keep)
+        self._answers = answers
+        self._slots = asyncio.Semaphore(settings.concurrency) if settings.concurrency else None
+        self._earlier: Counter[str] = Counter()
+        self._chains: dict[str, float] = {}
+        self._counts = dict.fromkeys(("requests", "served", "failed", "malformed", "hung", "gone", "bytes"), 0)
+        self._in_flight = self._max_in_flight = self._serving = self._max_serving = 0
+        self._latency_sum = 0.0
+        self._first: float | None = None
+        self._last: float | None = None
+        self._log: IO[str] | None = settings.log.open("a", encoding="utf-8") if settings.log else None
+
+    def stats(self) -> dict[str, Any]:
+        """Counts since the start. Times are Unix seconds, ``latency_sum`` and ``longest_chain`` seconds of serving."""
+        return {
+            **self._counts,
+            "in_flight": self._in_flight,
+            "max_in_flight": self._max_in_flight,
+            "max_serving": self._max_serving,
+            "latency_sum": self._latency_sum,
+            "longest_chain": max(self._chains.values(), default=0.0),
+            "first_time": self._first,
+            "last_time": self._last,
+            "cpu_seconds": time.process_time(),
+            "rss_bytes": _rss_bytes(),
+        }
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log is not None:
+            self._log.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"].rstrip("/")
+        if scope["method"] == "POST":
+            await self._completion(scope, receive, send)
+        elif path == "/stats":
+            await _send(send, 200, _json(self.stats()))
+        elif path in ("/health", "/v1/health"):
+            await _send(send, 200, b"{}")
+        elif path.endswith("/models"):
+            models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.served_models]
+            await _send(send, 200, _json({"object": "list", "data": models}))
+        else:
+            await _send(send, 404, _error(f"there is nothing at {path!r}"))
+
+    async def _completion(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await _body(receive)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if self.seen.maxlen:
+            self.seen.append(
+                SeenRequest({name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}, body)
+            )
+        tag = _tag(headers.get(b"x-request-id", b""), body)
+        if tag is None:
+            await _send(send, 200, _completion_body(Answer("alive")))
+            return
+        arrival = time.time()
+        self._first = self._first or arrival
+        self._counts["requests"] += 1
+        self._counts["bytes"] += len(body)
+        k = self._earlier[tag.text]
+        self._earlier[tag.text] += 1
+        self._in_flight += 1
+        self._max_in_flight = max(self._max_in_flight, self._in_flight)
+        latency = latency_of(self.settings.seed, tag.text, k, self.settings.latency, self.settings.sigma)
+        outcome = "gone"
+        try:
+            outcome = await self._respond(tag, k, latency, body, headers, receive, send)
+        finally:
+            if outcome != "hung":  # counted when it began
+                self._counts[outcome] += 1
+            self._in_flight -= 1
+            self._last = time.time()
+            if self._log is not None:
+                line = {"arrival": arrival, "end": self._last, "tag": tag.text, "k": k, "latency": latency}
+                print(json.dumps({**line, "bytes": len(body), "outcome": outcome}), file=self._log, flush=True)
+
+    async def _respond(
+        self, tag: Tag, k: int, latency: float, body: bytes, headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> str:
+        """Answer or not; returns the name of the count the request belongs to."""
+        fault = self._fault(tag.text, k, body)
+        if fault == "hang":
+            self._counts["hung"] += 1
+            await _disconnected(receive)
+            return "hung"
+        if fault.isdecimal():
+            return await self._fail(int(fault), headers, send)
+        if not await self._serve(tag, latency, receive):
+            return "gone"
+        try:
+            answer = self._answers(tag, body)
+        except LookupError as error:
+            await _send(send, 400, _error(str(error.args[0])))
+            return "failed"
+        if fault:
+            await _send_malformed(send, fault, answer)
+            return "malformed"
+        await _send(send, 200, _completion_body(answer))
+        return "served"
+
+    async def _serve(self, tag: Tag, latency: float, receive: Receive) -> bool:
+        """Take a slot for the request's latency; false when the client leaves meanwhile."""
+        if self._slots is not None:
+            await self._slots.acquire()
+        self._serving += 1
+        self._max_serving = max(self._max_serving, self._serving)
+        try:
+            if latency > 0.0:
+                try:
+                    async with asyncio.timeout(latency):
+                        await _disconnected(receive)
+                    return False
+                except TimeoutError:
+                    pass
+            self._latency_sum += latency
+            self._chains[tag.chain] = self._chains.get(tag.chain, 0.0) + latency
+            return True
+        finally:
+            self._serving -= 1
+            if self._slots is not None:
+                self._slots.release()
+
+    async def _fail(self, status: int, headers: dict[bytes, bytes], send: Send) -> str:
+        message = f"the mock server fails with status {status}"
+        if self.settings.echo_key:
+            message += f" ({headers.get(b'authorization', b'no key').decode('latin-1')})"
+        extra = []
+        if self.settings.retry_after is not None and status in (429, 503):
+            extra.append((b"retry-after", self.settings.retry_after.encode()))
+        await _send(send, status, _error(message), extra)
+        return "failed"
+
+    def _fault(self, tag: str, k: int, body: bytes) -> str:
+        """``hang``, a status, a malformed kind, or nothing."""
+        settings = self.settings
+        if k < len(settings.first_faults):
+            return settings.first_faults[k]
+        if (tag, k) in settings.hang_at:
+            return "hang"
+        if settings.error_rate:
+            about = (blake2b(body, digest_size=8).hexdigest(),) if settings.sticky_errors else (tag, k)
+            if uniform(settings.seed, *about, "error") < settings.error_rate:
+                return str(settings.error_status)
+        if settings.hang_rate and uniform(settings.seed, tag, k, "hang") < settings.hang_rate:
+            return "hang"
+        if settings.malformed_rate and uniform(settings.seed, tag, k, "malformed") < settings.malformed_rate:
+            kinds = settings.malformed_kinds
+            return kinds[int(uniform(settings.seed, tag, k, "kind") * len(kinds))]
+        return ""
+
+
+async def _body(receive: Receive) -> bytes:
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _tag(header: bytes, body: bytes) -> Tag | None:
+    name = without_try(header.decode("latin-1"))
+    found = _EPISODE_TAG.search(body)
+    text = found.group().decode() if found else name
+    try:
+        key, sample = parse_request_id(name)
+    except ValueError:
+        return Tag(text, text, name or text, None) if text else None
+    chain = text if found else f"{name.rpartition('|')[0].rpartition('|')[0]}|{sample}"
+    return Tag(text, chain, name, key)
+
+
+async def _send(
+    send: Send, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = (), kind: bytes = b"application/json"
+) -> None:
+    fields = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_malformed(send: Send, kind: str, answer: Answer) -> None:
+    match kind:
+        case "cut-json":
+            await _send(send, 200, _completion_body(answer)[:150])
+        case "html":
+            await _send(send, 200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
+        case "null-content":
+            await _send(send, 200, _completion_body(Answer(answer.text, answer.text), content=None))
+        case "empty-choices":
+            await _send(send, 200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
+        case _:
+            await _send(send, 200, _completion_body(Answer(answer.text[: len(answer.text) // 2])))
+
+
+_SAME = object()
+
+
+def _completion_body(answer: Answer, content: object = _SAME) -> bytes:
+    message = {"role": "assistant", "content": answer.text if content is _SAME else content}
+    if answer.reasoning is not None:
+        message["reasoning_content"] = answer.reasoning
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
+    return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
+
+
+def _error(message: str) -> bytes:
+    return _json({"error": {"message": message, "type": "mock_error"}})
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _rss_bytes() -> int | None:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return None
+    import resource
+
+    return pages * resource.getpagesize()

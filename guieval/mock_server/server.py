@@ -1,0 +1,127 @@
+"""Serves the mock server's application: in a thread for tests, or until interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from guieval.errors import UsageError
+
+if TYPE_CHECKING:
+    from guieval.benchmark import ABCBenchmark
+    from guieval.models import ABCModel
+
+from guieval.mock_server.app import Answers, MockApp, SeenRequest
+from guieval.mock_server.policies import policy_answers
+from guieval.mock_server.settings import MockSettings
+
+
+class MockServer:
+    """The server in a thread of its own, for tests and demos; a context manager, plain or asynchronous.
+
+    ``base_url`` ends in ``/v1``. Raises :class:`UsageError` when the port is taken.
+    """
+
+    def __init__(
+        self,
+        settings: MockSettings | None = None,
+        *,
+        model: ABCModel | None = None,
+        benchmark: ABCBenchmark | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        settings = settings if settings is not None else MockSettings()
+        self.app = MockApp(settings, answers or policy_answers(settings, model=model, benchmark=benchmark))
+        self._socket = _listen(settings)
+        self._server = _uvicorn_server(self.app)
+        self._thread = threading.Thread(target=self._run, name="guieval-mock-server", daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        """Where clients find it."""
+        return _url(self._socket)
+
+    @property
+    def requests(self) -> tuple[SeenRequest, ...]:
+        """The last ``settings.keep`` requests, oldest first."""
+        return tuple(self.app.seen)
+
+    def stats(self) -> dict[str, Any]:
+        """What GET /stats answers."""
+        return self.app.stats()
+
+    def start(self) -> None:
+        """Start serving; requests sent from now on are answered."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop at once, requests in flight included."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join()
+        self._socket.close()
+        self.app.close()
+
+    def __enter__(self) -> MockServer:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> MockServer:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+
+def serve(settings: MockSettings) -> None:
+    """Serve until interrupted; prints the base URL first. Raises :class:`UsageError` when the port is taken."""
+    app = MockApp(settings, policy_answers(settings))
+    listener = _listen(settings)
+    server = _uvicorn_server(app)
+    print(f"mock server at {_url(listener)}", flush=True)
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # uvicorn has shut down and raises the signal it caught once more
+    finally:
+        listener.close()
+        app.close()
+
+
+def _listen(settings: MockSettings) -> socket.socket:
+    try:
+        return socket.create_server((settings.host, settings.port), backlog=2048)
+    except OSError as error:
+        raise UsageError(f"the mock server cannot listen on {settings.host}:{settings.port}: {error.strerror}") from None
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{host}:{port}/v1"
+
+
+def _uvicorn_server(app: MockApp) -> Any:
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=600,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
