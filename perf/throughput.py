@@ -3,30 +3,40 @@
 200 episodes of 1080x2400 screenshots in the processed AndroidControl layout (lengths lognormal(1.75, 0.48), clipped to 3 to
 20; PNGs of about 450 KiB), a mock server with lognormal latency (sigma 0.6) and 64 slots, 64 requests at a time. The server's
 latency is a function of episode and request number alone, so the bounds are exact: sum of latencies / 64 offline, and at
-least the longest chain in a sequential mode. Client and server share this machine's cores; compare ratios, not seconds.
+least the longest chain in a sequential mode. No client can know a latency beforehand, so beside each ratio stands what its
+schedule would take if the client cost nothing. Client and server share this machine's cores; compare ratios, not seconds.
 
-    python perf/throughput.py              # latency 0.5 s and 0, and memory at 200 and 2,000 episodes: about 3 minutes
+    python perf/throughput.py              # latency 0.5 s and 0, and memory at 200 and 2,000 episodes: about 4 minutes
     python perf/throughput.py --slow       # also latency 5 s: 4 more minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import os
 import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from guieval.benchmark import EpisodeRef
+from guieval.mock_server import latency_of
+from guieval.scheduler import ActiveEpisode, Scheduler
+from guieval.steps import EpisodeKey
+
 SLOTS = 64
 SIZE = (1080, 2400)
+FIRST_EPISODE = 100_000
 PEER = {  # serving seconds over the bound, CPU ms a step, MiB, steps/s, as measured of the peer on a machine of this size
     "offline 0.5": "7.1 x, 62 ms, 13,800 MiB",
     "soeval 0.5": "7.1 x, 62 ms, 13,800 MiB",
@@ -83,6 +93,12 @@ def reference(draw: random.Random, boxes: list[list[float]]) -> dict[str, Any]:
     return {**label, "result_touch_yx": json.dumps(touch), "result_lift_yx": json.dumps(lift)}
 
 
+def lengths(episodes: int) -> list[int]:
+    """Steps of each episode. The seed is the first whose 200 episodes have 1,262 steps and at most 19, as the peer's had."""
+    draw = random.Random(864)
+    return [min(20, max(3, round(draw.lognormvariate(1.75, 0.48)))) for _ in range(episodes)]
+
+
 def build(folder: Path, episodes: int) -> int:
     """Write the data set; pictures are hard links to 60 files. Returns the number of steps."""
     draw = random.Random(7)
@@ -91,8 +107,7 @@ def build(folder: Path, episodes: int) -> int:
     for number in range(60):
         (pictures / f"{number}.png").write_bytes(picture(draw))
     total = 0
-    for episode in range(100_000, 100_000 + episodes):
-        length = min(20, max(3, round(draw.lognormvariate(1.75, 0.48))))
+    for episode, length in enumerate(lengths(episodes), FIRST_EPISODE):
         steps = []
         shots = folder / "screenshots" / str(episode)
         shots.mkdir(parents=True)
@@ -128,6 +143,30 @@ def build(folder: Path, episodes: int) -> int:
     return total
 
 
+def floor(episodes: int, latency: float, seed: int, *, sequential: bool) -> float:
+    """Seconds that the client's schedule takes when the client costs nothing: what the order of unknown latencies loses."""
+    keys = [EpisodeKey("", "", str(number)) for number in range(FIRST_EPISODE, FIRST_EPISODE + episodes)]
+    refs = [EpisodeRef(key, length) for key, length in zip(keys, lengths(episodes), strict=True)]
+
+    def activate(ref: EpisodeRef) -> ActiveEpisode:
+        return ActiveEpisode(ref, None, list(range(ref.length)))  # type: ignore[arg-type]  # the scheduler never looks inside
+
+    scheduler = Scheduler(refs, activate, sequential=sequential, window=4 * SLOTS)
+    asked: Counter[str] = Counter()
+    running: list[tuple[float, int, ActiveEpisode]] = []
+    now, serial = 0.0, 0
+    while True:
+        while len(running) < SLOTS and (taken := scheduler.take()) is not None:
+            tag = f"[EP{taken[0].ref.key.episode_id}]"
+            heapq.heappush(running, (now + latency_of(seed, tag, asked[tag], latency, 0.6), serial, taken[0]))
+            asked[tag] += 1
+            serial += 1
+        if not running:
+            return now
+        now, _, active = heapq.heappop(running)
+        scheduler.finished(active)
+
+
 @dataclass
 class Measured:
     """One run of the client, as the kernel and the server saw it."""
@@ -140,11 +179,11 @@ class Measured:
     in_flight: int
 
 
-def measure(data: Path, mode: str, latency: float, work: Path, model: str) -> Measured:
+def measure(data: Path, mode: str, latency: float, seed: int, work: Path, model: str) -> Measured:
     """Run ``guieval run`` once against a fresh mock server."""
     server = subprocess.Popen(
         f"{sys.executable} -m guieval mock-server --port 0 --model {model} --policy centre "
-        f"--latency {latency} --sigma 0.6 --seed 1 --slots {SLOTS}".split(),
+        f"--latency {latency} --sigma 0.6 --seed {seed} --slots {SLOTS}".split(),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -172,7 +211,7 @@ def measure(data: Path, mode: str, latency: float, work: Path, model: str) -> Me
     sequential = mode != "offline"
     bound = stats["latency_sum"] / SLOTS
     if sequential:
-        bound = max(bound, stats["longest_chain"])
+        bound = max(bound, stats["longest_chain"])  # one episode's steps follow each other
     serving = stats["last_time"] - stats["first_time"]
     cpu = usage.ru_utime + usage.ru_stime
     return Measured(stats["served"], serving, bound, cpu, usage.ru_maxrss / 1024, stats["max_in_flight"])
@@ -189,13 +228,20 @@ def start_cost(repeats: int = 3) -> float:
     return min(costs)
 
 
-def show(title: str, run: Measured, start: float, peer: str) -> None:
+def figures(run: Measured, start: float) -> tuple[float, float]:
+    """Serving time over the bound, and CPU milliseconds a step."""
+    return run.serving / run.bound, 1000 * (run.cpu - start) / run.steps
+
+
+def show(title: str, run: Measured, start: float, peer: str, best: float = 0.0) -> None:
     """Print one line of the table."""
-    ratio = f"{run.serving / run.bound:5.2f} x bound {run.bound:6.2f} s" if run.bound > 0.1 else " " * 23
+    ratio = ""
+    if run.bound:
+        ratio = f"{run.serving / run.bound:5.2f} x bound {run.bound:6.2f} s (its schedule alone {best / run.bound:4.2f} x)"
     rate = run.steps / run.serving
     each = 1000 * (run.cpu - start) / run.steps
     print(
-        f"{title:32} {run.serving:7.2f} s  {ratio}  {rate:7.1f} steps/s  {each:5.2f} CPU ms/step  {run.mebibytes:6.0f} MiB"
+        f"{title:32} {run.serving:7.2f} s  {ratio:53}  {rate:7.1f} steps/s  {each:5.2f} CPU ms/step  {run.mebibytes:6.0f} MiB"
         f"  {run.in_flight:3d} in flight  {('peer: ' + peer) if peer else ''}",
         flush=True,
     )
@@ -205,7 +251,6 @@ def main() -> None:
     """Run the load test."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slow", action="store_true", help="also latency 5 s")
-    parser.add_argument("--repeats", type=int, default=1, help="runs of each row")
     parser.add_argument("--model", default="qwen2.5-vl-7b", help="checkpoint to run")
     arguments = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="guieval-load-"))
@@ -214,13 +259,21 @@ def main() -> None:
         print(f"{build(small, 200)} steps of 200 episodes, {build(large, 2000)} steps of 2,000; {os.cpu_count()} cores")
         start = start_cost()
         print(f"start-up {start:.2f} CPU s (left out of CPU ms/step)")
-        for latency in (0.5, 5.0, 0.0) if arguments.slow else (0.5, 0.0):
+        for latency, seeds in ((0.5, (1, 2, 3)), (5.0, (1,) if arguments.slow else ()), (0.0, (1,))):
             for mode in ("offline", "soeval"):
-                for _ in range(arguments.repeats):
-                    run = measure(small, mode, latency, work, arguments.model)
-                    show(f"{mode}, latency {latency} s", run, start, PEER.get(f"{mode} {latency}", ""))
+                runs = []
+                for seed in seeds:
+                    run = measure(small, mode, latency, seed, work, arguments.model)
+                    best = floor(200, latency, seed, sequential=mode != "offline")
+                    show(f"{mode}, latency {latency} s, seed {seed}", run, start, PEER.get(f"{mode} {latency}", ""), best)
+                    runs.append(run)
+                if len(runs) > 1:
+                    ratio, cpu = (
+                        statistics.median(values) for values in zip(*(figures(run, start) for run in runs), strict=True)
+                    )
+                    print(f"{mode}, latency {latency} s: median {ratio:.2f} x bound, {cpu:.2f} CPU ms/step")
         for mode in ("offline", "soeval"):
-            run = measure(large, mode, 0.0, work, arguments.model)
+            run = measure(large, mode, 0.0, 1, work, arguments.model)
             show(f"{mode}, 2,000 episodes", run, start, "10.3 MiB more a step")
     finally:
         shutil.rmtree(work)
