@@ -33,6 +33,8 @@ from guieval.steps import Setting, StepTaskModel
 SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
 """Screenshots of the made-up steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
 
+SETTINGS: tuple[Setting, ...] = ("high", "low", "grounding")
+
 GARBAGE = (
     "",
     " ",
@@ -95,6 +97,7 @@ def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
         ("round trip", _round_trips),
         ("reference scores", _references_score),
         ("input", _inputs),
+        ("instruction", _instructions),
         ("refusal", _refusals),
         ("garbage", _garbage),
     )
@@ -138,7 +141,7 @@ def every_model(names: Sequence[str] | None = None) -> Iterator[tuple[str, ABCMo
 def _round_trips(model: ABCModel) -> Iterator[str]:
     for size in SIZES:
         for action in example_actions(model.action_space):
-            settings: tuple[Setting, ...] = ("high", "low", "grounding") if isinstance(action, Click) else ("high", "low")
+            settings = SETTINGS if isinstance(action, Click) else SETTINGS[:2]
             for setting in settings:
                 task = example_step(action, setting=setting, size=size)
                 for thought, conclusion in ((None, None), ("I see the switch.", "Tap the switch.")):
@@ -183,7 +186,7 @@ def _inputs(model: ABCModel) -> Iterator[str]:
     every = [example_step(action, index=index, length=len(actions)) for index, action in enumerate(actions)]
     entries = reference_history(every)
     answered = tuple(HistoryEntry(entry.task, entry.action, "I see it.", "Tapped it.", "a reply", "model") for entry in entries)
-    for setting in ("high", "low", "grounding"):
+    for setting in SETTINGS:
         for past in ((), entries[:1], entries[:7], entries[:-1], answered[:7]):
             task = every[len(past)].model_copy(update={"setting": setting})
             first = model.prepare_input(task, past)
@@ -203,6 +206,19 @@ def _inputs(model: ABCModel) -> Iterator[str]:
                     yield f"{where}: a screenshot would be resized to {image.resize}"
 
 
+def _instructions(model: ABCModel) -> Iterator[str]:
+    """A task may hold what a careless template takes for its own placeholders."""
+    goal, low = "Find {history} {task} {low_level_instruction} %s in {query}", "Tap {instruction} and {screenshot}"
+    for setting in SETTINGS:
+        task = example_step(Click(point=Point(500.0, 500.0)), setting=setting, index=1)
+        task = task.model_copy(update={"instruction": goal, "low_level_instruction": low})
+        before = task.model_copy(update={"step_index": 0, "screenshot": "before.png"})
+        text = model.prepare_input(task, reference_history([before])).text
+        # with a step instruction, families tell it beside the goal, in its place, or know only the goal
+        if goal not in text and (setting != "low" or low not in text):
+            yield f"{setting}: the instruction {goal!r} is not told word for word"
+
+
 def _refusals(model: ABCModel) -> Iterator[str]:
     everything = ActionSpace(types=frozenset(ACTION_TYPES), buttons=frozenset(BUTTONS))
     for action in (*everything.examples, Unsupported(name="zoom")):
@@ -217,10 +233,11 @@ def _refusals(model: ABCModel) -> Iterator[str]:
 
 
 def _garbage(model: ABCModel) -> Iterator[str]:
-    task = example_step(Click(point=Point(500.0, 500.0)))
-    for text in GARBAGE:
-        try:
-            read = model.parse_response(task, text).action
-        except ParseError:
-            continue
-        yield f"the reply {text!r} holds no action, but was read as {read!r}"
+    for setting in SETTINGS:
+        task = example_step(Click(point=Point(500.0, 500.0)), setting=setting)
+        for text in GARBAGE:
+            try:
+                read = model.parse_response(task, text).action
+            except ParseError:
+                continue
+            yield f"{setting}: the reply {text!r} holds no action, but was read as {read!r}"

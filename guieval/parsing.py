@@ -22,6 +22,8 @@ MAX_DEPTH = 40
 """Deepest nesting of brackets that is read; no model format needs more than six."""
 MAX_LITERAL = 20_000
 """Longest text, in characters, that is read as a Python literal."""
+MAX_BITS = 1024
+"""Largest whole number, in binary digits: Python refuses to write out much longer ones, which a literal like 0xff can hold."""
 MAX_BRACKETS = 10
 """How many bracketed texts in a row may turn out unreadable (prose in brackets) before the search for JSON ends."""
 
@@ -77,9 +79,9 @@ def tagged(text: str, name: str) -> str | None:
 def json_value(text: str) -> Any:
     """The first JSON object or array in ``text``, whatever stands around it (prose, code fences, surplus brackets).
 
-    Also reads objects whose closing brackets are missing at the end, unless the text may be cut off inside a value, and
-    Python literals (single quotes, trailing commas, ``True``). All numbers are finite, all keys are strings, all text can be
-    written as UTF-8. An unreadable outer object is never replaced by a readable part of it.
+    Also reads objects whose closing brackets are missing at the end, unless the text may be cut off inside a value or before
+    another one, and Python literals (single quotes, trailing commas, ``True``). All numbers are finite, all keys are strings,
+    all text can be written as UTF-8. An unreadable object is never replaced by a readable part of it, or by a later one.
     """
     position = 0
     for _ in range(MAX_BRACKETS):
@@ -92,12 +94,17 @@ def json_value(text: str) -> Any:
             if span is None:
                 continue
             position = max(position, start + len(span))
-            for candidate in dict.fromkeys((span + closers, span.rstrip(", \t\r\n") + closers)):
-                for read in (_read_json, _read_literal):
-                    found, value = read(candidate)
-                    if found:
-                        return _plain(value)
+            for read in (_read_json, _read_literal):
+                found, value = read(span + closers)
+                if found:
+                    return _plain(value)
+        if _OBJECT.match(text, start):
+            break
     raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
+
+
+_OBJECT = re.compile(r"[\[\s]*\{\s*[\"']")
+"""The start of what can only be meant as an object, not as words in brackets."""
 
 
 def _span(text: str, quotes: str) -> tuple[str | None, str]:
@@ -124,8 +131,9 @@ def _span(text: str, quotes: str) -> tuple[str | None, str]:
                 return None, ""
             if not closers:
                 return text[: index + 1], ""
-    # cut off inside a text or a number, what was meant is unknown
-    return (None, "") if quote or text[-1:].isdigit() else (text, "".join(reversed(closers)))
+    # cut off inside a text or a number, or before the next value, what was meant is unknown
+    cut = quote or text[-1:].isdigit() or text.rstrip()[-1:] in ",:."
+    return (None, "") if cut else (text, "".join(reversed(closers)))
 
 
 def _read_json(text: str) -> tuple[bool, Any]:
@@ -157,7 +165,11 @@ def _read_literal(text: str) -> tuple[bool, Any]:
 
 def _plain(value: Any) -> Any:
     match value:
-        case bool() | int() | None:
+        case bool() | None:
+            return value
+        case int():
+            if value.bit_length() > MAX_BITS:
+                raise ParseError("the reply's JSON holds an endless number")
             return value
         case float():
             if not math.isfinite(value):
@@ -177,49 +189,65 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Call:
-    """A call expression ``name(key='value', ...)``: values as text, without their quotes and with escapes resolved."""
+    """A call expression ``name(key='value', ...)``: values as text, without their quotes and with escapes resolved.
+
+    ``text`` is the call as it was written, and ``end`` the place behind it in the text it was read from.
+    """
 
     name: str
     arguments: Mapping[str, str] = field(default_factory=dict)
+    text: str = field(default="", compare=False)
+    end: int = field(default=0, compare=False)
 
 
 # bounded and not within a word: a model stuck in a loop writes words of many thousand letters
 _CALL = re.compile(r"(?<!\w)([A-Za-z_]\w{0,40})\(")
 _KEY = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*=\s*")
 _CLOSE = re.compile(r"[\s,]*\)")
-_AFTER_VALUE = re.compile(r"\s*(?:,\s*[A-Za-z_]\w*\s*=|\)\s*(?:\Z|[\n<#`;*]))")
+_FIRST = re.compile(r"[\s`*-]*([A-Za-z_]\w{0,40})\(")
+# what may follow a call: the end, a new line, a mark, another call, or the label of another part of the reply
+_AFTER_CALL = r"\Z|[\n<#`;*]|(?:,\s*)?[A-Za-z_]\w{0,40}\(\s*(?:[A-Za-z_]\w{0,40}\s*=|\))|(?:Thought|Action)\s{0,9}[:：]"
+_AFTER_VALUE = re.compile(rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|\)\s*(?:{_AFTER_CALL}))")
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
 
 
 def first_call(text: str, names: Iterable[str]) -> Call:
-    """The first call in ``text`` whose name is among ``names``.
+    """The first call in ``text`` whose name is among ``names``, in upper or lower case.
 
     Tolerated: words around the call; either kind of quote, or none around numbers; quotes inside a value that are not
     escaped (a value ends at the first quote that the next argument or the end of the call follows); quotes that are
-    all escaped, as in a log; a missing ``)`` at the end. A value whose end quote is missing is cut off, and an error.
+    all escaped, as in a log; a missing ``)`` at the end. A value whose end is missing is cut off, and an error, as are a
+    key given twice and a text that begins with a call of another name: what follows it was meant to come second.
     """
-    known = set(names)
+    known = {name.lower(): name for name in names}
     calls = list(_CALL.finditer(text))
-    for match in calls:
-        if match[1] in known:
-            return Call(match[1], _arguments(text, match.end()))
+    first = _FIRST.match(text)
+    if first is None or first[1].lower() in known:
+        for match in calls:
+            if match[1].lower() in known:
+                arguments, end = _arguments(text, match.end())
+                return Call(known[match[1].lower()], arguments, text[match.start() : end], end)
     if calls:
         raise ParseError(f"the reply calls {calls[0][1]!r}, which is not an action of this family")
     raise ParseError("the reply holds no action")
 
 
-def _arguments(text: str, position: int) -> dict[str, str]:
+def _arguments(text: str, position: int) -> tuple[dict[str, str], int]:
     found: dict[str, str] = {}
     while position < len(text):
-        if _CLOSE.match(text, position):
-            return found
+        close = _CLOSE.match(text, position)
+        if close is not None:
+            return found, close.end()
         key = _KEY.match(text, position)
         if key is None:
             if not text[position:].strip(" \t\r\n,"):
-                return found
+                break
             raise ParseError(f"the reply's call cannot be read at {text[position : position + 40]!r}")
+        if key[1] in found:
+            raise ParseError(f"the reply's call gives {key[1]!r} twice")
         found[key[1]], position = _value(text, key.end())
-    return found
+    return found, len(text)
 
 
 def _value(text: str, start: int) -> tuple[str, int]:
@@ -239,7 +267,7 @@ def _value(text: str, start: int) -> tuple[str, int]:
             depth -= 1
         elif not depth and text[end] in ",)":
             return text[start:end].strip(), end
-    return text[start:].strip(), len(text)
+    raise ParseError("the reply ends inside a value")
 
 
 def _quoted_end(text: str, start: int, quote: str) -> int:
@@ -263,7 +291,13 @@ def _quoted_end(text: str, start: int, quote: str) -> int:
 
 
 def _resolved(value: str) -> str:
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), value, flags=re.DOTALL)
+    resolved = _ESCAPE.sub(_escaped, value)
+    # a character beyond the first 65,536 is written as two escapes
+    return resolved.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return chr(int(match[1][1:], 16)) if len(match[1]) > 1 else _ESCAPES.get(match[1], match[0])
 
 
 def quoted(value: str) -> str:
@@ -274,7 +308,7 @@ def quoted(value: str) -> str:
 
 # --- places ---------------------------------------------------------------------------------------------------------
 
-_POINT_MARKUP = re.compile(r"<\|box_(?:start|end)\|>|</?(?:point|bbox|box)>|[\[\](),\s]+")
+_POINT_MARKUP = re.compile(r"<\|box_(?:start|end)\|>|<\|im_end\|>|</?(?:point|bbox|box)>|[\[\](),\s（），［］]+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -287,7 +321,8 @@ def numbers(text: str) -> tuple[float, ...]:
     """The numbers in a place as models write it.
 
     Reads ``(x,y)``, ``[x, y]``, ``x y``, ``[x1, y1, x2, y2]``, ``(x1,y1),(x2,y2)``, each also inside
-    ``<|box_start|>..<|box_end|>``, ``<point>..</point>``, ``<bbox>`` or ``<box>``; anything else in it is an error.
+    ``<|box_start|>..<|box_end|>``, ``<point>..</point>``, ``<bbox>`` or ``<box>``, or with full-width brackets and commas;
+    anything else in it is an error.
     """
     tokens = _POINT_MARKUP.sub(" ", text).split()
     if not tokens or not all(_NUMBER.fullmatch(token) for token in tokens):
@@ -298,7 +333,7 @@ def numbers(text: str) -> tuple[float, ...]:
 def place(value: object) -> tuple[float, float]:
     """A native (x, y): of a pair of numbers, of a box's middle, or of text that :func:`numbers` reads.
 
-    A list inside a list of one is unwrapped (``[[x, y]]``), and two pairs count as a box.
+    A list inside a list of one is unwrapped (``[[x, y]]``), two pairs count as a box, and a number may be in quotes.
     """
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -307,6 +342,7 @@ def place(value: object) -> tuple[float, float]:
     else:
         items: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
         flat: list[Any] = [part for item in items for part in (item if isinstance(item, list) else [item])]
+        flat = [float(part) if isinstance(part, str) and _NUMBER.fullmatch(part.strip()) else part for part in flat]
         if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in flat):
             raise ParseError(f"{value!r:.80} is not a point")
         try:

@@ -1,4 +1,4 @@
-"""What several families need to build a request: prompt files, step instructions, image sizes, prefilled turns."""
+"""What several families need to build a request: prompt files, step instructions, past steps, image sizes, prefilled turns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from guieval.actions import Click, LongPress
 from guieval.errors import DataError
-from guieval.frames import Size, smart_resize
+from guieval.frames import Frame, Size, smart_resize
+from guieval.history import HistoryEntry, describe
 from guieval.models import load_template
 from guieval.steps import StepTaskModel
 
@@ -36,6 +38,20 @@ def told_instruction(task: StepTaskModel) -> str:
     """The goal or query, or the step instruction in its place, as GUIEvalKit does it for families whose authors publish no
     form that tells both."""
     return step_instruction(task) if task.setting == "low" else task.instruction
+
+
+def past_sentence(entry: HistoryEntry, frame: Frame) -> str:
+    """What a past step did, in words: its conclusion, which is the step instruction where the benchmark has one.
+
+    A plain description names its place in ``frame``, so that no prompt tells a place in two frames.
+    """
+    if entry.conclusion and entry.conclusion != describe(entry.action):
+        return entry.conclusion
+    match entry.action:
+        case Click() | LongPress():
+            x, y = frame.quantise(entry.action.point, entry.task.screenshot_size)
+            return f"{'Click' if entry.action.type == 'CLICK' else 'Long press'} at ({x:g}, {y:g})."
+    return describe(entry.action)
 
 
 def sent_size(size: Size, factor: int, min_pixels: int | None, max_pixels: int | None) -> Size | None:

@@ -29,7 +29,7 @@ from guieval.actions import (
 )
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
-from guieval.history import describe
+from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, Part, Role
 from guieval.parsing import decoded, json_value, place, split_reasoning, tagged, well_formed
 
@@ -51,20 +51,23 @@ class Reply:
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
-_THOUGHT = re.compile(r"^[ \t]*Thought[ \t]*[:：](.*?)(?=^[ \t]*Action[ \t]*[:：]|\Z)", re.DOTALL | re.MULTILINE)
-_SENTENCE = re.compile(r"^[ \t]*Action[ \t]*[:：](.*?)\Z", re.DOTALL | re.MULTILINE)
+_LABELS = re.DOTALL | re.MULTILINE | re.IGNORECASE
+_SENTENCE = re.compile(r"^[ \t*]*Action[ \t*]*[:：][*]*(.*?)\Z", _LABELS)
+_THOUGHT = re.compile(r"^[ \t*]*Thought[ \t*]*[:：][*]*(.*?)(?=^[ \t*]*Action[ \t*]*[:：]|\Z)", _LABELS)
+_TAG = re.compile(r"<tool_call>(?=\s*(?:```\w*\s*)?[\[{])")
+_OBJECT = re.compile(r"(?:\[\s*)?\{\s*[\"']")
 
 
 def read_reply(text: str) -> Reply:
     """Take a reply apart; the first call counts. Raises :class:`ParseError` when no JSON can be read.
 
-    Tolerated beyond :func:`guieval.parsing.json_value`: no ``<tool_call>`` tags, or no closing one. The thought is the
-    reasoning block if there is one, else the ``Thought:`` sentence; the conclusion is ``<conclusion>`` or the ``Action:``
-    sentence without its quotes.
+    Tolerated beyond :func:`guieval.parsing.json_value`: no ``<tool_call>`` tags (then the call has to begin a line, or follow
+    a colon or a fence), or no closing one. The thought is the reasoning block if there is one, else the ``Thought:`` sentence;
+    the conclusion is ``<conclusion>`` or the ``Action:`` sentence without its quotes.
     """
     thought, rest = split_reasoning(well_formed(text), "<tool_call>")
-    start = rest.find("<tool_call>")
-    head, body = (rest[:start], rest[start + len("<tool_call>") :]) if start >= 0 else (_prose(rest), rest)
+    tag = _TAG.search(rest) or re.search("<tool_call>", rest)
+    head, body = (rest[: tag.start()], _from_object(rest[tag.end() :])) if tag is not None else _untagged(rest)
     sentence = _THOUGHT.search(head)
     conclusion = tagged(body, "conclusion") or tagged(head, "conclusion")
     action = _SENTENCE.search(head)
@@ -73,6 +76,23 @@ def read_reply(text: str) -> Reply:
     if thought is None and sentence is not None:
         thought = sentence[1].strip()
     return Reply(thought or None, conclusion or None, _call(body))
+
+
+def _from_object(body: str) -> str:
+    first = _OBJECT.search(body)
+    return body if first is None else body[first.start() :]
+
+
+def _untagged(text: str) -> tuple[str, str]:
+    """What stands before a call without tags, and the text from it on; all of the text where there is no object."""
+    first = _OBJECT.search(text)
+    if first is None:
+        return text, text
+    before = text[: first.start()].rstrip(" \t")
+    # an object in the middle of a sentence is talked about, not called
+    if before and not before.endswith(("\n", ":", "：", "`", ">", "json")):
+        raise ParseError(f"the reply talks about a call but makes none: {text.strip()[:80]!r}")
+    return before.split("```")[0], text[first.start() :]
 
 
 def _call(body: str) -> Any:
@@ -86,18 +106,14 @@ def _call(body: str) -> Any:
         return json_value(body[:end])
 
 
-def _prose(text: str) -> str:
-    return re.split(r"```|[{\[]", text, maxsplit=1)[0]
-
-
 def action_of(call: Any, frame: Frame, size: Size, *, grounding: bool = False) -> Action:
     """The action a call means, its points read in ``frame`` on a screenshot of ``size``.
 
     Tolerated: the action's name in place of the tool's (``{"name": "left_click", ..}``); arguments without a call around
-    them; arguments as JSON text; a coordinate in place of the arguments; a coordinate and no action, which can only be a
-    click; a call in a list of one; ``terminate`` without a status, which the Qwen3-VL prompt itself allows. With
-    ``grounding`` also the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an
-    answer, on any other step it is no action.
+    them, or beside the name; arguments as JSON text; a coordinate in place of the arguments; a call in a list of one;
+    ``terminate`` without a status, which the Qwen3-VL prompt itself allows. With ``grounding`` also a coordinate without an
+    action and the family's box and point lists (``[x, y]``, ``bbox_2d``, ``point_2d``): there a place is an answer, on any
+    other step it is no action (a click and a long press look alike).
     """
     if grounding:
         found = _bare_place(call)
@@ -108,6 +124,8 @@ def action_of(call: Any, frame: Frame, size: Size, *, grounding: bool = False) -
     if not isinstance(call, dict):
         raise ParseError(f"the reply's JSON is no call: {call!r:.80}")
     name, arguments = _name_and_arguments(call)
+    if grounding and not name and set(arguments) == {"coordinate"}:
+        name = "click"
     return _translate(name, arguments, frame, size)
 
 
@@ -123,7 +141,7 @@ def _bare_place(value: Any) -> object | None:
 
 def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     name = call.get("name", "")
-    arguments = call.get("arguments", call if "action" in call else {})
+    arguments = call.get("arguments", {key: value for key, value in call.items() if key != "name"})
     if isinstance(arguments, str):
         arguments = json_value(arguments)
     if isinstance(arguments, list):
@@ -134,8 +152,6 @@ def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     action = arguments.get("action", "" if name in _TOOLS else name)
     if not isinstance(action, str):
         raise ParseError(f"the call's action {action!r:.80} is no name")
-    if not action and set(arguments) == {"coordinate"}:
-        action = "click"
     return action.strip().lower(), {key: value for key, value in arguments.items() if key != "action"}
 
 
@@ -179,7 +195,8 @@ def _text(arguments: dict[str, Any]) -> str:
 
 
 def _milliseconds(arguments: dict[str, Any]) -> float:
-    value = arguments.get("time", 1)
+    value = arguments.get("time")
+    value = 1 if value is None else value
     try:
         seconds = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -203,9 +220,10 @@ def _swipe(arguments: dict[str, Any], frame: Frame, size: Size) -> Action:
 
 def _terminate(arguments: dict[str, Any]) -> Action:
     status = arguments.get("status", "success")
-    if status not in ("success", "failure"):
+    named = status.strip().lower() if isinstance(status, str) else ""
+    if named not in ("success", "failure"):
         raise ParseError(f"the call's status {status!r:.80} is neither 'success' nor 'failure'")
-    return Stop(status="finish" if status == "success" else "impossible")
+    return Stop(status="finish" if named == "success" else "impossible")
 
 
 def _button(arguments: dict[str, Any]) -> Action:
@@ -258,6 +276,25 @@ def call_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
     return {"name": TOOL, "arguments": arguments}
 
 
+def past_call(entry: HistoryEntry, frame: Frame) -> dict[str, Any]:
+    """A past step's call: as the model itself wrote it, if it did so in the published form, else its action as a call."""
+    return _own_call(entry) or call_of(entry.action, frame, entry.task.screenshot_size)
+
+
+def _own_call(entry: HistoryEntry) -> dict[str, Any] | None:
+    if entry.raw_response is None:
+        return None
+    try:
+        call = read_reply(entry.raw_response).call
+    except ParseError:
+        return None
+    call = call[0] if isinstance(call, list) and len(call) == 1 else call
+    if not isinstance(call, dict) or set(call) != {"name", "arguments"} or call["name"] != TOOL:
+        return None
+    arguments = call["arguments"]
+    return call if isinstance(arguments, dict) and isinstance(arguments.get("action"), str) else None
+
+
 def _seconds(milliseconds: float) -> float:
     seconds = milliseconds / 1000
     return int(seconds) if seconds == int(seconds) else seconds
@@ -273,9 +310,9 @@ def call_json(call: dict[str, Any]) -> str:
     return json.dumps(call, ensure_ascii=False)
 
 
-def plain_sentence(conclusion: str | None, action: Action) -> str:
+def plain_sentence(sentence: str) -> str:
     """A step as one line for "Task progress": newlines and double quotes removed, as the Qwen3-VL notebook does."""
-    return (conclusion or describe(action)).replace("\n", "").replace('"', "")
+    return sentence.replace("\n", "").replace('"', "")
 
 
 def progress(items: list[str]) -> str:

@@ -35,13 +35,13 @@ from guieval.actions import (
 )
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
-from guieval.history import HistoryEntry, describe
+from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ParsedResponse
 from guieval.parsing import Call, decoded, first_call, numbers, place, quoted, split_reasoning, well_formed
 from guieval.steps import StepTaskModel
 
 from ._options import ImageLimits
-from ._prompting import template
+from ._prompting import past_sentence, template
 
 SYSTEM = "You are a helpful assistant."
 
@@ -107,13 +107,30 @@ def conversation(
     return tuple(messages)
 
 
-def past_answer(entry: HistoryEntry, call: str, *, thought: bool) -> str:
-    """A past step as the assistant's turn. Where there is no thought, the step instruction stands for it, as offline
-    evaluation of these models has always done."""
+def past_answer(entry: HistoryEntry, call: str, frame: Frame, *, thought: bool) -> str:
+    """A past step as the assistant's turn: the model's own call with its box tokens restored, or ``call`` where it gave none.
+
+    Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
+    """
+    told = _own_call(entry) or call
     if not thought:
-        return f"Action: {call}"
-    words = entry.thought or entry.conclusion or entry.task.low_level_instruction or describe(entry.action)
-    return f"Thought: {words}\nAction: {call}"
+        return f"Action: {told}"
+    words = entry.thought or entry.task.low_level_instruction or past_sentence(entry, frame)
+    return f"Thought: {words}\nAction: {told}"
+
+
+_BARE_BOX = re.compile(r"(start_box|end_box)='\((\d+),\s*(\d+)\)'")
+
+
+def _own_call(entry: HistoryEntry) -> str | None:
+    if entry.raw_response is None:
+        return None
+    try:
+        call = first_call(_parts(entry.raw_response)[1], _NAMES)
+    except ParseError:
+        return None
+    restored = _BARE_BOX.sub(r"\1='<|box_start|>(\2,\3)<|box_end|>'", call.text)
+    return restored if restored.endswith(")") else None
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
@@ -130,9 +147,16 @@ _SYSTEM_CALLS: dict[str, Action] = {
 _OUTSIDE = ("left_double", "right_single", "hotkey")
 _NAMES = ("click", "long_press", "type", "scroll", "drag", "open_app", *_SYSTEM_CALLS, *_OUTSIDE)
 
-_ACTION_LINE = re.compile(r"^[ \t]*Action[ \t]*[:：]", re.MULTILINE)
+_ACTION_LINE = re.compile(r"^[ \t*]*Action[ \t*]*[:：][*]*", re.MULTILINE | re.IGNORECASE)
 _ACTION_ANYWHERE = re.compile(r"\bAction[ \t]*[:：]")
-_LABEL = re.compile(r"\A\s*(?:Thought|Reason|Reflection|Action_Summary)[ \t]*[:：]\s*")
+_CALL = re.compile(r"\w\(")
+_AT_ONCE = re.compile(r"[\s`*-]*[A-Za-z_]\w{0,40}\(")
+_UNLABELLED = re.compile(r"^[ \t`*-]*(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
+_LABEL = re.compile(
+    r"\A\s*(?:```\w*\s*)?(?:[\s*]*(?:Thought|Reason|Reflection|Action_Summary)[ \t*]*[:：][\s*]*)?", re.IGNORECASE
+)
+MAX_LABELS = 20
+"""How many ``Action:`` in a reply are looked at one by one; a model stuck in a loop writes thousands."""
 
 
 def read_reply(
@@ -148,22 +172,61 @@ def read_reply(
 
     As in the authors' parser the last ``Action:`` counts (at the start of a line, if there is one), and of several calls
     after it the first. Tolerated beyond :func:`guieval.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
-    continued turn); a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or in tags; ``point`` for
-    ``start_box``; ``text`` for ``content``. With ``bare_point`` a lone coordinate is a click (the grounding prompt asks
-    for one); with ``mouse`` a drag is a mouse drag, which the unified space has no word for, and not a swipe.
+    continued turn), if the call begins a line; a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or in
+    tags; ``point`` for ``start_box``; ``text`` for ``content``. With ``bare_point`` a lone coordinate is a click (the
+    grounding prompt asks for one); with ``mouse`` a drag is a mouse drag, which the unified space has no word for, and not a
+    swipe.
     """
-    reasoning, rest = split_reasoning(well_formed(text), "Action")
-    marks = list(_ACTION_LINE.finditer(rest)) or list(_ACTION_ANYWHERE.finditer(rest))
-    head, body = (rest[: marks[-1].start()], rest[marks[-1].end() :]) if marks else ("", rest)
-    thought = reasoning or _LABEL.sub("", head).strip() or None
-    if bare_point and "(start_box" not in body and "(point" not in body:
-        try:
-            numbers(body)
-        except ParseError:
-            pass
-        else:
-            return ParsedResponse(Click(point=decoded(body, frame, size)), thought)
+    thought, body = _parts(text)
+    if bare_point and _is_point(body):
+        return ParsedResponse(Click(point=decoded(body.strip().rstrip("."), frame, size)), thought)
     return ParsedResponse(_translate(first_call(body, _NAMES), frame, size, scroll_words, mouse), thought)
+
+
+def _parts(text: str) -> tuple[str | None, str]:
+    """A reply's thought, and what its call is to be looked for in."""
+    text = well_formed(text)
+    labels = list(_ACTION_ANYWHERE.finditer(text))
+    reasoning, rest = split_reasoning(text, labels[-1][0] if labels else "")
+    label = _last_label(rest) or _UNLABELLED.search(rest)
+    if label is None:
+        # a call in the middle of a sentence is talked about, not made
+        return reasoning, "" if _CALL.search(rest) else rest
+    return reasoning or _LABEL.sub("", rest[: label.start()]).strip() or None, rest[label.end() :]
+
+
+def _last_label(text: str) -> re.Match[str] | None:
+    """The last ``Action:`` that is not part of what an earlier call types."""
+    found = list(_ACTION_LINE.finditer(text)) or list(_ACTION_ANYWHERE.finditer(text))
+    if len(found) > MAX_LABELS:
+        return found[-1]
+    last, end = None, _call_end(text, 0)
+    for label in found:
+        if label.start() >= end:
+            last, end = label, _call_end(text, label.end())
+    return last
+
+
+def _call_end(text: str, start: int) -> int:
+    """Where the call ends that stands at ``start``; ``start`` if there is none."""
+    if not _AT_ONCE.match(text, start):
+        return start
+    try:
+        return start + first_call(text[start:], _NAMES).end
+    except ParseError:
+        return start
+
+
+def _is_point(body: str) -> bool:
+    whole = body.strip().rstrip(".")
+    # cut off within a bracket, the last number may lack digits
+    if not whole[:1].isdigit() and whole[-1:].isdigit():
+        return False
+    try:
+        numbers(whole)
+    except ParseError:
+        return False
+    return True
 
 
 def _translate(call: Call, frame: Frame, size: Size, scroll_words: str, mouse: bool) -> Action:
@@ -177,8 +240,9 @@ def _translate(call: Call, frame: Frame, size: Size, scroll_words: str, mouse: b
         case "long_press":
             return LongPress(point=decoded(_needed(call, *_START), frame, size))
         case "type":
-            # a newline at the end submits the input, which is not part of the text
-            return Type(text=_needed(call, "content", "text").removesuffix("\n"))
+            # a newline at the end submits the input, which is not part of the text; alone it is the enter key
+            text = _needed(call, "content", "text")
+            return Press(button="ENTER") if text == "\n" else Type(text=text.removesuffix("\n"))
         case "open_app":
             app = _needed(call, "app_name")
             if not app.strip():
@@ -200,6 +264,8 @@ def _scroll(call: Call, frame: Frame, size: Size, scroll_words: str) -> Action:
         if direction is None:
             raise ParseError(f"the {call.name} has no length, so it has no direction")
         return Scroll(point=point, direction=direction)
+    if call.name == "drag":
+        raise ParseError("the drag lacks its start or its end")
     word = _needed(call, "direction").strip().lower()
     if word not in DIRECTIONS:
         raise ParseError(f"the scroll's direction {word!r:.40} is none of {', '.join(DIRECTIONS)}")

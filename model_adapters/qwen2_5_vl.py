@@ -55,10 +55,7 @@ class Qwen25VL(ABCModel):
             )
             return ModelInput(messages, prefill=True, extra=CONTINUE)
         system = fill(template("qwen2_5_vl-mobile-system"), width=width, height=height)
-        past = [
-            tools.call_json(tools.call_of(entry.action, self.frame(entry.task), entry.task.screenshot_size))
-            for entry in history
-        ]
+        past = [tools.call_json(tools.past_call(entry, self.frame(entry.task))) for entry in history]
         return ModelInput(
             (Message("system", (system,)), Message("user", (_query(task, tools.progress(past)), image))),
         )
@@ -85,7 +82,7 @@ class Qwen25VL(ABCModel):
         return before + tools.call_text(call) + after
 
 
-_CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?\s*,\s*-?\d+(?:\.\d+)?)\s*\]")
+_CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
 
 
 def _query(task: StepTaskModel, past: str) -> str:

@@ -19,7 +19,7 @@ from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
 from ._options import ImageLimits, read_options
-from ._prompting import sent_size, template, told_instruction
+from ._prompting import past_sentence, sent_size, template, told_instruction
 
 FACTOR = 32
 MIN_PIXELS = 4 * FACTOR * FACTOR
@@ -42,7 +42,8 @@ class Qwen3VL(ABCModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
-        past = tools.progress([tools.plain_sentence(entry.conclusion, entry.action) for entry in history])
+        sentences = [past_sentence(entry, self.frame(entry.task)) for entry in history]
+        past = tools.progress([tools.plain_sentence(sentence) for sentence in sentences])
         query = fill(template("qwen3_vl-mobile-user"), instruction=told_instruction(task), history=past)
         system = template("qwen3_vl-mobile-system")
         return ModelInput((Message("system", (system,)), Message("user", (query, image))))

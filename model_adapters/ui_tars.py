@@ -62,7 +62,9 @@ class UITars(ABCModel):
             task,
             history,
             self._image,
-            lambda entry: tars.past_answer(entry, self._call(entry.task, entry.action), thought=thought),
+            lambda entry: tars.past_answer(
+                entry, self._call(entry.task, entry.action), self.frame(entry.task), thought=thought
+            ),
             self._options.max_images,
         )
         if task.setting != "low":

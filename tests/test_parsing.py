@@ -28,7 +28,6 @@ def test_whatever_json_writes_is_read_back_inside_prose(value: Any, before: str,
     ("case", "text", "value"),
     [
         ("closing brackets missing", '{"a": {"b": [1, 2]', {"a": {"b": [1, 2]}}),
-        ("closing brackets missing after a comma", '{"a": 1, ', {"a": 1}),
         ("surplus closing bracket", '{"a": [1, 2]}}', {"a": [1, 2]}),
         ("single quotes", "{'a': 'it is', 'b': (1, 2)}", {"a": "it is", "b": [1, 2]}),
         ("an apostrophe in double quotes", '{"a": "it\'s"}', {"a": "it's"}),
@@ -52,6 +51,12 @@ def test_json_tolerances(case: str, text: str, value: Any) -> None:
         "no JSON",
         '{"a": "cut off in the mid',
         '{"a": [1, 23',
+        '{"a": 1, ',
+        '{"a": {"b": 1}, "c":',
+        '{"a": [1, 2], "b": "cut off',
+        '{"a": [1, 2], "b": [3, 4)}',
+        '{"a": broken} {"b": 1}',
+        "[0x" + "f" * 15_000 + "]",
         '{"a": NaN}',
         '{"a": 1e999}',
         "{1: 2}",
@@ -68,8 +73,10 @@ def test_unreadable_json_is_a_parse_error(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "I will do it: ", "Action: "]))
 def test_quoted_text_is_read_back(text: str, before: str) -> None:
-    call = first_call(f"{before}type(content={quoted(text)}, start_box='(1,2)')\n\nclick(start_box='(3,4)')", ["type", "click"])
+    written = f"type(content={quoted(text)}, start_box='(1,2)')"
+    call = first_call(f"{before}{written}\n\nclick(start_box='(3,4)')", ["type", "click"])
     assert (call.name, call.arguments) == ("type", {"content": text, "start_box": "(1,2)"})
+    assert (call.text, call.end) == (written, len(before + written))
 
 
 @pytest.mark.parametrize(
@@ -84,6 +91,12 @@ def test_quoted_text_is_read_back(text: str, before: str) -> None:
         ("words after", "type(content='(1,2)') and then I type(content='x')", {"content": "(1,2)"}),
         ("no quotes", "type(content=[1, 2], delay=100)", {"content": "[1, 2]", "delay": "100"}),
         ("escapes", r"type(content='a\nb\\c\'d\q')", {"content": "a\nb\\c'd\\q"}),
+        ("escaped characters", r"type(content='\u4f60\u597d \ud83d\ude00 \users')", {"content": "你好 😀 \\users"}),
+        ("upper case", "TYPE(content='a')", {"content": "a"}),
+        ("another call after", "type(content='a'), click(start_box='(1,2)')", {"content": "a"}),
+        ("another call after a blank", "type(content='a') press_back()", {"content": "a"}),
+        ("another part after", "type(content='a') Thought: it's done", {"content": "a"}),
+        ("a call in text", "type(content='f('x') g')", {"content": "f('x') g"}),
         ("spaces", "type( content = 'a' , app = 'b' )", {"content": "a", "app": "b"}),
         ("no arguments", "type()", {}),
     ],
@@ -93,7 +106,18 @@ def test_call_tolerances(case: str, text: str, arguments: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "type", "other(a='b')", "type(content='cut o", "type('positional')", r"type(content=\'cut"]
+    "text",
+    [
+        "",
+        "type",
+        "other(a='b')",
+        "other(a='b')\ntype(content='second')",
+        "type(content='cut o",
+        "type(content=(50",
+        "type('positional')",
+        r"type(content=\'cut",
+        "type(content='a', content='b')",
+    ],
 )
 def test_unreadable_calls_are_parse_errors(text: str) -> None:
     with pytest.raises(ParseError):
@@ -110,6 +134,8 @@ def test_unreadable_calls_are_parse_errors(text: str) -> None:
         ("<bbox>1 2 3 4</bbox>", (1, 2, 3, 4)),
         ("(1,2),(3,4)", (1, 2, 3, 4)),
         ("1.5 -2", (1.5, -2)),
+        ("（1，2）", (1, 2)),
+        ("(1,2)<|im_end|>", (1, 2)),
     ],
 )
 def test_numbers(text: str, found: tuple[float, ...]) -> None:
@@ -130,13 +156,14 @@ def test_what_is_no_place_is_a_parse_error(text: str) -> None:
         ([10, 20, 30, 40], (20, 30)),
         ([[10, 20], [30, 40]], (20, 30)),
         ("10 20", (10, 20)),
+        (["10", "20.5"], (10, 20.5)),
     ],
 )
 def test_place(value: object, found: tuple[float, float]) -> None:
     assert place(value) == found
 
 
-@pytest.mark.parametrize("value", [[1], [1, 2, 3], [True, 1], [1, "2"], None, {"x": 1}, [], [10**400, 1]])
+@pytest.mark.parametrize("value", [[1], [1, 2, 3], [True, 1], [1, "x"], None, {"x": 1}, [], [10**400, 1]])
 def test_no_place(value: object) -> None:
     with pytest.raises(ParseError):
         place(value)

@@ -67,14 +67,17 @@ class Broken(ABCModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if self.fault == "no history":
             raise KeyError("past")
+        told = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
         if self.fault == "unstable":
             self.fault_count = getattr(self, "fault_count", 0) + 1
-            return ModelInput((Message("user", (ImageRef(task), str(self.fault_count))),))
+            return ModelInput((Message("user", (ImageRef(task), told, str(self.fault_count))),))
         if self.fault == "blind":
-            return ModelInput((Message("user", ("text",)),))
+            return ModelInput((Message("user", (told,)),))
+        if self.fault == "filled twice":
+            told = told.replace("{history}", "").replace("{instruction}", task.instruction)
         if self.fault == "unmarked prefill":
-            return ModelInput((Message("user", (ImageRef(task),)), Message("assistant", ("Thought:",))))
-        return ModelInput((Message("user", (ImageRef(task),)),))
+            return ModelInput((Message("user", (ImageRef(task), told)), Message("assistant", ("Thought:",))))
+        return ModelInput((Message("user", (ImageRef(task), told)),))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         try:
@@ -101,7 +104,8 @@ class Broken(ABCModel):
     ("fault", "checks"),
     [
         ("", set()),
-        ("no history", {"input"}),
+        ("no history", {"input", "instruction"}),
+        ("filled twice", {"instruction"}),
         ("unstable", {"input"}),
         ("blind", {"input"}),
         ("unmarked prefill", {"input"}),
@@ -137,7 +141,7 @@ SEEDS = (
     "(12, 34)",
 )
 MARKS = ("<tool_call>", "</think>", "<think>", "Action:", "click(", "start_box=", "\\u", "\\ud83d", "null", "true", "[[]]")
-NUMBERS = ("NaN", "1e999", "9" * 400, "-", "٣")
+NUMBERS = ("NaN", "1e999", "9" * 400, "0x" + "f" * 4000, "-", "٣")
 PIECES = st.sampled_from((*"'\"\\{}[](),=:\n\0", "", "\ud800", *MARKS, *NUMBERS))
 
 

@@ -18,6 +18,7 @@ from guieval.actions import (
     Wait,
 )
 from guieval.errors import DataError, ParseError
+from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 
 from .steps import adapter, past, step
@@ -117,7 +118,12 @@ MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
         ("desktop word", call('{"action": "left_click", "coordinate": [546, 1204]}'), Click(point=MIDDLE)),
         ("action as tool", '<tool_call>{"name": "left_click", "arguments": {"coordinate": [546, 1204]}}', Click(point=MIDDLE)),
         ("coordinate as arguments", '{"name": "click", "arguments": [546, 1204]}}', Click(point=MIDDLE)),
-        ("no action", call('{"coordinate": [546, 1204]}'), Click(point=MIDDLE)),
+        ("arguments beside the name", '{"name": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
+        ("numbers as text", call('{"action": "CLICK", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
+        ("full-width", call('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
+        ("brackets before the call", "<tool_call>\nitem [3]: " + click(546, 1204)[12:], Click(point=MIDDLE)),
+        ("fenced within the tags", "<tool_call>\n```json\n" + click(546, 1204)[12:], Click(point=MIDDLE)),
+        ("after a label", 'Call: {"name": "mobile_use", "arguments": {"action": "open", "text": "A"}} Done.', Open(app="A")),
         ("no call around", '{"action": "click", "coordinate": [546, 1204]}', Click(point=MIDDLE)),
         ("arguments as text", call('"{\\"action\\": \\"open\\", \\"text\\": \\"X\\"}"'), Open(app="X")),
         ("fenced", '```json\n[{"name": "mobile_use", "arguments": {"action": "wait", "time": "2"}}]\n```', Wait(duration=2000)),
@@ -134,6 +140,7 @@ MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
             LongPress(point=MIDDLE, duration=2500),
         ),
         ("no time", call('{"action": "long_press", "coordinate": [546, 1204]}'), LongPress(point=MIDDLE)),
+        ("null time", call('{"action": "long_press", "coordinate": [546, 1204], "time": null}'), LongPress(point=MIDDLE)),
         (
             "swipe is the finger's path",
             call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [500, 600]}'),
@@ -158,6 +165,7 @@ MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
         ("success", call('{"action": "terminate", "status": "success"}'), Stop()),
         ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
         ("no status", call('{"action": "terminate"}'), Stop()),
+        ("upper case", call('{"action": "terminate", "status": "Failure"}'), Stop(status="impossible")),
         ("two calls", call('{"action": "open", "text": "A"}') + call('{"action": "open", "text": "B"}'), Open(app="A")),
     ],
 )
@@ -181,6 +189,14 @@ def test_qwen_replies(case: str, text: str, action: Action) -> None:
         (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
         (call('{"action": "system_button", "button": "Volume"}'), "Volume"),
         (call("{}"), "names no action"),
+        (call('{"coordinate": [546, 1204]}'), "names no action"),
+        (call("[546, 1204]"), "names no action"),
+        ('<tool_call>{"name": "mobile_use", "arguments": {"action": "terminate", ', "no readable JSON"),
+        ('<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [5, 6]}, "x": "a', "no readable"),
+        (call('{"action": "type", "text": "5" tall"}'), "no readable JSON"),
+        ('{"name": broken}\n' + click(1, 2)[12:-13], "no readable JSON"),
+        ('So it would be {"action": "wait", "time": 2}, but', "talks about a call"),
+        (call("{'action': 'type', 'text': 0x" + "f" * 15_000 + "}"), "endless number"),
         ("[546, 1204]", "no call"),
         ('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"),
         ("I am done.", "no readable JSON"),
@@ -195,6 +211,8 @@ def test_qwen_refuses(text: str, reason: str) -> None:
     "text",
     [
         "546, 1204]}}\n</tool_call>",
+        "545, 1200, 547, 1208]}}\n</tool_call>",
+        call("[546, 1204]"),
         "[546, 1204]",
         '```json\n[{"bbox_2d": [545, 1200, 547, 1208], "label": "x"}]\n```',
         '{"point_2d": [546, 1204]}',
@@ -203,6 +221,56 @@ def test_qwen_refuses(text: str, reason: str) -> None:
 )
 def test_qwen_grounding_answers(text: str) -> None:
     assert QWEN25.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "546, 120",
+        "546, 1204",
+        '{"name": "computer_use", "arguments": {"action": "left_click_drag", "coordinate": [5, 6], "text": "ab',
+        '<tool_call>{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [5, 6], "x": [1)}}',
+    ],
+)
+def test_a_part_of_a_grounding_answer_is_none(text: str) -> None:
+    with pytest.raises(ParseError):
+        QWEN25.parse_response(step(setting="grounding"), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "conclusion"),
+    [
+        ('**Thought:** the bar.\n**Action:** "tap it"\n' + click(5, 6), "the bar.", "tap it"),
+        ("thought: the bar.\naction：tap it\n" + click(5, 6), "the bar.", "tap it"),
+        ("Thought: I use a <tool_call>.\nAction: tap it\n" + click(5, 6), "I use a <tool_call>.", "tap it"),
+        ("Thought: the [bar].\nAction: tap it\n```json\n" + click(5, 6)[12:-13] + "\n```", "the [bar].", "tap it"),
+    ],
+)
+def test_thoughts_and_conclusions(text: str, thought: str, conclusion: str) -> None:
+    parsed = QWEN3.parse_response(step(), text)
+    assert (parsed.thought, parsed.conclusion) == (thought, conclusion)
+
+
+def own(raw: str, **changes: Any) -> HistoryEntry:
+    """A past step as the model's own history tells it, read from the raw reply."""
+    task = step(**changes)
+    parsed = QWEN25.parse_response(task, raw)
+    return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
+
+
+def test_qwen25_tells_its_own_past_calls_as_it_made_them() -> None:
+    swipe = '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [540, 2000], "coordinate2": [540, 99]}}'
+    flat = '{"name": "left_click", "arguments": [546, 1204]}'
+    query = QWEN25.prepare_input(step(), [own(f"<tool_call>\n{swipe}\n</tool_call>"), own(flat)]).messages[-1].parts[0]
+    assert isinstance(query, str)
+    assert query.endswith(
+        f'Step 1: {swipe}; Step 2: {{"name": "mobile_use", "arguments": {{"action": "click", "coordinate": [546, 1204]}}}}; '
+    )
+
+
+def test_qwen3_describes_a_past_step_without_words_in_its_own_frame() -> None:
+    entries = [reference_entry(step(Click(point=Point(1000.0, 500.0)))), reference_entry(step(Press(button="BACK")))]
+    assert "Step 1: Click at (999, 500).; Step 2: Press the back button.; " in QWEN3.prepare_input(step(), entries).text
 
 
 def test_qwen3_reply_in_three_parts() -> None:

@@ -19,6 +19,7 @@ from guieval.actions import (
     Wait,
 )
 from guieval.errors import DataError, ParseError, UsageError
+from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
 
 from .steps import adapter, past, step
@@ -58,6 +59,33 @@ def test_past_answers_carry_their_box_tokens_and_escapes() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (
+            "Thought: Up.\nAction: drag(start_box='(546,1806)', end_box='(546,300)')",
+            "drag(start_box='<|box_start|>(546,1806)<|box_end|>', end_box='<|box_start|>(546,300)<|box_end|>')",
+        ),
+        ("Thought: Up.\nAction: type(content='weather\\n')", "type(content='weather\\n')"),
+        ("Thought: Up.\nAction: finished(content='All is done.')", "finished(content='All is done.')"),
+        ("Thought: Up.\nAction: press_back()\n\nwait()", "press_back()"),
+        ("Thought: Up.\nAction: open_app(app_name='X'", "open_app(app_name='X')"),
+    ],
+)
+def test_own_past_calls_are_told_as_they_were_made(raw: str, told: str) -> None:
+    task = step(low_level_instruction="the reference's words")
+    parsed = V15.parse_response(task, raw)
+    entry = HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
+    answer = next(message for message in V15.prepare_input(step(), [entry]).messages if message.role == "assistant")
+    assert answer.parts == (f"Thought: Up.\nAction: {told}",)
+
+
+def test_a_past_place_is_told_in_one_frame() -> None:
+    """Where the benchmark has no words for a step, the made-up ones name the pixels that the call names."""
+    text = V15.prepare_input(step(), [reference_entry(step())]).text
+    assert "Thought: Click at (546, 1806).\nAction: click(start_box='<|box_start|>(546,1806)<|box_end|>')" in text
+
+
 @pytest.mark.parametrize(("steps", "expected"), [(0, "sui"), (2, "suiaiai"), (4, "suiaiaiaiai"), (6, "suaaiaiaiaiai")])
 def test_only_the_last_four_past_steps_keep_their_screenshot(steps: int, expected: str) -> None:
     for model in (V1, V15):
@@ -88,8 +116,11 @@ def test_grounding_prompts() -> None:
     assert request.messages == (SYSTEM, Message("user", (ImageRef(task), question)))
     assert V1.parse_response(task, "(500,500)").action == Click(point=MIDDLE)
     assert V1.parse_response(task, "<|box_start|>(500,500)<|box_end|>").action == Click(point=MIDDLE)
+    assert V1.parse_response(task, "(500，500).").action == Click(point=MIDDLE)
     with pytest.raises(ParseError):
         V1.parse_response(step(), "(500,500)")
+    with pytest.raises(ParseError):
+        V1.parse_response(task, "(500,50")
     assert V15.prepare_input(task, past(2)).text.endswith("## User Instruction\n## User Instruction\nthe back arrow")
     assert V15.parse_response(task, "Action: click(start_box='(546,1204)')").action == Click(point=MIDDLE)
 
@@ -143,6 +174,16 @@ def test_unknown_prompts_are_refused() -> None:
         ("escaped as in a log", "Action: click(start_box=\\'(500,500)\\')", Click(point=MIDDLE)),
         ("closing tag after", "Action: click(start_box='(500,500)')\n</Output>", Click(point=MIDDLE)),
         ("fenced", "```\nAction: click(start_box='(500,500)')\n```", Click(point=MIDDLE)),
+        ("marker in bold type", "**Thought:** x\n**Action:** click(start_box='(500,500)')", Click(point=MIDDLE)),
+        ("upper case", "ACTION: CLICK(start_box='(500,500)')", Click(point=MIDDLE)),
+        ("full-width punctuation", "Action: click(start_box='（500，500）')", Click(point=MIDDLE)),
+        ("no marker after the thought", "Thought: I tap.\nclick(start_box='(500,500)')", Click(point=MIDDLE)),
+        ("two calls on a line", "Action: type(content='x'), click(start_box='(1,1)')", Type(text="x")),
+        ("several parts on a line", "Action: type(content='x') Thought: y Action: wait()", Type(text="x")),
+        ("marker on a line of the content", "Action: type(content='a\nAction: wait()')", Type(text="a\nAction: wait()")),
+        ("marker in the content of a continued turn", " type(content='Action: wait()')", Type(text="Action: wait()")),
+        ("escaped characters", "Action: type(content='\\u4f60\\u597d')", Type(text="你好")),
+        ("nothing but submitted", "Action: type(content='\\n')", Press(button="ENTER")),
         ("several calls", "Action: click(start_box='(500,500)')\n\ntype(content='x')", Click(point=MIDDLE)),
         ("several markers", "Action: click(start_box='(1,1)')\n\nAction: type(content='x')", Type(text="x")),
         ("marker in the content", "Action: type(content='Action: wait()')", Type(text="Action: wait()")),
@@ -184,6 +225,11 @@ def test_replies(case: str, text: str, action: Action) -> None:
         ("Action: open_app()", "lacks 'app_name'"),
         ("Action: open_app(app_name='')", "names no app"),
         ("Action: fly(to='Rome')", "'fly', which is not an action"),
+        ("Action: tap(start_box='(1,2)')\n\nwait()", "'tap', which is not an action"),
+        ("Thought: I could click(start_box='(5,5)') and", "no action"),
+        ("Action: drag(start_box='(5,5)', direction='down')", "lacks its start or its end"),
+        ("Action: click(start_box='(5,5)', start_box='(6,6)')", "twice"),
+        ("Action: click(start_box=(500,50", "ends inside"),
         ("Action: type(content='cut of", "ends inside"),
         ("Thought: Empty action\nAction:", "no action"),
         ('{"name": "wait", "arguments": ""}', "no action"),
@@ -203,6 +249,10 @@ def test_refusals(text: str, reason: str) -> None:
         ("<think_x>I tap.</think_x>\n<computer_env>\nAction: wait()\n</computer_env>", "I tap."),
         ("<Thought>I tap.</Thought>\nAction: wait()", "I tap."),
         ("Action: wait()", None),
+        ("```\nAction: wait()\n```", None),
+        ("```\nThought: I tap.\nAction: wait()\n```", "I tap."),
+        ("**Thought:** I tap.\n**Action:** wait()", "I tap."),
+        ("<think>Action plan</think>\nwait()", "Action plan"),
     ],
 )
 def test_thoughts(text: str, thought: str | None) -> None:
