@@ -48,9 +48,14 @@ class ABCBenchmark(ABC):
 
     def __init__(self, root: Path, **options: Any) -> None:
         if options:
-            from guieval.errors import UsageError
+            from inspect import Parameter, signature
 
-            raise UsageError(f"benchmark {self.name!r} has no option {next(iter(options))!r}")
+            from guieval.errors import UsageError, nearest
+
+            parameters = signature(type(self).__init__).parameters.values()
+            known = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
+            name = next(iter(options))
+            raise UsageError(f"benchmark {self.name!r} has no option {name!r}{nearest(name, known)}")
         self.root = root
 
     @abstractmethod

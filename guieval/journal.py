@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from guieval.errors import JournalError, UsageError
 from guieval.steps import EpisodeKey, StepRecord
 
 SCHEMA = 1
+MANIFEST_KEYS = frozenset({"config", "model", "benchmark", "protocol", "mode", "action_spaces"})
 MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
 
 
@@ -57,13 +59,19 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise UsageError(f"{str(path)!r} cannot be read: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         raise UsageError(f"{str(path)!r} is not a manifest of schema {SCHEMA}, which this version reads")
+    if missing := sorted(MANIFEST_KEYS - manifest.keys()):
+        raise UsageError(f"{str(path)!r} lacks {', '.join(missing)}; it was not written by guieval, or was changed since")
     return manifest
 
 
 def read_plan(directory: Path) -> dict[EpisodeKey, int]:
-    """Every episode the run set out to do, with its number of steps."""
-    rows = json.loads((directory / EPISODES).read_text(encoding="utf-8"))
-    return {EpisodeKey(benchmark, subset, episode): length for benchmark, subset, episode, length in rows}
+    """Every episode the run set out to do, with its number of steps; :class:`UsageError` when the file is damaged."""
+    path = directory / EPISODES
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {EpisodeKey(benchmark, subset, episode): int(length) for benchmark, subset, episode, length in rows}
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(f"{str(path)!r} cannot be read ({error}); `guieval run --resume {directory}` writes it anew") from None
 
 
 class Records:
@@ -98,6 +106,13 @@ class Records:
         with self.path.open("rb") as stream:
             stream.seek(offset)
             return StepRecord.model_validate_json(stream.readline())
+
+
+def _line(record: StepRecord) -> bytes:
+    try:
+        return record.model_dump_json().encode() + b"\n"
+    except PydanticSerializationError:  # half a surrogate pair, e.g. an emoji cut in two: no file can hold it
+        return json.dumps(record.model_dump(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 class Journal:
@@ -141,18 +156,19 @@ class Journal:
             os.ftruncate(self._steps, end)
         return end
 
-    def start(self, manifest: Mapping[str, Any], plan: Mapping[EpisodeKey, int]) -> None:
-        """Write what the run is about to do."""
+    def start(self, manifest: Mapping[str, Any] | None, plan: Mapping[EpisodeKey, int]) -> None:
+        """Write what the run is about to do; without ``manifest``, for a resume, the one that is there stays."""
         rows = [[*key, length] for key, length in plan.items()]
-        write_atomically(self.directory / EPISODES, json.dumps(rows, ensure_ascii=False))
-        write_atomically(self.directory / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        write_atomically(self.directory / EPISODES, json.dumps(rows))
+        if manifest is not None:
+            write_atomically(self.directory / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
     def append(self, record: StepRecord) -> None:
         """Add one record; it is with the operating system when this returns.
 
         Raises :class:`JournalError` when it cannot be written whole; the journal then ends with the record before.
         """
-        line = record.model_dump_json().encode() + b"\n"
+        line = _line(record)
         written = 0
         try:
             while written < len(line):

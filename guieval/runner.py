@@ -187,8 +187,7 @@ class Run:
         elif resume:
             raise UsageError(f"there is nothing to resume: {str(self.directory)!r} holds no run")
         with Journal(self.directory) as journal:
-            if not resume:
-                journal.start(manifest, plan)
+            journal.start(None if resume else manifest, plan)
             tally, done = self._earlier()
             resumed = sum(len(steps) for steps in done.values())
             progress = Progress(sum(plan.values()), done=resumed, resumed=resumed)
@@ -389,7 +388,8 @@ class Run:
         except Exception as error:  # a parser's bug must not be scored against the model; the reply is kept
             return _failed("parse", f"{type(error).__name__}: {error}", **answered)
         outcome = self._evaluator.evaluate(task, parsed.action)
-        return Sample(**answered, action=parsed.action, thought=parsed.thought, conclusion=parsed.conclusion, outcome=outcome)
+        thought = parsed.thought or reply.reasoning
+        return Sample(**answered, action=parsed.action, thought=thought, conclusion=parsed.conclusion, outcome=outcome)
 
 
 def open_run(config: RunConfig, directory: Path) -> Run:
@@ -467,12 +467,20 @@ def parse_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What two manifests must share for their records to belong to one run."""
     config = RunConfig.model_validate(manifest["config"]).identity()
     return {
-        **config,
-        "checkpoint settings": manifest["model"],
+        **_flat(config),
+        **_flat({"checkpoint": manifest["model"]}),
         "benchmark fingerprint": manifest["benchmark"]["fingerprint"],
         "protocol": manifest["protocol"]["name"],
         "protocol fingerprint": manifest["protocol"]["fingerprint"],
     }
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        flat.update(inner)
+    return flat
 
 
 async def _first_failure(workers: Iterable[asyncio.Task[None]]) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from guieval.actions import Type
 from guieval.errors import JournalError, UsageError
-from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, Records, read_manifest, read_plan
+from guieval.journal import EPISODES, MANIFEST, MANIFEST_KEYS, STEPS, Journal, Records, read_manifest, read_plan
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord
 from tests.scripted import ACTIONS, make_episode
 
@@ -30,6 +31,15 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
     assert list(Records(tmp_path)) == written
     offsets = [offset for offset, _ in Records(tmp_path).with_offsets()]
     assert [Records(tmp_path).at(offset) for offset in offsets] == written
+
+
+def test_half_a_surrogate_pair_is_written_as_a_question_mark(tmp_path: Path) -> None:
+    record = records(1)[0]
+    sample = record.sample.model_copy(update={"raw_response": "a \ud83d b", "action": Type(text="\udc00")})
+    with Journal(tmp_path) as journal:
+        journal.append(record.model_copy(update={"samples": (sample,)}))
+    (read,) = Records(tmp_path)
+    assert read.task == record.task and read.sample.raw_response == "a ? b" and read.sample.action == Type(text="?")
 
 
 def test_a_torn_last_line_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
@@ -125,12 +135,19 @@ def test_an_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
 def test_manifest_and_plan_are_read_back(tmp_path: Path) -> None:
     plan = {EpisodeKey("b", "s", "1"): 3, EpisodeKey("b", "s", "ü"): 4}
     with Journal(tmp_path) as journal:
-        journal.start({"schema": 1, "config": {}}, plan)
+        journal.start({"schema": 1, **{key: {} for key in MANIFEST_KEYS}}, plan)
     assert read_plan(tmp_path) == plan and read_manifest(tmp_path)["schema"] == 1
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
     (tmp_path / MANIFEST).write_text(json.dumps({"schema": 99}))
     with pytest.raises(UsageError, match="schema 1"):
         read_manifest(tmp_path)
+    (tmp_path / MANIFEST).write_text(json.dumps({"schema": 1, "config": {}}))
+    with pytest.raises(UsageError, match="lacks action_spaces, benchmark"):
+        read_manifest(tmp_path)
+    for damaged in ("x", "[1]", '[["a", "b", "c", "d"]]'):
+        (tmp_path / EPISODES).write_text(damaged)
+        with pytest.raises(UsageError, match="cannot be read"):
+            read_plan(tmp_path)
     (tmp_path / MANIFEST).unlink()
     with pytest.raises(UsageError, match="no run directory"):
         read_manifest(tmp_path)
