@@ -120,7 +120,10 @@ def evaluate_predictions(
     for line in read_lines(Prediction, file):
         if line.response is not None and adapter is None:
             raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
-        predictions.setdefault(EpisodeKey(benchmark.name, line.subset, line.episode_id), {})[line.step_index] = line
+        steps = predictions.setdefault(EpisodeKey(benchmark.name, line.subset, line.episode_id), {})
+        if line.step_index in steps:
+            raise DataError(f"{str(file)!r} predicts step {line.step_index} of episode {line.episode_id!r} twice")
+        steps[line.step_index] = line
         total += 1
     plan = {ref.key: ref.length for ref in benchmark.index()}
     for key, steps in predictions.items():

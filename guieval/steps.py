@@ -208,5 +208,7 @@ def read_lines(model: type[BaseModel], file: Path) -> Iterator[Any]:
     """Yield every line of a JSONL file as ``model``, lazily; blank lines are skipped. Raises :class:`DataError`."""
     with file.open("rb") as stream:
         for number, line in enumerate(stream, 1):
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")  # the byte-order mark some editors write
             if line.strip():
                 yield validated(model, line, file=file, line=number)
