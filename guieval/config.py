@@ -6,16 +6,44 @@ The resolved configuration is saved beside the results. Its *identity* fields de
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, nearest
 
+if TYPE_CHECKING:
+    import yaml
+
 RUNTIME_FIELDS = frozenset({"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "served_model"})
 """Fields that may differ between a run and its resume: where things are and how hard to try, not what is measured."""
+
+NOT_OPTIONS = frozenset({"self", "root", "name", "data"})
+"""What a loader is given anyway, so that no option of a benchmark can have this name."""
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what a manifest could not give back: dates, binary data, NaN, keys that are no text."""
+    try:
+        same = json.loads(json.dumps(values, allow_nan=False)) == values
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise ValueError("must hold nothing but text, finite numbers, true, false, null, lists and groups of these")
+    return values
+
+
+def _no_reserved(values: dict[str, Any]) -> dict[str, Any]:
+    if taken := sorted(NOT_OPTIONS & values.keys()):
+        raise ValueError(f"{taken[0]!r} is no option of a benchmark (--data gives its folder)")
+    return values
+
+
+_Text: TypeAlias = Annotated[str, Field(min_length=1)]
+_Values: TypeAlias = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class RunConfig(BaseModel):
@@ -23,25 +51,29 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
-    model: str = Field(description="checkpoint name (`guieval models`)")
-    adapter: str | None = Field(None, description="model family, or a Python file, that serves an unlisted checkpoint")
-    bench: str = Field(description="benchmark name (`guieval benchmarks`)")
-    bench_options: dict[str, Any] = Field(default_factory=dict, description="options of that benchmark's loader")
-    mode: str = Field("offline", description="offline, soeval or sop")
-    protocol: str | None = Field(None, description="scoring protocol; the benchmark's own when not given")
+    model: _Text = Field(description="checkpoint name (`guieval models`)")
+    adapter: _Text | None = Field(None, description="model family, or a Python file, that serves an unlisted checkpoint")
+    bench: _Text = Field(description="benchmark name (`guieval benchmarks`)")
+    bench_options: Annotated[_Values, AfterValidator(_no_reserved)] = Field(
+        default_factory=dict, description="options of that benchmark's loader"
+    )
+    mode: _Text = Field("offline", description="offline, soeval or sop")
+    protocol: _Text | None = Field(None, description="scoring protocol; the benchmark's own when not given")
     limit: int | None = Field(None, ge=1, description="run a seeded sample of this many whole episodes")
     seed: int = Field(0, ge=0, description="seed of that sample")
     thinking: bool | None = Field(None, description="thinking on or off; the checkpoint's default when not given")
-    sampling: dict[str, Any] = Field(default_factory=dict, description="request parameters over the checkpoint's own")
+    sampling: _Values = Field(default_factory=dict, description="request parameters over the checkpoint's own")
     engine: Literal["auto", "openai", "local", "replay"] = Field("auto", description="who answers")
-    replay: str | None = Field(None, description="run directory whose journal answers (engine: replay)")
+    replay: _Text | None = Field(None, description="run directory whose journal answers (engine: replay)")
 
-    data: str | None = Field(None, description="the benchmark's data folder")
+    data: _Text | None = Field(None, description="the benchmark's data folder")
     base_urls: tuple[str, ...] = Field((), description="OpenAI-compatible endpoints, e.g. http://127.0.0.1:8000/v1")
-    served_model: str | None = Field(None, description="model name to ask the server for; found out when not given")
-    api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key; never stored")
+    served_model: _Text | None = Field(None, description="model name to ask the server for; found out when not given")
+    api_key_env: str = Field(
+        "OPENAI_API_KEY", pattern=r"^[A-Za-z_]\w*$", description="environment variable that holds the key; never stored"
+    )
     concurrency: int | None = Field(None, ge=1, le=4096, description="requests in flight (64; local agents: CPU cores)")
-    timeout: float = Field(120.0, gt=0, description="seconds one try of a request may take")
+    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds one try of a request may take")
     max_attempts: int = Field(5, ge=1, le=100, description="tries of a request before it counts as a failure")
 
     def identity(self) -> dict[str, Any]:
@@ -61,25 +93,39 @@ def merge(
     values: dict[str, Any] = dict(base or {})
     if file is not None:
         try:
-            loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
+            loaded = yaml.load(file.read_text(encoding="utf-8"), _yaml_loader())
         except OSError as error:
             raise UsageError(f"the configuration file {str(file)!r} cannot be read: {error.strerror}") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: e.g. the 45th of a month, or no UTF-8
             raise UsageError(f"the configuration file {str(file)!r} is not YAML: {' '.join(str(error).split())}") from None
         if not isinstance(loaded, dict):
             raise UsageError(f"the configuration file {str(file)!r} must hold `name: value` lines")
         values.update(loaded)
     for override in overrides:
         key, separator, text = override.partition("=")
-        if not separator or not key:
+        path = key.split(".")
+        if not separator or not all(path):
             raise UsageError(f"--set needs key=value, got {override!r}")
         try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
+            value = yaml.load(text, _yaml_loader())
+        except (yaml.YAMLError, ValueError, RecursionError):
             value = text
-        _assign(values, key.split("."), value, override)
+        _assign(values, path, value, override)
     values.update({name: value for name, value in flags.items() if value is not None})
     return parse(values)
+
+
+def _yaml_loader() -> type[yaml.SafeLoader]:
+    """YAML's safe loader, but ``1e-3`` is a number, as in YAML 1.2 and everywhere else."""
+    import re
+
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789"))
+    return Loader
 
 
 def _assign(values: dict[str, Any], path: list[str], value: Any, override: str) -> None:
@@ -95,7 +141,7 @@ def parse(values: Mapping[str, Any]) -> RunConfig:
     """Validate merged values; :class:`UsageError` with the nearest field name for an unknown one."""
     for name in values:
         if name not in RunConfig.model_fields:
-            raise UsageError(f"unknown setting {name!r}{nearest(name, RunConfig.model_fields)}")
+            raise UsageError(f"unknown setting {name!r}{nearest(str(name), RunConfig.model_fields)}")
     try:
         return RunConfig.model_validate(dict(values))
     except ValidationError as error:
@@ -103,4 +149,7 @@ def parse(values: Mapping[str, Any]) -> RunConfig:
         field = ".".join(str(part) for part in first["loc"])
         if first["type"] == "missing":
             raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
-        raise UsageError(f"setting {field!r} is {first['input']!r}: {first['msg'].lower()}") from None
+        if field == "api_key_env":  # whoever takes it for the key must not find the key in a log
+            raise UsageError("setting 'api_key_env' must be the name of an environment variable, not a key") from None
+        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"].lower()
+        raise UsageError(f"setting {field!r} is {first['input']!r}: {said}") from None

@@ -14,12 +14,10 @@ import platform
 import random
 import signal
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +28,17 @@ from guieval.engines import request_id
 from guieval.errors import DataError, EngineError, FatalEngineError, ParseError, ScreenshotError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history import HistoryEntry, reference_history, select
+from guieval.identity import digest, refuse_unlike
+from guieval.images import ImageLoader
 from guieval.journal import SCHEMA, STEPS, Journal, Records, is_run, read_manifest
 from guieval.metrics import RunTally
-from guieval.models import ABCModel, Engine, ImageRef, Request
+from guieval.models import ABCModel, Engine, Request
 from guieval.modes import Mode, get_mode
 from guieval.registry import load_benchmark, load_model
 from guieval.scheduler import ActiveEpisode, Scheduler
-from guieval.screenshots import Screenshot, read_screenshot, resized_png
+from guieval.screenshots import Screenshot
 from guieval.steps import Episode, EpisodeKey, Sample, StepError, StepOutcome, StepRecord, StepTaskModel
 
-IMAGE_CACHE_BYTES = 64 * 1024 * 1024
 GIVE_UP_AFTER = 100
 """Requests that may fail in a row, all tries of each, before a run stops: whoever answers is gone, and a resume is cheaper."""
 WINDOW_PER_SLOT = 4
@@ -102,49 +101,6 @@ class _Done:
 
     offset: int
     exact: bool
-
-
-class ImageLoader:
-    """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes."""
-
-    def __init__(self, root: Path, threads: ThreadPoolExecutor, *, encode: bool) -> None:
-        self._encode = encode
-        self._root = root
-        self._threads = threads
-        self._cache: OrderedDict[tuple[str, tuple[int, int] | None], Screenshot] = OrderedDict()
-        self._bytes = 0
-        self._loading: dict[tuple[str, tuple[int, int] | None], asyncio.Future[Screenshot]] = {}
-
-    async def load(self, image: ImageRef) -> Screenshot:
-        """The screenshot's bytes: the file's own, or a resized PNG. Raises :class:`ScreenshotError`."""
-        key = (image.task.screenshot, image.resize)
-        if key in self._cache:
-            self._cache.move_to_end(key)
-            return self._cache[key]
-        if key not in self._loading:
-            loop = asyncio.get_running_loop()
-            future = loop.run_in_executor(self._threads, self._read, image)
-            self._loading[key] = future
-            future.add_done_callback(lambda _: self._loading.pop(key, None))
-        screenshot = await asyncio.shield(self._loading[key])
-        if key not in self._cache:
-            self._cache[key] = screenshot
-            self._bytes += self._weight(screenshot)
-            while self._bytes > IMAGE_CACHE_BYTES and len(self._cache) > 1:
-                _, dropped = self._cache.popitem(last=False)
-                self._bytes -= self._weight(dropped)
-        return screenshot
-
-    def _read(self, image: ImageRef) -> Screenshot:
-        screenshot = read_screenshot(self._root, image.task.screenshot, image.task.screenshot_size)
-        if image.resize is not None and image.resize != screenshot.size:
-            screenshot = resized_png(screenshot, image.resize)
-        if self._encode:
-            _ = screenshot.base64  # here, in a thread, and not when the request is written
-        return screenshot
-
-    def _weight(self, screenshot: Screenshot) -> int:
-        return len(screenshot.data) + (len(screenshot.base64) if self._encode else 0)
 
 
 @dataclass
@@ -210,9 +166,9 @@ class Run:
                 "name": self.benchmark.name,
                 "episodes": len(plan),
                 "steps": sum(plan.values()),
-                "fingerprint": _digest([[*key, length] for key, length in plan.items()]),
+                "fingerprint": digest([[*key, length] for key, length in plan.items()]),
             },
-            "protocol": {"name": self.protocol.name, "fingerprint": _digest(self.protocol.describe())},
+            "protocol": {"name": self.protocol.name, "fingerprint": digest(self.protocol.describe())},
             "mode": {"name": self.mode.name, "history": self.mode.history, "stop": self.mode.stop},
             "action_spaces": {"model": self.model.action_space.to_json(), "benchmark": self.benchmark.action_space.to_json()},
         }
@@ -436,12 +392,6 @@ def _failed(stage: Any, message: str, **answered: Any) -> Sample:
     return Sample(**answered, error=StepError(stage=stage, message=message), outcome=outcome)
 
 
-def _digest(value: Any) -> str:
-    import json
-
-    return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
-
-
 def planned_episodes(refs: Sequence[EpisodeRef], config: RunConfig) -> list[EpisodeRef]:
     """The episodes a configuration asks for, in the benchmark's order: all, or a seeded sample of ``limit`` whole ones."""
     if not refs:
@@ -450,37 +400,6 @@ def planned_episodes(refs: Sequence[EpisodeRef], config: RunConfig) -> list[Epis
         return list(refs)
     chosen = sorted(random.Random(config.seed).sample(range(len(refs)), config.limit))
     return [refs[index] for index in chosen]
-
-
-def refuse_unlike(old: Mapping[str, Any], new: Mapping[str, Any], directory: Path) -> None:
-    """Raise :class:`UsageError` naming every field in which a resume would differ from the run it resumes."""
-    differences: list[str] = []
-    before, after = parse_identity(old), parse_identity(new)
-    for name in before.keys() | after.keys():
-        if before.get(name) != after.get(name):
-            differences.append(f"{name} (was {before.get(name)!r}, now {after.get(name)!r})")
-    if differences:
-        raise UsageError(f"{str(directory)!r} cannot be resumed, because it differs in " + ", ".join(sorted(differences)))
-
-
-def parse_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What two manifests must share for their records to belong to one run."""
-    config = RunConfig.model_validate(manifest["config"]).identity()
-    return {
-        **_flat(config),
-        **_flat({"checkpoint": manifest["model"]}),
-        "benchmark fingerprint": manifest["benchmark"]["fingerprint"],
-        "protocol": manifest["protocol"]["name"],
-        "protocol fingerprint": manifest["protocol"]["fingerprint"],
-    }
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
-        flat.update(inner)
-    return flat
 
 
 async def _first_failure(workers: Iterable[asyncio.Task[None]]) -> None:

@@ -40,11 +40,15 @@ class Screenshot:
 
 def resolve(root: Path, relative: str) -> Path:
     """The file that ``relative`` names inside ``root``; :class:`ScreenshotError` when it leads outside or is not there."""
-    base = root.resolve()
-    path = (base / relative).resolve()
+    try:
+        base = root.resolve()
+        path = (base / relative).resolve()
+        is_file = path.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # no permission, a NUL or 300 characters in a name, links in a circle
+        raise ScreenshotError(f"the screenshot path {relative!r} cannot be followed: {error}") from None
     if not path.is_relative_to(base):
         raise ScreenshotError(f"the screenshot path {relative!r} leaves the data folder {str(root)!r}")
-    if not path.is_file():
+    if not is_file:
         raise ScreenshotError(f"the screenshot {str(path)!r} does not exist")
     return path
 

@@ -35,7 +35,10 @@ ALLOWED: dict[str, set[str]] = {
     "reports": {"metrics", "steps"},
     "scoring": LAYER_0 | {"evaluation", "journal", "metrics", "models", "modes", "registry"},
     "mock_server": LAYER_0 | {"engines", "models", "registry"},
+    "images": {"models", "screenshots"},
+    "identity": {"config", "errors"},
     "runner": LAYER_0
+    | {"images", "identity"}
     | {"config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "registry", "scheduler"},
 }
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}

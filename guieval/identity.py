@@ -1,0 +1,49 @@
+"""What makes two sessions one run: the parts of a manifest that must be equal for their records to belong together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from guieval.config import RunConfig
+from guieval.errors import UsageError
+
+
+def digest(value: Any) -> str:
+    """A short fingerprint of a JSON-able value, equal for equal values."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def refuse_unlike(old: Mapping[str, Any], new: Mapping[str, Any], directory: Path) -> None:
+    """Raise :class:`UsageError` naming every field in which a resume would differ from the run it resumes."""
+    differences: list[str] = []
+    before, after = identity(old), identity(new)
+    for name in before.keys() | after.keys():
+        if before.get(name) != after.get(name):
+            differences.append(f"{name} (was {before.get(name)!r}, now {after.get(name)!r})")
+    if differences:
+        raise UsageError(f"{str(directory)!r} cannot be resumed, because it differs in " + ", ".join(sorted(differences)))
+
+
+def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What two manifests must share for their records to belong to one run."""
+    config = RunConfig.model_validate(manifest["config"]).identity()
+    checkpoint = {name: value for name, value in manifest["model"].items() if name not in ("notes", "licence")}
+    return {
+        **_flat(config),
+        **_flat({"checkpoint": checkpoint}),
+        "benchmark fingerprint": manifest["benchmark"]["fingerprint"],
+        "protocol": manifest["protocol"]["name"],
+        "protocol fingerprint": manifest["protocol"]["fingerprint"],
+    }
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        flat.update(inner)
+    return flat

@@ -1,0 +1,57 @@
+"""Screenshots on their way into requests: read, resized and encoded in threads, each once, in a cache of bounded size."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from guieval.models import ImageRef
+from guieval.screenshots import Screenshot, read_screenshot, resized_png
+
+CACHE_BYTES = 64 * 1024 * 1024
+"""How much is kept for later steps that show the same screenshot."""
+
+
+class ImageLoader:
+    """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes."""
+
+    def __init__(self, root: Path, threads: ThreadPoolExecutor, *, encode: bool) -> None:
+        self._encode = encode
+        self._root = root
+        self._threads = threads
+        self._cache: OrderedDict[tuple[str, tuple[int, int] | None], Screenshot] = OrderedDict()
+        self._bytes = 0
+        self._loading: dict[tuple[str, tuple[int, int] | None], asyncio.Future[Screenshot]] = {}
+
+    async def load(self, image: ImageRef) -> Screenshot:
+        """The screenshot's bytes: the file's own, or a resized PNG. Raises :class:`ScreenshotError`."""
+        key = (image.task.screenshot, image.resize)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        if key not in self._loading:
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(self._threads, self._read, image)
+            self._loading[key] = future
+            future.add_done_callback(lambda _: self._loading.pop(key, None))
+        screenshot = await asyncio.shield(self._loading[key])
+        if key not in self._cache:
+            self._cache[key] = screenshot
+            self._bytes += self._weight(screenshot)
+            while self._bytes > CACHE_BYTES and len(self._cache) > 1:
+                _, dropped = self._cache.popitem(last=False)
+                self._bytes -= self._weight(dropped)
+        return screenshot
+
+    def _read(self, image: ImageRef) -> Screenshot:
+        screenshot = read_screenshot(self._root, image.task.screenshot, image.task.screenshot_size)
+        if image.resize is not None and image.resize != screenshot.size:
+            screenshot = resized_png(screenshot, image.resize)
+        if self._encode:
+            _ = screenshot.base64  # here, in a thread, and not when the request is written
+        return screenshot
+
+    def _weight(self, screenshot: Screenshot) -> int:
+        return len(screenshot.data) + (len(screenshot.base64) if self._encode else 0)
