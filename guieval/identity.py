@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from guieval.config import RunConfig
+from guieval.config import parse
 from guieval.errors import UsageError
 
 
@@ -30,7 +30,7 @@ def refuse_unlike(old: Mapping[str, Any], new: Mapping[str, Any], directory: Pat
 
 def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What two manifests must share for their records to belong to one run."""
-    config = RunConfig.model_validate(manifest["config"]).identity()
+    config = parse(manifest["config"]).identity()
     checkpoint = {name: value for name, value in manifest["model"].items() if name not in ("notes", "licence")}
     return {
         **_flat(config),

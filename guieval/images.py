@@ -6,12 +6,16 @@ import asyncio
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 from guieval.models import ImageRef
 from guieval.screenshots import Screenshot, read_screenshot, resized_png
 
 CACHE_BYTES = 64 * 1024 * 1024
 """How much is kept for later steps that show the same screenshot."""
+
+_Key: TypeAlias = tuple[str, tuple[int, int], tuple[int, int] | None]
+"""File, the size its record says it has, and the size to send: what decides a screenshot's bytes, or that there are none."""
 
 
 class ImageLoader:
@@ -21,13 +25,13 @@ class ImageLoader:
         self._encode = encode
         self._root = root
         self._threads = threads
-        self._cache: OrderedDict[tuple[str, tuple[int, int] | None], Screenshot] = OrderedDict()
+        self._cache: OrderedDict[_Key, Screenshot] = OrderedDict()
         self._bytes = 0
-        self._loading: dict[tuple[str, tuple[int, int] | None], asyncio.Future[Screenshot]] = {}
+        self._loading: dict[_Key, asyncio.Future[Screenshot]] = {}
 
     async def load(self, image: ImageRef) -> Screenshot:
         """The screenshot's bytes: the file's own, or a resized PNG. Raises :class:`ScreenshotError`."""
-        key = (image.task.screenshot, image.resize)
+        key = (image.task.screenshot, image.task.screenshot_size, image.resize)
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]

@@ -44,8 +44,17 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a folder holds a run."""
-    return (directory / MANIFEST).is_file()
+    """Whether a folder holds a run; :class:`UsageError` for a path that cannot be looked at."""
+    try:
+        return (directory / MANIFEST).is_file()
+    except OSError as error:
+        raise UsageError(f"the directory {str(directory)!r} cannot be read: {error.strerror}") from None
+
+
+def has_records(directory: Path) -> bool:
+    """Whether a folder holds a journal that is not empty."""
+    path = directory / STEPS
+    return path.is_file() and path.stat().st_size > 0
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -112,7 +121,10 @@ def _line(record: StepRecord) -> bytes:
     try:
         return record.model_dump_json().encode() + b"\n"
     except PydanticSerializationError:  # half a surrogate pair, e.g. an emoji cut in two: no file can hold it
-        return json.dumps(record.model_dump(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        try:
+            return json.dumps(record.model_dump(), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
+        except (TypeError, ValueError, RecursionError) as error:  # a loader's extras may hold anything
+            raise JournalError(f"the record of step {record.task.key} is not JSON: {error}") from None
 
 
 class Journal:
@@ -127,10 +139,13 @@ class Journal:
             raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.pread(self._lock, 4096, 0).decode(errors="replace").strip() or "another process"
             os.close(self._lock)
             raise JournalError(f"the run directory {str(directory)!r} is being written by {holder}") from None
+        except OSError as error:
+            os.close(self._lock)
+            raise JournalError(f"the run directory {str(directory)!r} cannot be locked: {error.strerror}") from None
         try:
             os.ftruncate(self._lock, 0)
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -184,9 +199,11 @@ class Journal:
         self.appended += 1
 
     def close(self) -> None:
-        """Bring everything to the disk and let go of the directory."""
+        """Bring everything to the disk and let go of the directory; :class:`JournalError` when the disk fails."""
         try:
             os.fsync(self._steps)
+        except OSError as error:
+            raise JournalError(f"cannot bring {str(self.directory / STEPS)!r} to the disk: {error.strerror}") from None
         finally:
             os.close(self._steps)
             os.ftruncate(self._lock, 0)

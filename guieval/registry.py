@@ -11,14 +11,16 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from guieval.actions import ActionSpace
 from guieval.benchmark import ABCBenchmark
-from guieval.errors import UsageError, nearest
+from guieval.errors import GuievalError, UsageError, nearest
 from guieval.models import ABCModel, ModelConfig
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
@@ -56,8 +58,17 @@ def benchmarks() -> dict[str, type[ABCBenchmark]]:
         for item in _classes(importlib.import_module(f"{BENCHMARKS_GROUP}.{name}"), ABCBenchmark):
             found[item.name] = item
     for entry in entry_points(group=BENCHMARKS_GROUP):
-        found.setdefault(entry.name, entry.load())
+        found.setdefault(entry.name, _loaded(entry))
     return dict(sorted(found.items()))
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:  # another package's code may fail in any way; say whose it is
+        raise UsageError(
+            f"the plug-in {entry.name!r} ({entry.value}) cannot be imported: {type(error).__name__}: {error}"
+        ) from error
 
 
 def list_benchmarks() -> list[str]:
@@ -79,6 +90,8 @@ def load_benchmark(name: str, data: Path | str | None = None, **options: Any) ->
     root = Path(data) if data is not None else default_data_folder(name)
     if data is not None and kind.needs_data and not root.is_dir():
         raise UsageError(f"the data folder {str(root)!r} does not exist; {name!r} expects {kind.source}")
+    if reserved := sorted({"self", "root"} & options.keys()):
+        raise UsageError(f"benchmark {name!r} has no option {reserved[0]!r}")
     return kind(root, **options)
 
 
@@ -103,7 +116,7 @@ def adapter_class(name: str) -> type[ABCModel]:
         return _adapter_in(importlib.import_module(f"{ADAPTERS_GROUP}.{name}"), name)
     for entry in entry_points(group=ADAPTERS_GROUP):
         if entry.name == name:
-            loaded = entry.load()
+            loaded = _loaded(entry)
             return _adapter_in(loaded, name) if isinstance(loaded, ModuleType) else loaded
     known = list_adapters()
     raise UsageError(f"unknown adapter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
@@ -112,8 +125,18 @@ def adapter_class(name: str) -> type[ABCModel]:
 def _adapter_in(module: ModuleType, name: str) -> type[ABCModel]:
     classes = _classes(module, ABCModel)
     if len(classes) != 1:
-        raise UsageError(f"adapter {name!r} must define exactly one public ABCModel subclass, found {len(classes)}")
+        raise UsageError(
+            f"adapter {name!r} must define exactly one public ABCModel subclass, found {len(classes)}{_lacking(module)}"
+        )
+    if not isinstance(getattr(classes[0], "action_space", None), ActionSpace):
+        raise UsageError(f"adapter {name!r} must set action_space, an ActionSpace: which actions {classes[0].__name__} can say")
     return classes[0]
+
+
+def _lacking(module: ModuleType) -> str:
+    """What keeps the subclasses in a module from being usable."""
+    unfinished = [each for each in vars(module).values() if inspect.isabstract(each) and each.__module__ == module.__name__]
+    return "".join(f"; {each.__name__} lacks {', '.join(sorted(each.__abstractmethods__))}" for each in unfinished)
 
 
 def _module_from_file(path: Path) -> ModuleType:
@@ -123,9 +146,10 @@ def _module_from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"the adapter file {str(path)!r} is not a Python module")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pydantic look there for the names in a class's annotations
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # the user's file may fail in any way; say so in one sentence
+    except (Exception, SystemExit) as error:  # the user's file may fail in any way; say so in one sentence
         raise UsageError(f"the adapter file {str(path)!r} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
@@ -174,5 +198,15 @@ def model_config(name: str, adapter: str | None = None) -> ModelConfig:
 
 def load_model(name: str, *, adapter: str | None = None, thinking: bool | None = None) -> ABCModel:
     """Build the adapter of a checkpoint (no engine is bound yet)."""
-    config = model_config(name, adapter)
-    return adapter_class(config.adapter)(config, thinking=thinking)
+    return build_model(model_config(name, adapter), thinking=thinking)
+
+
+def build_model(config: ModelConfig, *, thinking: bool | None = None) -> ABCModel:
+    """The adapter of a checkpoint whose settings are at hand; :class:`UsageError` when it cannot be set up."""
+    kind = adapter_class(config.adapter)
+    try:
+        return kind(config, thinking=thinking)
+    except GuievalError:
+        raise
+    except Exception as error:  # an adapter given as a file may fail in any way; say so in one sentence
+        raise UsageError(f"adapter {config.adapter!r} cannot be set up: {type(error).__name__}: {error}") from error

@@ -1,9 +1,9 @@
 """Runs a model over a benchmark: asynchronous, no barrier, one journal line as soon as a step is answered.
 
-One step's way: history from memory -> ``prepare_input`` -> screenshots read and resized in threads -> ``generate`` ->
-``parse_response`` -> evaluator -> journal -> the episode's next step becomes ready. Every failure of a step is caught here,
-once, named by its stage and stored on its record; failures of the run itself (the journal cannot be written, the server does
-not know the model) end it with the journal intact.
+One step's way: history from memory -> ``prepare_input`` -> screenshots read and resized in threads -> ``generate`` -> parsed
+and scored (:mod:`guieval.replies`) -> journal -> the episode's next step becomes ready. Every failure of a step is named by
+its stage and stored on its record; failures of the run itself (the journal cannot be written, the server does not know the
+model) end it with the journal intact.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import platform
 import random
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +27,20 @@ from guieval import __version__
 from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.config import RunConfig
 from guieval.engines import request_id
-from guieval.errors import DataError, EngineError, FatalEngineError, ParseError, ScreenshotError, UsageError
+from guieval.errors import DataError, EngineError, FatalEngineError, GuievalError, ScreenshotError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history import HistoryEntry, reference_history, select
 from guieval.identity import digest, refuse_unlike
 from guieval.images import ImageLoader
-from guieval.journal import SCHEMA, STEPS, Journal, Records, is_run, read_manifest
+from guieval.journal import SCHEMA, STEPS, Journal, Records, has_records, is_run, read_manifest
 from guieval.metrics import RunTally
 from guieval.models import ABCModel, Engine, Request
 from guieval.modes import Mode, get_mode
 from guieval.registry import load_benchmark, load_model
+from guieval.replies import failed_sample, read_reply
 from guieval.scheduler import ActiveEpisode, Scheduler
 from guieval.screenshots import Screenshot
-from guieval.steps import Episode, EpisodeKey, Sample, StepError, StepOutcome, StepRecord, StepTaskModel
+from guieval.steps import Episode, EpisodeKey, Sample, StepRecord, StepTaskModel
 
 GIVE_UP_AFTER = 100
 """Requests that may fail in a row, all tries of each, before a run stops: whoever answers is gone, and a resume is cheaper."""
@@ -116,6 +119,7 @@ class Run:
     on_progress: Callable[[Progress], None] = lambda progress: None
     before: Callable[[], Awaitable[object]] | None = None
     """Awaited before the first step, e.g. to find out the name of the served model; its failure ends the run."""
+    give_up_after: int | None = GIVE_UP_AFTER
     mode: Mode = field(init=False)
     protocol: Protocol = field(init=False)
 
@@ -131,26 +135,58 @@ class Run:
         Raises :class:`UsageError` (unlike resume, empty plan), :class:`guieval.errors.JournalError` (the directory is held
         or full) and :class:`FatalEngineError` (wrong key, unknown model). What was answered before is in the journal.
         """
-        refs = planned_episodes(self.benchmark.index(), self.config)
-        plan = {ref.key: ref.length for ref in refs}
-        manifest = self.manifest(plan)
-        if is_run(self.directory):
-            if not resume:
-                raise UsageError(
-                    f"{str(self.directory)!r} already holds a run; add --resume to go on with it, or give another --out"
-                )
-            refuse_unlike(read_manifest(self.directory), manifest, self.directory)
-        elif resume:
-            raise UsageError(f"there is nothing to resume: {str(self.directory)!r} holds no run")
-        with Journal(self.directory) as journal:
-            journal.start(None if resume else manifest, plan)
+        plan = self._plan
+        with self._journal(resume=resume) as journal:
             tally, done = self._earlier()
             resumed = sum(len(steps) for steps in done.values())
             progress = Progress(sum(plan.values()), done=resumed, resumed=resumed)
             progress.exact = sum(step.exact for steps in done.values() for step in steps.values())
-            stopped = asyncio.run(self._drive(refs, journal, tally, done, progress))
-        gave_up = progress.in_a_row >= GIVE_UP_AFTER
+            try:
+                stopped = asyncio.run(self._drive(journal, tally, done, progress))
+            except (DataError, FatalEngineError) as error:
+                if not resumed and not journal.appended:
+                    raise
+                kept = f"{error}; every answer before is kept, and `guieval run --resume {self.directory}` goes on from there"
+                raise type(error)(kept) from error
+        gave_up = self._gives_up(progress)
         return RunOutcome(self.directory, tally, plan, self.protocol.name, stopped and not gave_up, gave_up, progress.by_stage)
+
+    def begin(self) -> None:
+        """Write down what the run will do, and nothing more, so that :meth:`execute` with ``resume`` may come at any time."""
+        with self._journal(resume=False):
+            pass
+
+    @cached_property
+    def _refs(self) -> list[EpisodeRef]:
+        with _blaming(f"benchmark {self.benchmark.name!r} cannot be listed"):
+            return planned_episodes(self.benchmark.index(), self.config)
+
+    @cached_property
+    def _plan(self) -> dict[EpisodeKey, int]:
+        return {ref.key: ref.length for ref in self._refs}
+
+    @contextmanager
+    def _journal(self, *, resume: bool) -> Iterator[Journal]:
+        """The directory's one writer, once the directory is known to be fit for this run."""
+        manifest = self.manifest(self._plan)
+        self._check(manifest, resume=resume)
+        with Journal(self.directory) as journal:
+            self._check(manifest, resume=resume)  # again: another process may have been quicker
+            journal.start(None if resume else manifest, self._plan)
+            yield journal
+
+    def _check(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
+        where = str(self.directory)
+        if is_run(self.directory):
+            if not resume:
+                raise UsageError(
+                    f"{where!r} already holds a run; `guieval run --resume {where}` goes on with it, or give another --out"
+                )
+            refuse_unlike(read_manifest(self.directory), manifest, self.directory)
+        elif resume:
+            raise UsageError(f"there is nothing to resume: {where!r} holds no run")
+        elif has_records(self.directory):
+            raise UsageError(f"{where!r} holds records but no manifest that says of what run; give another --out")
 
     def manifest(self, plan: Mapping[EpisodeKey, int]) -> dict[str, Any]:
         """What identifies this run, and what it ran with."""
@@ -185,7 +221,6 @@ class Run:
 
     async def _drive(
         self,
-        refs: Sequence[EpisodeRef],
         journal: Journal,
         tally: RunTally,
         done: Mapping[EpisodeKey, Mapping[int, _Done]],
@@ -194,7 +229,7 @@ class Run:
         """Answer everything that is left; whether it was stopped before the end."""
         records = Records(self.directory)
         scheduler = Scheduler(
-            refs,
+            self._refs,
             lambda ref: self._activate(ref, done.get(ref.key, {}), records, progress),
             sequential=self.mode.sequential,
             window=WINDOW_PER_SLOT * self.concurrency,
@@ -203,18 +238,21 @@ class Run:
         images = ImageLoader(self.benchmark.root, threads, encode=self.engine.images == "base64")
         changed = asyncio.Event()
         workers: list[asyncio.Task[None]] = []
+        driver = asyncio.current_task()
         stopped = False
 
         def stop() -> None:
             nonlocal stopped
+            if not stopped and driver is not None:
+                driver.cancel()
             stopped = True
-            for task in workers:
-                task.cancel()
 
         async def work() -> None:
-            while not scheduler.exhausted:
+            while not stopped and not scheduler.exhausted:
                 taken = scheduler.take()
                 if taken is None:
+                    if scheduler.exhausted:  # what was waiting turned out to be done already
+                        break
                     changed.clear()
                     await changed.wait()
                     continue
@@ -224,9 +262,10 @@ class Run:
                 tally.add(record)
                 self._settle(scheduler, active, record, progress)
                 self.on_progress(progress)
-                if progress.in_a_row >= GIVE_UP_AFTER:
+                if self._gives_up(progress):
                     stop()
                 changed.set()
+                await asyncio.sleep(0)  # an engine may answer without ever waiting; a signal must get through even so
             changed.set()
 
         restore = _on_signals(asyncio.get_running_loop(), stop)
@@ -246,6 +285,9 @@ class Run:
             await self.engine.close()
             threads.shutdown(wait=False, cancel_futures=True)
         return stopped
+
+    def _gives_up(self, progress: Progress) -> bool:
+        return self.give_up_after is not None and progress.in_a_row >= self.give_up_after
 
     async def _ready(self) -> None:
         if self.before is not None:
@@ -270,23 +312,28 @@ class Run:
     def _activate(
         self, ref: EpisodeRef, done: Mapping[int, _Done], records: Records, progress: Progress
     ) -> ActiveEpisode | None:
-        if self.mode.stop == "first-mismatch" and any(not step.exact for step in done.values()):
-            progress.total -= ref.length - len(done)
+        kept = _unbroken(done) if self.mode.sequential else dict(done)
+        redone = [step for index, step in done.items() if index not in kept]
+        progress.done -= len(redone)
+        progress.resumed -= len(redone)
+        progress.exact -= sum(step.exact for step in redone)
+        if self.mode.stop == "first-mismatch" and any(not step.exact for step in kept.values()):
+            progress.total -= ref.length - len(kept)
             return None
-        if len(done) == ref.length:
+        if len(kept) == ref.length:
             return None
-        episode = self.benchmark.load(ref)
-        if len(episode) != ref.length:
-            raise DataError(
-                f"episode {ref.key} of {self.benchmark.name!r} has {len(episode)} steps, its index says {ref.length}"
-            )
-        pending = [index for index in range(ref.length) if index not in done]
+        with _blaming(f"episode {ref.key} cannot be loaded"):
+            episode = self.benchmark.load(ref)
+            if [ref.key, ref.length] != [episode.key, len(episode)]:
+                raise DataError(
+                    f"episode {ref.key} of {ref.length} steps is in the index of {self.benchmark.name!r}, "
+                    f"but what it loads is {episode.key} of {len(episode)}"
+                )
         if self.mode.sequential:
-            for index in range(pending[0]):
-                sample = records.at(done[index].offset).sample
+            for index, step in kept.items():
+                sample = records.at(step.offset).sample
                 self.model.memory.remember(select(self.mode.history, episode.steps[index], sample))
-            pending = list(range(pending[0], ref.length))  # past a gap the past was another one: those steps are redone
-        return ActiveEpisode(ref, episode, pending)
+        return ActiveEpisode(ref, episode, [index for index in range(ref.length) if index not in kept])
 
     def _goes_on(self, record: StepRecord) -> bool:
         """Whether the episode's next step may run.
@@ -310,14 +357,17 @@ class Run:
     async def _sample(self, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader) -> Sample:
         try:
             prepared = self.model.prepare_input(task, past)
+            wanted = prepared.images
         except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
-            return _failed("prepare", f"{type(error).__name__}: {error}")
+            return failed_sample("prepare", f"{type(error).__name__}: {error}")
         try:
             loaded: list[Screenshot] = []
             if self.engine.images != "none":
-                loaded = [await images.load(image) for image in prepared.images]
+                loaded = [await images.load(image) for image in wanted]
         except ScreenshotError as error:
-            return _failed("screenshot", str(error))
+            return failed_sample("screenshot", str(error))
+        except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
+            return failed_sample("prepare", f"{type(error).__name__}: {error}")
         sampling = {**self.model.config.sampling, **self.config.sampling}
         request = Request(prepared, tuple(loaded), sampling, request_id(task.key, 0), task)
         started = time.monotonic()
@@ -326,26 +376,20 @@ class Run:
         except FatalEngineError:
             raise
         except EngineError as error:
-            return _failed("generate", str(error), attempts=error.attempts)
-        seconds = round(time.monotonic() - started, 4)
-        answered: dict[str, Any] = {
-            "raw_response": reply.text,
-            "reasoning": reply.reasoning,
-            "usage": reply.usage,
-            "finish_reason": reply.finish_reason,
-            "seconds": seconds,
-            "attempts": reply.attempts,
-        }
-        try:
-            parsed = self.model.parse_response(task, reply.text)
-        except ParseError as error:
-            message = StepError(stage="parse", message=str(error))
-            return Sample(**answered, error=message, outcome=self._evaluator.evaluate(task, None))
-        except Exception as error:  # a parser's bug must not be scored against the model; the reply is kept
-            return _failed("parse", f"{type(error).__name__}: {error}", **answered)
-        outcome = self._evaluator.evaluate(task, parsed.action)
-        thought = parsed.thought or reply.reasoning
-        return Sample(**answered, action=parsed.action, thought=thought, conclusion=parsed.conclusion, outcome=outcome)
+            return failed_sample("generate", str(error), attempts=error.attempts)
+        except Exception as error:  # an adapter may answer by itself, in any way
+            return failed_sample("generate", f"{type(error).__name__}: {error}")
+        return read_reply(
+            self.model,
+            self._evaluator,
+            task,
+            reply.text,
+            reasoning=reply.reasoning,
+            usage=reply.usage,
+            finish_reason=reply.finish_reason,
+            seconds=round(time.monotonic() - started, 4),
+            attempts=reply.attempts,
+        )
 
 
 def open_run(config: RunConfig, directory: Path) -> Run:
@@ -368,7 +412,9 @@ def open_run(config: RunConfig, directory: Path) -> Run:
         if config.replay is None:
             raise UsageError("engine 'replay' needs --replay RUN, the directory of the run that answers")
         read_manifest(Path(config.replay))
-        return Run(config, directory, benchmark, model, ReplayEngine(Path(config.replay) / STEPS), config.concurrency or 64)
+        engine = ReplayEngine(Path(config.replay) / STEPS)
+        # a gap in the journal is no sign that the rest of it is missing
+        return Run(config, directory, benchmark, model, engine, config.concurrency or 64, give_up_after=None)
     from guieval.engines.openai import OpenAIEngine, OpenAISettings
 
     if not config.base_urls:
@@ -382,20 +428,63 @@ def open_run(config: RunConfig, directory: Path) -> Run:
         timeout=config.timeout,
         max_attempts=config.max_attempts,
     )
-    engine = OpenAIEngine(settings)
+    _make_room(concurrency)
+    server = OpenAIEngine(settings)
     names = [name for name in (model.config.hf_id, model.config.name) if name]
-    return Run(config, directory, benchmark, model, engine, concurrency, before=lambda: engine.discover(names))
+    return Run(config, directory, benchmark, model, server, concurrency, before=lambda: server.discover(names))
 
 
-def _failed(stage: Any, message: str, **answered: Any) -> Sample:
-    outcome = StepOutcome(verdict="infrastructure_failure", reason=message)
-    return Sample(**answered, error=StepError(stage=stage, message=message), outcome=outcome)
+def _make_room(connections: int) -> None:
+    """Let this process hold so many connections; many systems allow 1024 open files until a process asks for more."""
+    import resource
+
+    needed = connections + 128
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            raise UsageError(
+                f"a concurrency of {connections} needs {needed} open files, but this system allows {hard} (ulimit -n)"
+            )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+@contextmanager
+def _blaming(what: str) -> Iterator[None]:
+    """Turn whatever a loader raises against its contract into the :class:`DataError` it should have raised."""
+    try:
+        yield
+    except GuievalError:
+        raise
+    except Exception as error:  # a loader may be anyone's code
+        raise DataError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def _unbroken(done: Mapping[int, _Done]) -> dict[int, _Done]:
+    """The steps from an episode's first on whose answer came after the one to the step before.
+
+    Behind a gap, or an answer that was given anew, the past was another one: those steps are to be redone.
+    """
+    kept: dict[int, _Done] = {}
+    end = -1
+    for index in range(len(done)):
+        if index not in done or done[index].offset < end:
+            break
+        kept[index] = done[index]
+        end = done[index].offset
+    return kept
 
 
 def planned_episodes(refs: Sequence[EpisodeRef], config: RunConfig) -> list[EpisodeRef]:
     """The episodes a configuration asks for, in the benchmark's order: all, or a seeded sample of ``limit`` whole ones."""
     if not refs:
         raise UsageError(f"benchmark {config.bench!r} holds no episode at {config.data!r}")
+    seen: set[EpisodeKey] = set()
+    for ref in refs:
+        if ref.key in seen or ref.length < 1:
+            raise DataError(
+                f"benchmark {config.bench!r} lists episode {ref.key} {'twice' if ref.length > 0 else 'without steps'}"
+            )
+        seen.add(ref.key)
     if config.limit is None or config.limit >= len(refs):
         return list(refs)
     chosen = sorted(random.Random(config.seed).sample(range(len(refs)), config.limit))
@@ -405,7 +494,8 @@ def planned_episodes(refs: Sequence[EpisodeRef], config: RunConfig) -> list[Epis
 async def _first_failure(workers: Iterable[asyncio.Task[None]]) -> None:
     finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
     for task in finished:
-        task.result()
+        if not task.cancelled():
+            task.result()
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:

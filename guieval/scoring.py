@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from guieval.actions import Action, ActionSpace
-from guieval.errors import DataError, ParseError, UsageError
+from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import METRICS, Records, read_manifest, read_plan, write_atomically
 from guieval.metrics import RunSummary, RunTally
 from guieval.models import ABCModel, ModelConfig
 from guieval.modes import Mode, get_mode
-from guieval.registry import adapter_class, load_benchmark, load_model
-from guieval.steps import EpisodeKey, Sample, StepError, StepKey, StepOutcome, StepRecord, StepTaskModel, read_lines
+from guieval.registry import build_model, load_benchmark, load_model
+from guieval.replies import read_reply
+from guieval.steps import EpisodeKey, Sample, StepKey, StepRecord, StepTaskModel, read_lines
 
 
 @dataclass(frozen=True)
@@ -40,50 +41,40 @@ class Scored:
 def evaluate_run(directory: Path | str, protocol: str | None = None, *, reparse: bool = False) -> Scored:
     """Score a run directory under ``protocol`` (default: the one it was run with).
 
-    ``reparse`` reads the raw replies again with the adapter as it is now. Raises :class:`UsageError` when there is no run or
-    no such protocol. The plug-ins of the run are needed only to reparse.
+    ``reparse`` reads the raw replies again with the adapter as it is now, also those that crashed its parser then. The
+    plug-ins of the run are needed only for that. Raises :class:`UsageError` when there is no run or no such protocol.
     """
     directory = Path(directory)
     manifest = read_manifest(directory)
-    evaluator = ActionEvaluator(protocol or manifest["protocol"]["name"])
+    evaluator = ActionEvaluator(manifest["protocol"]["name"] if protocol is None else protocol)
     model = _model_of(manifest) if reparse else None
     spaces = manifest["action_spaces"]
     mode = Mode(**manifest["mode"], summary="")
     tally = RunTally(mode, ActionSpace.from_json(spaces["model"]), ActionSpace.from_json(spaces["benchmark"]))
     records = Records(directory)
     for record in records:
-        if record.finished:
-            scored = record.model_copy(
-                update={"samples": tuple(_again(evaluator, model, record.task, one) for one in record.samples)}
-            )
-            tally.add(scored)
-        else:
-            tally.add(record)
+        samples = tuple(_again(evaluator, model, record.task, one) for one in record.samples)
+        tally.add(record.model_copy(update={"samples": samples}))
     warnings = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
     return Scored(evaluator.protocol.name, tally.summary(read_plan(directory)), tuple(warnings))
 
 
 def _model_of(manifest: Mapping[str, Any]) -> ABCModel:
-    config = ModelConfig.model_validate(manifest["model"])
-    return adapter_class(config.adapter)(config, thinking=manifest["config"]["thinking"])
+    try:
+        config = ModelConfig.model_validate(manifest["model"])
+    except ValidationError as error:
+        field = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise UsageError(f"the manifest's model has a field {field!r} that this version cannot read") from None
+    return build_model(config, thinking=manifest["config"].get("thinking"))
 
 
 def _again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:
-    action: Action | None = sample.action
-    changes: dict[str, Any] = {}
     if model is not None and sample.raw_response is not None:
-        action, changes = _read(model, task, sample.raw_response)
-    elif sample.outcome.verdict == "infrastructure_failure":
-        return sample  # nobody answered: there is nothing to score
-    return sample.model_copy(update={**changes, "action": action, "outcome": evaluator.evaluate(task, action)})
-
-
-def _read(model: ABCModel, task: StepTaskModel, text: str) -> tuple[Action | None, dict[str, Any]]:
-    try:
-        parsed = model.parse_response(task, text)
-    except ParseError as error:
-        return None, {"error": StepError(stage="parse", message=str(error)), "thought": None, "conclusion": None}
-    return parsed.action, {"error": None, "thought": parsed.thought, "conclusion": parsed.conclusion}
+        kept = {name: getattr(sample, name) for name in ("reasoning", "usage", "finish_reason", "seconds", "attempts")}
+        return read_reply(model, evaluator, task, sample.raw_response, **kept)
+    if sample.outcome.verdict == "infrastructure_failure":
+        return sample  # nobody answered, or nobody could read it: there is nothing to score
+    return sample.model_copy(update={"outcome": evaluator.evaluate(task, sample.action)})
 
 
 class Prediction(BaseModel):
@@ -96,6 +87,12 @@ class Prediction(BaseModel):
     step_index: int = Field(ge=0)
     action: Action | None = None
     response: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Prediction:
+        if len({"action", "response"} & self.model_fields_set) != 1:
+            raise ValueError("a prediction holds either an action (null: the reply held none) or a response")
+        return self
 
 
 def evaluate_predictions(
@@ -113,7 +110,8 @@ def evaluate_predictions(
     prediction, a step that the benchmark does not have, raw replies without a ``model`` to read them.
     """
     benchmark = load_benchmark(bench, data)
-    evaluator = ActionEvaluator(protocol or benchmark.protocol)
+    evaluator = ActionEvaluator(benchmark.protocol if protocol is None else protocol)
+    played = get_mode(mode)
     adapter = load_model(model) if model is not None else None
     predictions: dict[EpisodeKey, dict[int, Prediction]] = {}
     total = 0
@@ -130,7 +128,7 @@ def evaluate_predictions(
         for index in steps:
             if index >= plan.get(key, 0):
                 raise DataError(f"{str(file)!r} predicts step {StepKey(*key, index)}, which {benchmark.name!r} does not have")
-    tally = RunTally(get_mode(mode), adapter.action_space if adapter else ActionSpace(), benchmark.action_space)
+    tally = RunTally(played, adapter.action_space if adapter else ActionSpace(), benchmark.action_space)
     for ref in benchmark.index():
         steps = predictions.get(ref.key, {})
         for task in benchmark.load(ref).steps if steps else ():
@@ -140,12 +138,9 @@ def evaluate_predictions(
 
 
 def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Prediction) -> Sample:
-    action: Action | None = prediction.action
-    changes: dict[str, Any] = {}
     if prediction.response is not None and model is not None:
-        action, changes = _read(model, task, prediction.response)
-    outcome: StepOutcome = evaluator.evaluate(task, action)
-    return Sample(raw_response=prediction.response or "", action=action, outcome=outcome, **changes)
+        return read_reply(model, evaluator, task, prediction.response)
+    return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
 
 
 def store_summary(directory: Path, tally: RunTally, plan: Mapping[EpisodeKey, int]) -> RunSummary:

@@ -201,7 +201,9 @@ def validated(model: type[BaseModel], text: str | bytes, *, file: Path | str, li
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "(whole line)"
-        raise DataError(f"{file}, line {line}, field {field}: {first['msg']} (got {first['input']!r:.80})") from None
+        raise DataError(
+            f"{file}, line {line}, field {field}: {first['msg'].removeprefix('Value error, ')} (got {first['input']!r:.80})"
+        ) from None
 
 
 def read_lines(model: type[BaseModel], file: Path) -> Iterator[Any]:

@@ -26,19 +26,20 @@ ALLOWED: dict[str, set[str]] = {
     "models": {"actions", "errors", "frames", "history", "screenshots", "steps"},
     "metrics": {"actions", "evaluation", "modes", "steps"},
     "engines": {"errors", "models", "screenshots", "steps"},
-    "registry": {"benchmark", "errors", "models"},
+    "registry": {"actions", "benchmark", "errors", "models"},
     "config": {"errors"},
     "checks": {"actions", "errors", "evaluation", "frames", "history", "models", "registry", "steps"},
     "synth": {"actions", "errors", "steps"},
     "scheduler": {"benchmark", "steps"},
     "journal": {"errors", "steps"},
     "reports": {"metrics", "steps"},
-    "scoring": LAYER_0 | {"evaluation", "journal", "metrics", "models", "modes", "registry"},
+    "replies": LAYER_0 | {"evaluation", "models"},
+    "scoring": LAYER_0 | {"evaluation", "journal", "metrics", "models", "modes", "registry", "replies"},
     "mock_server": LAYER_0 | {"engines", "models", "registry"},
     "images": {"models", "screenshots"},
     "identity": {"config", "errors"},
     "runner": LAYER_0
-    | {"images", "identity"}
+    | {"images", "identity", "replies"}
     | {"config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "registry", "scheduler"},
 }
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.cli.paths import PATH, path
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,7 +19,7 @@ SHOWN = 5
 
 def doctor(
     bench: Annotated[str | None, typer.Argument(help="Check this benchmark's data folder.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The benchmark's data folder.")] = None,
+    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
 ) -> None:
     """Say what is installed; with a benchmark, count its steps and look for missing or damaged screenshots."""
     from guieval.registry import load_benchmark

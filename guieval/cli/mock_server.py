@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from guieval.cli.paths import PATH, path
+
 
 def mock_server(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -15,9 +17,13 @@ def mock_server(
     adapter: Annotated[str | None, typer.Option(help="Model family, where --model is no shipped checkpoint.")] = None,
     policy: Annotated[str, typer.Option(help="centre, random, reference, script or fixed.")] = "centre",
     bench: Annotated[str | None, typer.Option(help="Policy reference: the benchmark that is run.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Policy reference: that benchmark's data folder.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Policy reference: that benchmark's data folder.")
+    ] = None,
     accuracy: Annotated[float, typer.Option(help="Policy reference: how often it is right.")] = 1.0,
-    script: Annotated[Path | None, typer.Option(help='Policy script: JSONL of {"key": ..., "reply": ...}.')] = None,
+    script: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help='Policy script: JSONL of {"key": ..., "reply": ...}.')
+    ] = None,
     reply: Annotated[str, typer.Option(help="Policy fixed: the reply.")] = "",
     latency: Annotated[float, typer.Option(help="Mean seconds a request is served.")] = 0.0,
     sigma: Annotated[float, typer.Option(help="Spread of the lognormal latency.")] = 0.6,
@@ -29,7 +35,9 @@ def mock_server(
     malformed_rate: Annotated[float, typer.Option(help="Share of replies with a damaged body.")] = 0.0,
     hang_rate: Annotated[float, typer.Option(help="Share of requests that are never answered.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of everything that is random.")] = 1,
-    log: Annotated[Path | None, typer.Option(help="JSONL file that gets one line a request.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="JSONL file that gets one line a request.")
+    ] = None,
 ) -> None:
     """Serve scripted answers on an OpenAI-compatible endpoint until Ctrl-C; GET /stats tells what it saw."""
     from pydantic import ValidationError

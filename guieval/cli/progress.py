@@ -29,7 +29,7 @@ class ProgressLine:
             from rich.progress import Progress as RichProgress
 
             self._bar = RichProgress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[figures]}"),
@@ -41,9 +41,15 @@ class ProgressLine:
         return self
 
     def update(self, progress: Progress) -> None:
-        """Show where the run stands."""
+        """Show where the run stands. Once nobody can see it any more (a closed terminal or pipe), it is silent."""
         if self._quiet:
             return
+        try:
+            self._show(progress)
+        except OSError:
+            self._quiet = True
+
+    def _show(self, progress: Progress) -> None:
         if self._bar is not None:
             self._bar.update(self._task, completed=progress.done, total=progress.total, figures=self._figures(progress))
             return

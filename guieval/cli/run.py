@@ -3,43 +3,57 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from guieval.cli.paths import PATH, path
+
 if TYPE_CHECKING:
     from guieval.config import RunConfig
+    from guieval.metrics import RunSummary
     from guieval.runner import RunOutcome
 
 
 def run(
     model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
     bench: Annotated[str | None, typer.Option(help="Benchmark, see `guieval benchmarks`.")] = None,
-    mode: Annotated[list[str] | None, typer.Option(help="offline, soeval or sop; may be repeated.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The benchmark's data folder.")] = None,
+    mode: Annotated[
+        list[str] | None, typer.Option(help="offline, soeval or sop; may be repeated. With --resume: only these.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
     base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Run directory to create (default: below runs/).")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run, or the runs, in this directory.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Run directory to create (default: below runs/).")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Go on with the run, or the runs, in this directory.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
     thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
     adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
     served_model: Annotated[str | None, typer.Option(help="Model name to ask the server for.")] = None,
-    replay: Annotated[Path | None, typer.Option(help="Answer from the journal of this earlier run.")] = None,
+    replay: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Answer from the journal of this earlier run.")
+    ] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight (default 64).")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the --limit sample (default 0).")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the API key.")] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file with any of these settings.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file with any of these settings.")
+    ] = None,
     override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")] = None,
     quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
 ) -> None:
     """Evaluate a model on a benchmark, or go on with a run that was stopped."""
     from guieval.cli.progress import ProgressLine
     from guieval.config import merge
-    from guieval.errors import UsageError
+    from guieval.errors import GuievalError, UsageError
     from guieval.runner import open_run
+    from guieval.scoring import store_summary
 
     flags: dict[str, Any] = {
         "model": model,
@@ -70,16 +84,31 @@ def run(
         parent = out or _default_directory(first, modes)
         jobs = [(item, parent / item.mode if len(configs) > 1 else parent) for item in configs]
     runs = [open_run(item, directory) for item, directory in jobs]  # all first: an unknown name is told before any work
-    outcomes = []
-    for opened in runs:
-        item = opened.config
-        with ProgressLine(f"{item.model} on {item.bench}, {item.mode}", quiet=quiet) as line:
-            opened.on_progress = line.update
-            outcome = opened.execute(resume=resume is not None)
-        outcomes.append((item, outcome))
-        if outcome.interrupted or outcome.gave_up:
-            break
-    _report(outcomes)
+    if resume is None:
+        for opened in runs:
+            opened.begin()  # all first here too: a resume must know of the runs that were not reached
+    results: list[_Result] = []
+    try:
+        for opened in runs:
+            item = opened.config
+            with ProgressLine(f"{item.model} on {item.bench}, {item.mode}", quiet=quiet) as line:
+                opened.on_progress = line.update
+                outcome = opened.execute(resume=True)
+            results.append(_Result(item, outcome, store_summary(outcome.directory, outcome.tally, outcome.plan)))
+            if outcome.interrupted or outcome.gave_up:
+                break
+    except GuievalError:
+        if results:
+            _print(results)
+        raise
+    _print(results)
+    _finish(results, [opened.directory for opened in runs])
+
+
+class _Result(NamedTuple):
+    config: RunConfig
+    outcome: RunOutcome
+    summary: RunSummary
 
 
 def _resumed(
@@ -89,49 +118,51 @@ def _resumed(
     from guieval.errors import UsageError
     from guieval.journal import is_run, read_manifest
 
-    found = [directory] if is_run(directory) else sorted(path for path in directory.glob("*") if is_run(path))
+    found = [directory] if is_run(directory) else sorted(each for each in directory.glob("*") if is_run(each))
     if not found:
         raise UsageError(f"there is nothing to resume: {str(directory)!r} holds no run")
-    jobs = []
-    for path in found:
-        saved = read_manifest(path)["config"]
-        given = {**{name: value for name, value in flags.items() if value is not None}, **({"mode": modes[0]} if modes else {})}
-        jobs.append((merge(file, overrides, given, base=saved), path))
-    return jobs
+    jobs = [(merge(file, overrides, flags, base=read_manifest(each)["config"]), each) for each in found]
+    here = {item.mode for item, _ in jobs}
+    for mode in modes or ():
+        if mode not in here:
+            raise UsageError(f"{str(directory)!r} holds no run in mode {mode!r}, only in {', '.join(sorted(here))}")
+    return [(item, each) for item, each in jobs if not modes or item.mode in modes]
 
 
 def _default_directory(config: RunConfig, modes: list[str]) -> Path:
+    import re
     import time
 
-    name = [config.model.replace("/", "_"), config.bench, *(modes if len(modes) == 1 else []), time.strftime("%Y%m%d-%H%M%S")]
-    return Path("runs") / "-".join(name)
+    name = [config.model, config.bench, *(modes if len(modes) == 1 else []), time.strftime("%Y%m%d-%H%M%S")]
+    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", "-".join(name))[-200:]
 
 
-def _report(outcomes: list[tuple[RunConfig, RunOutcome]]) -> None:
+def _print(results: list[_Result]) -> None:
     from guieval.reports.console import print_report
-    from guieval.scoring import store_summary
 
-    results = []
-    for config, outcome in outcomes:
-        summary = store_summary(outcome.directory, outcome.tally, outcome.plan)
-        label = f"{config.model}\n{config.bench} {config.mode}\n{outcome.protocol}"
-        results.append((label, summary))
-    print_report(results)
-    for config, outcome in outcomes:
+    labels = [f"{config.model}\n{config.bench} {config.mode}\n{outcome.protocol}" for config, outcome, _ in results]
+    print_report([(label, result.summary) for label, result in zip(labels, results, strict=True)])
+    for config, outcome, _ in results:
         for stage, failures in outcome.failures.items():
             typer.echo(f"failed:   {config.mode}: {failures.count:,} steps at {stage}, the first because {failures.example}")
         if outcome.gave_up:
             typer.echo(f"stopped:  {config.mode}: too many requests in a row were not answered")
-    directories = [outcome.directory for _, outcome in outcomes]
+
+
+def _finish(results: list[_Result], directories: list[Path]) -> None:
+    """Say where everything is and how to go on; the exit code tells whether all of it was done."""
+    import shlex
+
     parent = directories[0] if len(directories) == 1 else directories[0].parent
-    complete = all(summary.complete for _, summary in results)
-    interrupted = any(outcome.interrupted for _, outcome in outcomes)
+    complete = len(results) == len(directories) and all(result.summary.complete for result in results)
     typer.echo(f"run:      {parent}")
+    for directory in directories[len(results) :]:
+        typer.echo(f"not begun: {directory}")
     if not complete:
-        typer.echo(f"resume:   guieval run --resume {parent}")
-    for directory in directories:
-        typer.echo(f"re-score: guieval score {directory} --protocol NAME")
-    if interrupted:
+        typer.echo(f"resume:   guieval run --resume {shlex.quote(str(parent))}")
+    for result in results:
+        typer.echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
+    if any(result.outcome.interrupted for result in results):
         raise typer.Exit(130)
     if not complete:
         raise typer.Exit(1)

@@ -1,0 +1,95 @@
+"""The configuration: where settings meet, what each may be, and one sentence for what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guieval.config import RunConfig, merge, parse
+from guieval.errors import UsageError
+
+NAMES = {"model": "m", "bench": "b"}
+
+
+def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("model: m\nbench: b\nlimit: 3\nsampling: {temperature: 1e-3, top_p: 1}\n")
+    base = {"model": "old", "seed": 7, "limit": 1}
+    config = merge(file, ["sampling.top_p=0.5", "limit=4", "sampling.stop=[[["], {"limit": 5, "seed": None}, base=base)
+    assert (config.model, config.seed, config.limit) == ("m", 7, 5)
+    assert config.sampling == {"temperature": 0.001, "top_p": 0.5, "stop": "[[["}
+    assert base == {"model": "old", "seed": 7, "limit": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must hold `name: value` lines"),
+        ("- model: m", "must hold `name: value` lines"),
+        ("1: a", "unknown setting 1"),
+        ("null: a", "unknown setting None"),
+        ("modl: m", "did you mean 'model'"),
+        ("model: m\nmodel", "is not YAML"),
+        ("seed: 2024-13-45", "is not YAML: month must be in 1..12"),
+        ("[" * 5000, "is not YAML"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said) as raised:
+        merge(file, [], NAMES)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("override", ["=1", "x", ".=1", "sampling.=1", "sampling..a=1"])
+def test_an_override_needs_a_whole_key(override: str) -> None:
+    with pytest.raises(UsageError, match="--set needs key=value"):
+        merge(None, [override], NAMES)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model": ""}, "'model' is ''"),
+        ({"protocol": ""}, "'protocol' is ''"),
+        ({"data": ""}, "'data' is ''"),
+        ({"timeout": float("inf")}, "finite"),
+        ({"timeout": float("nan")}, "'timeout'"),
+        ({"limit": 0}, "'limit' is 0"),
+        ({"concurrency": 5000}, "less than or equal to 4096"),
+        ({"sampling": [1]}, "dictionary"),
+        ({"sampling": {"temperature": float("nan")}}, "finite numbers"),
+        ({"sampling": {"stop": {"a"}}}, "nothing but text"),
+        ({"sampling": {"logit_bias": {1: 2}}}, "nothing but text"),
+        ({"bench_options": {"root": "x"}}, "'root' is no option of a benchmark"),
+        ({"bench_options": {"name": "x"}}, "'name' is no option of a benchmark"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_with_its_field(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse({**NAMES, **values})
+
+
+def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
+    with pytest.raises(UsageError, match="name of an environment variable") as raised:
+        parse({**NAMES, "api_key_env": "sk-secret-0123456789"})
+    assert "secret" not in str(raised.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+def test_what_a_manifest_holds_gives_the_same_configuration_back(sampling: dict[str, Any]) -> None:
+    config = parse({**NAMES, "sampling": sampling})
+    assert RunConfig.model_validate_json(config.model_dump_json()).identity() == config.identity()
+    assert parse(config.model_dump(mode="json")) == config
