@@ -13,7 +13,7 @@ from guieval.actions import Action, Open, Type, Unsupported
 from guieval.errors import ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel
-from guieval.steps import Sample, StepError, StepOutcome, StepTaskModel
+from guieval.steps import Sample, StepError, StepOutcome, StepTaskModel, whole_text
 
 DEEPEST = 100
 """Levels of nesting kept of an unsupported call's arguments; JSON readers give up at about 200 for the whole record."""
@@ -55,15 +55,6 @@ def failed_sample(stage: Literal["screenshot", "prepare", "generate", "parse"], 
     message = whole_text(message)
     outcome = StepOutcome(verdict="infrastructure_failure", reason=message)
     return Sample(**answered, error=StepError(stage=stage, message=message), outcome=outcome)
-
-
-def whole_text(text: str) -> str:
-    """The text with half surrogate pairs (an emoji cut in two) replaced, for no file can hold them; halves that meet join."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def storable(action: Action) -> Action:

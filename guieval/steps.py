@@ -214,3 +214,12 @@ def read_lines(model: type[BaseModel], file: Path) -> Iterator[Any]:
                 line = line.removeprefix(b"\xef\xbb\xbf")  # the byte-order mark some editors write
             if line.strip():
                 yield validated(model, line, file=file, line=number)
+
+
+def whole_text(text: str) -> str:
+    """The text with half surrogate pairs (an emoji cut in two) replaced, for no file can hold them; halves that meet join."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -12,8 +12,9 @@ from guieval.config import RunConfig
 from guieval.journal import Records
 from guieval.metrics import RunSummary
 from guieval.mock_server import MockServer, MockSettings
+from guieval.opening import open_run
 from guieval.registry import load_benchmark
-from guieval.runner import GIVE_UP_AFTER, open_run
+from guieval.runner import GIVE_UP_AFTER
 
 MODEL = "qwen3-vl-8b-instruct"
 OPTIONS = {"episodes": 12, "seed": 8}

@@ -15,8 +15,8 @@ from guieval.actions import Open, Type, Unsupported
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Journal, Records
 from guieval.models import ModelConfig, ParsedResponse
-from guieval.replies import read_reply, storable, whole_text
-from guieval.steps import Sample, StepRecord, StepTaskModel
+from guieval.replies import read_reply, storable
+from guieval.steps import Sample, StepRecord, StepTaskModel, whole_text
 from tests.scripted import ACTIONS, ScriptedModel, make_episode
 
 TASK = make_episode("a", ACTIONS).steps[1]

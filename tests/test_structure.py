@@ -36,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "replies": LAYER_0 | {"evaluation", "models"},
     "scoring": LAYER_0 | {"evaluation", "journal", "metrics", "models", "modes", "registry", "replies"},
     "mock_server": LAYER_0 | {"engines", "models", "registry"},
+    "opening": {"config", "engines", "errors", "journal", "modes", "registry", "runner"},
     "images": {"models", "screenshots"},
     "identity": {"config", "errors"},
     "runner": LAYER_0

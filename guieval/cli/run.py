@@ -52,7 +52,7 @@ def run(
     from guieval.cli.progress import ProgressLine
     from guieval.config import merge
     from guieval.errors import GuievalError, UsageError
-    from guieval.runner import open_run
+    from guieval.opening import open_run
     from guieval.scoring import store_summary
 
     flags: dict[str, Any] = {

@@ -26,7 +26,7 @@ from guieval.engines import with_try
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
 from guieval.models import ImageForm, Message, Reply, Request
 from guieval.screenshots import Screenshot
-from guieval.steps import Usage
+from guieval.steps import Usage, whole_text
 
 if TYPE_CHECKING:
     import httpx
@@ -183,11 +183,12 @@ class OpenAIEngine:
         raise EngineError(f"no usable answer after {tries}; at last {reason}", attempts=self.settings.max_attempts)
 
     def _finished(self, reply: Reply, attempts: int) -> Reply:
-        text, reasoning = reply.text, reply.reasoning
+        text, reasoning, finish = reply.text, reply.reasoning, reply.finish_reason
         if len(self._key) >= _REDACTED_LENGTH:
             text = self._redact(text)
-            reasoning = None if reasoning is None else self._redact(reasoning)
-        return Reply(text, reasoning, reply.usage, reply.finish_reason, attempts)
+            reasoning = reasoning and self._redact(reasoning)
+            finish = finish and self._redact(finish)
+        return Reply(text, reasoning, reply.usage, finish, attempts)
 
     def _pick(self, servers: Sequence[_Server]) -> _Server:
         if len(servers) == 1:
@@ -433,8 +434,8 @@ def _read_reply(data: bytes) -> Reply:
     reasoning = next((message[name] for name in ("reasoning_content", "reasoning") if message.get(name)), None)
     finish = choices[0].get("finish_reason")
     return Reply(
-        _whole_text(content or ""),
-        _whole_text(reasoning) if isinstance(reasoning, str) else None,
+        whole_text(content or ""),
+        whole_text(reasoning) if isinstance(reasoning, str) else None,
         _usage(payload.get("usage")),
         finish if isinstance(finish, str) else None,
     )
@@ -463,15 +464,6 @@ def _usage(value: Any) -> Usage | None:
         return None
     counts = {name: value.get(name) for name in ("prompt_tokens", "completion_tokens")}
     return Usage(**{name: count if type(count) is int else None for name, count in counts.items()})
-
-
-def _whole_text(text: str) -> str:
-    """The text with half surrogates (an emoji cut at the token limit) replaced: no file could hold them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _server_message(data: bytes) -> str:
