@@ -8,6 +8,7 @@ rounding for frames whose models write integers. Sizes are (width, height) in pi
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,13 +40,13 @@ class Frame(Protocol):
         """Unified point to the native pair a model would write."""
 
 
-class _Scaled:
+class _Scaled(ABC):
     """Shared arithmetic: every frame here is a scaling of each axis by its extent."""
 
     name: str
 
-    def extent(self, size: Size) -> tuple[float, float]:
-        raise NotImplementedError
+    @abstractmethod
+    def extent(self, size: Size) -> tuple[float, float]: ...
 
     def decode(self, x: float, y: float, size: Size) -> Point:
         width, height = self.extent(size)
