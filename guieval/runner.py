@@ -234,7 +234,7 @@ class Run:
             "selection": self.selection.to_json(),
             **worn,
             "prompts": {"fingerprint": digest(example_requests(self.model))},
-            "protocol": {"name": self.protocol.name, "fingerprint": digest(self.protocol.describe())},
+            "protocol": {"name": self.protocol.name, "fingerprint": digest(self.protocol.judgement())},
             "mode": {"name": self.mode.name, "history": self.mode.history, "stop": self.mode.stop},
             "action_spaces": {"model": self.model.action_space.to_json(), "benchmark": self.benchmark.action_space.to_json()},
         }

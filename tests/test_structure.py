@@ -24,7 +24,13 @@ ALLOWED: dict[str, set[str]] = {
     "modes": {"errors", "history"},
     "parsing": {"actions", "errors", "frames"},
     "models": {"actions", "errors", "frames", "history", "screenshots", "steps"},
-    "metrics": {"actions", "evaluation", "modes", "steps"},
+    "metrics": {"actions", "errors", "evaluation", "modes", "steps"},
+    "rewards": {"actions", "errors", "evaluation", "steps"},
+    "results": {"errors"},
+    "predictions": LAYER_0 | {"evaluation", "frames", "parsing"},
+    "matrix": LAYER_0
+    | {"evaluation", "journal", "metrics", "models", "modes", "overlays", "predictions", "registry", "replies"}
+    | {"sample_sets", "scoring", "selection"},
     "prompts": {"actions", "frames", "history", "models", "steps"},
     "audit": LAYER_0 | {"models"},
     "engines": {"errors", "models", "screenshots", "steps"},
@@ -34,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "synth": {"actions", "errors", "steps"},
     "scheduler": {"benchmark", "steps"},
     "journal": {"benchmark", "errors", "steps"},
-    "reports": {"metrics", "steps"},
+    "reports": LAYER_0 | {"evaluation", "journal", "matrix", "metrics", "results"},
     "replies": LAYER_0 | {"evaluation", "models"},
     "scoring": LAYER_0
     | {"evaluation", "journal", "metrics", "models", "modes", "overlays", "registry", "replies", "sample_sets", "selection"},

@@ -2,12 +2,15 @@
 
 from guieval.evaluation.batch import PredictionTable, Scores, TargetTable, compile_targets, score
 from guieval.evaluation.evaluator import ActionEvaluator, infrastructure_failure
-from guieval.evaluation.protocols import Protocol, get_protocol, list_protocols
+from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocols import get_protocol, list_protocols
 from guieval.evaluation.rules import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
 
 __all__ = [
     "ActionEvaluator",
     "ClickRule",
+    "FailurePolicy",
+    "Figure",
     "OpenRule",
     "PredictionTable",
     "Protocol",

@@ -33,7 +33,8 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.evaluation.protocols import Protocol, get_protocol
+from guieval.evaluation.protocol import Protocol
+from guieval.evaluation.protocols import get_protocol
 from guieval.evaluation.rules import (
     ClickRule,
     Polygon,

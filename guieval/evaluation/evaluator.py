@@ -7,7 +7,8 @@ nothing remembered between calls. Arrays of steps are judged by :mod:`guieval.ev
 from __future__ import annotations
 
 from guieval.actions import Action, Unsupported
-from guieval.evaluation.protocols import Protocol, get_protocol
+from guieval.evaluation.protocol import Protocol
+from guieval.evaluation.protocols import get_protocol
 from guieval.evaluation.rules import Judgement
 from guieval.steps import StepOutcome, StepTaskModel
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guieval.errors import UsageError
-from guieval.evaluation import ClickRule, Protocol, ScrollRule, StepRules, get_protocol, list_protocols
+from guieval.evaluation import ClickRule, FailurePolicy, Protocol, ScrollRule, StepRules, get_protocol, list_protocols
 
 
 def test_the_published_protocols_are_listed_under_their_own_names() -> None:
@@ -33,7 +33,7 @@ def test_guievalkit_chooses_its_variant_by_data_set() -> None:
 
 def test_the_words_tell_every_threshold() -> None:
     words = get_protocol("guievalkit").describe()
-    for part in ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "androidcontrol", "step-weighted", "OPEN"):
+    for part in ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "androidcontrol", "summed over all episodes", "OPEN"):
         assert part in words
 
 
@@ -46,19 +46,28 @@ def test_protocols_that_judge_differently_are_described_differently() -> None:
         replace(base, rules=replace(common, scroll=ScrollRule("type-only"))),
         replace(base, variants={}),
         replace(base, variants={"aitz": base.variants["androidcontrol"]}),
-        replace(base, progress="episode-mean"),
-        replace(base, excluded_types={}),
-        replace(base, covered_only=False),
     ]
-    texts = {protocol.describe() for protocol in [base, *changed]}
+    texts = {protocol.judgement() for protocol in [base, *changed]}
     assert len(texts) == len(changed) + 1
+
+
+def test_figures_and_failures_are_told_but_are_no_part_of_the_judgement() -> None:
+    base = get_protocol("guievalkit")
+    changed = [
+        replace(base, figures=base.figures[:1]),
+        replace(base, failure=FailurePolicy()),
+        replace(base, figures=tuple(replace(figure, without=frozenset()) for figure in base.figures)),
+        replace(base, figures=tuple(replace(figure, average="episodes") for figure in base.figures)),
+    ]
+    assert len({protocol.describe() for protocol in [base, *changed]}) == len(changed) + 1
+    assert {protocol.judgement() for protocol in [base, *changed]} == {base.judgement()}
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Installs a distribution whose entry points are protocols, one good and two not."""
     (tmp_path / "acme_rules.py").write_text(
-        "from guieval.evaluation import ClickRule, Protocol, StepRules\n"
+        "from guieval.evaluation import ClickRule, FailurePolicy, Protocol, StepRules\n"
         "acme = Protocol(name='acme', source='a test', summary='s', rules=StepRules(click=ClickRule(fallback=0.5)))\n"
         "other = 3\n"
     )

@@ -1,0 +1,160 @@
+"""What a published evaluation fixes, as one frozen value: steps, rules, what becomes of failures, and its figures.
+
+Two papers' numbers often differ by a threshold or by what they divide by, so a protocol fixes all of it under a name and can
+say it in words. Which protocols there are is said by :mod:`guieval.evaluation.protocols`, how its rules judge a step by
+:mod:`guieval.evaluation.rules`; its figures are computed by :mod:`guieval.metrics.figures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from guieval.actions import ActionType
+from guieval.evaluation.rules import StepRules
+
+Measure: TypeAlias = Literal["type", "exact", "exact-given-type", "progress", "success", "score"]
+"""``type``, ``exact``: share of steps; ``exact-given-type``: exact matches / type matches; ``progress``: exact prefix of an
+episode / its length; ``success``: episodes exact throughout; ``score``: mean of progress and success (UI-S1, appendix C)."""
+Average: TypeAlias = Literal["all", "episodes", "cells", "cells-by-size"]
+"""``all``: everything weighs the same (of progress: sum of prefixes / sum of lengths); ``episodes``: mean over episodes;
+``cells``: mean over the cells of ``keys``; ``cells-by-size``: cells weighted by their number of steps squared over its sum
+(VLMEvalKit weights a mean that is weighted already)."""
+Fate: TypeAlias = Literal["wrong", "left-out", "zero"]
+"""What becomes of a step without a judgement: a mismatch; in neither part of the fraction; or (progress only) its whole
+episode counts 0, while elsewhere it is left out."""
+
+
+@dataclass(frozen=True)
+class FailurePolicy:
+    """What a source does with steps that are neither right nor wrong.
+
+    ``unparseable``: the reply holds no action. ``unsupported``: it holds one outside the unified space. ``missing``: no answer,
+    because the request failed or was never made. ``outside``: prediction or label lies outside the action spaces of benchmark
+    and model (GUIEvalKit's unified actions); the others are looked at first.
+    """
+
+    unparseable: Fate = "wrong"
+    unsupported: Fate = "wrong"
+    missing: Fate = "wrong"
+    outside: Fate = "wrong"
+
+    def describe(self) -> str:
+        """The policy in words."""
+        said = {
+            "replies without an action": self.unparseable,
+            "actions outside the unified space": self.unsupported,
+            "steps without an answer": self.missing,
+            "actions outside the two action spaces": self.outside,
+        }
+        words = {"wrong": "count as wrong", "left-out": "are left out", "zero": "make their episode's progress 0"}
+        # An action outside the two spaces that is judged like any other is no failure, so nothing is said of it.
+        return "; ".join(f"{what} {words[fate]}" for what, fate in said.items() if not (fate == "wrong" and "two" in what))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number that a source leads with, under the source's name for it, as the source computes it.
+
+    ``over`` are the reference action types it counts (``None``: all) and ``without`` those it does not. ``keys`` are the
+    labels of ``task.groups`` by which cells are formed, where ``average`` is over cells. ``failure`` stands in place of the
+    protocol's own policy.
+    """
+
+    name: str
+    measure: Measure
+    over: frozenset[ActionType] | None = None
+    without: frozenset[ActionType] = frozenset()
+    average: Average = "all"
+    keys: tuple[str, ...] = ()
+    failure: FailurePolicy | None = None
+
+    def describe(self) -> str:
+        """The figure in words."""
+        what = {
+            "type": "share of steps of the right type",
+            "exact": "share of steps that match exactly",
+            "exact-given-type": "exact matches among the steps of the right type",
+            "progress": "steps before an episode's first mismatch / its length",
+            "success": "share of episodes in which every step matches",
+            "score": "mean of progress and success",
+        }[self.measure]
+        if self.over is not None:
+            what += f", over {', '.join(sorted(self.over))} steps"
+        if self.without:
+            what += f", without {', '.join(sorted(self.without))} steps"
+        if self.average == "episodes":
+            what += ", mean over episodes"
+        elif self.average != "all":
+            weights = ", each weighing by its size once more" if self.average == "cells-by-size" else ""
+            what += f", mean over the cells of {' x '.join(self.keys)}{weights}"
+        elif self.measure == "progress":
+            what += ", summed over all episodes first"
+        if self.failure is not None:
+            what += f" ({self.failure.describe()})"
+        return f"{self.name}: {what}"
+
+
+TYPE_MATCH = Figure("type match", "type")
+EXACT_MATCH = Figure("exact match", "exact")
+PROGRESS = Figure("progress", "progress", average="episodes")
+SUCCESS_RATE = Figure("success rate", "success")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How one published evaluation judges a step, and which figures it reports.
+
+    ``rules`` holds unless ``variants`` names others for the step's ``dataset``. ``datasets`` are those it was written for
+    (``None``: any). ``sample_sets`` names, by data set, the steps that its published numbers count. ``failure`` and ``figures``
+    change no verdict. ``notes`` say in whole sentences what the source is lenient or strict about, where it has defects, and
+    what of it lies outside a judgement of unified actions (e.g. how it misreads numbers). ``mends`` is the protocol of which
+    this one is the intended version, the other keeping the source's defects. ``version`` grows when a row is corrected.
+    """
+
+    name: str
+    source: str
+    summary: str
+    rules: StepRules
+    variants: Mapping[str, StepRules] = field(default_factory=dict, hash=False)
+    datasets: frozenset[str] | None = None
+    sample_sets: Mapping[str, str] = field(default_factory=dict, hash=False)
+    figures: tuple[Figure, ...] = (TYPE_MATCH, EXACT_MATCH)
+    failure: FailurePolicy = FailurePolicy()
+    notes: tuple[str, ...] = ()
+    mends: str | None = None
+    version: int = 1
+
+    def rules_for(self, dataset: str) -> StepRules:
+        """The step rules for a step of ``dataset``."""
+        return self.variants.get(dataset, self.rules)
+
+    def applies_to(self, dataset: str) -> bool:
+        """Whether the source evaluates that data set."""
+        return self.datasets is None or dataset in self.datasets
+
+    def judgement(self) -> str:
+        """How steps are judged, in words; equal texts mean equal judgements, so it also serves as a fingerprint."""
+        lines: list[str] = []
+        for dataset, rules in sorted(self.variants.items()):
+            lines += [f"on data set {dataset}:", *_indented(rules.describe())]
+        lines += ["on every other data set:" if self.variants else "on every data set:", *_indented(self.rules.describe())]
+        return "\n".join(lines)
+
+    def describe(self) -> str:
+        """Everything the protocol fixes, in words."""
+        lines = [f"{self.name} (version {self.version}): {self.summary}", f"source: {self.source}"]
+        if self.mends is not None:
+            lines.append(f"the intended version of {self.mends}, which keeps the source's defects")
+        if self.datasets is not None:
+            lines.append(f"written for: {', '.join(sorted(self.datasets))}")
+        lines += [f"steps on {dataset}: sample set {name}" for dataset, name in sorted(self.sample_sets.items())]
+        lines.append(self.judgement())
+        lines += [f"failures: {self.failure.describe()}", "figures:", *(f"  {figure.describe()}" for figure in self.figures)]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]

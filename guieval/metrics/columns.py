@@ -1,0 +1,155 @@
+"""A run as columns: one row for each planned step, in plan order, and what each protocol says of it, as arrays.
+
+Figures, intervals, comparisons, breakdowns and plots all start from here, so that what was planned, what was answered and what
+was judged is worked out once. Denominators come from the plan, never from what happens to be recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import ACTION_TYPES
+from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
+
+End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
+"""How a planned step ended; ``not_reached`` is by design (the mode stopped before it), ``not_run`` is not."""
+ENDS: tuple[End, ...] = (*VERDICTS, "not_reached", "not_run")
+"""What the codes of :attr:`Judged.end` index."""
+RIGHT, WRONG, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN = range(len(ENDS))
+TYPES: tuple[str, ...] = (*ACTION_TYPES, "UNSUPPORTED")
+"""What the codes of :attr:`RunColumns.reference_type` and :attr:`RunColumns.predicted_type` index; -1 is none or unknown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one protocol says of a run's n steps; arrays of length n.
+
+    ``end``: int8, indices into :data:`ENDS`. ``type_match``, ``exact_match``: bool, of the first sample, false where there was
+    no judgement. ``distance``: thousandths of the screen, NaN where it has no meaning. ``similarity``: of texts, in [0, 1],
+    or NaN. ``exact_samples``: int16, how many of the step's answered samples match exactly. ``vote``: bool, whether the
+    action that most of its samples agree on does (the first sample's where there is one sample).
+    """
+
+    protocol: str
+    end: NDArray[np.int8]
+    type_match: NDArray[np.bool_]
+    exact_match: NDArray[np.bool_]
+    distance: NDArray[np.float64]
+    similarity: NDArray[np.float64]
+    exact_samples: NDArray[np.int16]
+    vote: NDArray[np.bool_]
+
+    @cached_property
+    def measured(self) -> NDArray[np.bool_]:
+        """(n,) steps that were answered and judged."""
+        below: NDArray[np.bool_] = self.end <= UNSUPPORTED
+        return below
+
+    @cached_property
+    def reached(self) -> NDArray[np.bool_]:
+        """(n,) steps that the mode reaches; the others are in no step figure."""
+        others: NDArray[np.bool_] = self.end != NOT_REACHED
+        return others
+
+
+@dataclass(frozen=True, eq=False)
+class RunColumns:
+    """One run (or predictions file): n planned steps of e episodes, and what each of some protocols says of them.
+
+    Rows are in plan order: episode by episode, steps ascending. ``episode``: int32, indices into ``episodes``.
+    ``step_index``: int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has
+    it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
+    indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, prediction and
+    label lie in both action spaces. ``samples``: int16, answered samples of the step. ``groups``: for each key of the
+    steps' labels, n values ("" where a step has none). ``key_of`` names a row.
+
+    ``title`` names the run to a person, ``dataset`` is what protocols choose their rules by, ``mode`` and ``stop`` are the
+    run's. ``selection`` says which steps these are.
+    """
+
+    title: str
+    benchmark: str
+    dataset: str
+    model: str
+    mode: str
+    stop: str
+    selection: str
+    episodes: tuple[EpisodeKey, ...]
+    episode: NDArray[np.int32]
+    step_index: NDArray[np.int32]
+    length: NDArray[np.int32]
+    reference_type: NDArray[np.int8]
+    predicted_type: NDArray[np.int8]
+    covered: NDArray[np.bool_]
+    samples: NDArray[np.int16]
+    groups: Mapping[str, Sequence[str]]
+    judged: Mapping[str, Judged]
+
+    def __len__(self) -> int:
+        return len(self.episode)
+
+    def key_of(self, row: int) -> StepKey:
+        """The name of the step in a row."""
+        return StepKey(*self.episodes[int(self.episode[row])], int(self.step_index[row]))
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """(e,) each episode's first row."""
+        return np.searchsorted(self.episode, np.arange(len(self.episodes)))
+
+    def per_episode(self, values: NDArray[np.float64] | NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(e,) the sum of a row value over each episode. Every episode has a row, so there is no empty one."""
+        return np.add.reduceat(values.astype(np.float64), self.starts) if len(self) else np.empty(0)
+
+    def only(self, rows: NDArray[np.bool_]) -> RunColumns:
+        """The run cut down to some rows; episodes without any row go too."""
+        kept = np.unique(self.episode[rows])
+        renumbered = np.full(len(self.episodes), -1, dtype=np.int32)
+        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+        where = np.flatnonzero(rows)
+        return RunColumns(
+            title=self.title,
+            benchmark=self.benchmark,
+            dataset=self.dataset,
+            model=self.model,
+            mode=self.mode,
+            stop=self.stop,
+            selection=self.selection,
+            episodes=tuple(self.episodes[each] for each in kept.tolist()),
+            episode=renumbered[self.episode[rows]],
+            step_index=self.step_index[rows],
+            length=self.length[rows],
+            reference_type=self.reference_type[rows],
+            predicted_type=self.predicted_type[rows],
+            covered=self.covered[rows],
+            samples=self.samples[rows],
+            groups={key: [values[row] for row in where.tolist()] for key, values in self.groups.items()},
+            judged={
+                name: Judged(
+                    name,
+                    each.end[rows],
+                    each.type_match[rows],
+                    each.exact_match[rows],
+                    each.distance[rows],
+                    each.similarity[rows],
+                    each.exact_samples[rows],
+                    each.vote[rows],
+                )
+                for name, each in self.judged.items()
+            },
+        )
+
+
+def exact_prefix(columns: RunColumns, exact: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """(e,) how many of each episode's rows are exact before its first one that is not."""
+    rows = np.arange(len(columns))
+    first_miss = np.minimum.reduceat(np.where(exact, len(columns), rows), columns.starts) if len(columns) else np.empty(0)
+    counts = np.diff([*columns.starts.tolist(), len(columns)])
+    prefix: NDArray[np.int32] = np.minimum(first_miss - columns.starts, counts).astype(np.int32)
+    return prefix
