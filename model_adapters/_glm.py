@@ -1,7 +1,8 @@
 """What GLM-4.1V and GLM-4.5V share: ``Memory`` / ``Reason`` / ``Action``, boxes in thousandths, the past inside the prompt.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/*/agent.md`` (actions, history sample, swipe words), ``README.md`` (grounding, box
-tokens), ``glmv_reward`` (what the authors' own reader forgives); issues #114 (boxes) and #159 (past steps need a reason).
+tokens), ``glmv_reward`` (what the authors' own reader forgives), ``inference/trans_infer_bench.py`` (a thought that is not
+closed leaves the reply unfinished); issues #114 (boxes) and #159 (past steps need a reason).
 Prompts, the tags around an answer and the thinking switch are the adapters' business.
 """
 
@@ -34,13 +35,14 @@ from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, split_reasoning, well_formed
+from guieval.parsing import decoded, json_value, well_formed
 from guieval.steps import StepTaskModel
 
 from ._arguments import needed, text_argument
 from ._options import Options
 from ._prompting import past_sentence, template
 from ._rounds import first_round
+from ._thoughts import closed_thought
 
 SPACE = ActionSpace()
 """All of the unified space but PRESS(RECENT)."""
@@ -124,7 +126,7 @@ _ACTION_ANYWHERE = re.compile(r"\bAction[ \t]{0,9}[:：]")
 _REASON = re.compile(r"^[ \t*#]*Reason[ \t*]*[:：][ \t*]*", _LABEL)
 _MEMORY = re.compile(r"^[ \t*#]*Memory[ \t*]*[:：][ \t*]*", _LABEL)
 # only where it opens the answer: a typed text may hold the tag as well
-_ANSWER = re.compile(r"(?:<\|assistant\|>\s{0,9})?<answer>(?=\s{0,9}(?:[*#]|Memory|Reason|Action|<\||[\[{`]))", re.IGNORECASE)
+_ANSWER = re.compile(r"<(?:\|assistant\|>\s{0,9}<)?answer>(?=\s{0,9}(?:[*#]|Memory|Reason|Action|<\||[\[{`]))", re.IGNORECASE)
 _OBJECT = re.compile(r"(?:^|[:：`>]|json)[ \t]{0,20}(?:\[\s{0,9}){0,2}\{", re.MULTILINE)
 _CALL = re.compile(r"\s*([A-Za-z_]\w{0,40})\(")
 _NUMBER = r"-?\d{1,7}(?:\.\d{1,9})?"
@@ -137,14 +139,15 @@ _PAIR = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}){_CLOSE}")
 def read_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = False) -> ParsedResponse:
     """Read a reply; of several actions or boxes the first counts.
 
-    The thought is the ``<think>`` block, the conclusion the reason; with ``reason_is_thought`` the reason stands for both
-    (thinking is off, so nothing else is thought). Tolerated: no box tokens, or no closing one; ``<answer>`` unclosed or
-    missing; fences; labels in bold or with a full-width colon; no ``Action:`` at all, if the object begins a line (a
-    continued turn); Python notation with JSON's ``true``, leading zeros and doubled brackets, as the authors' reward forgives.
+    The thought is the ``<think>`` block, which has to be closed, the conclusion the reason; with ``reason_is_thought`` the
+    reason stands for both (thinking is off, so nothing else is thought). Tolerated: no box tokens, or no closing one;
+    ``<answer>`` unclosed or missing; fences; labels in bold or with a full-width colon; no ``Action:`` at all, if the object
+    begins a line (a continued turn); Python notation with JSON's ``true``, leading zeros and doubled brackets, as the authors'
+    reward forgives. Raises :class:`ParseError` where there is no answer.
     """
     if task.setting == "grounding":
         text = first_round(well_formed(text))
-        thought, answer = split_reasoning(text, BEGIN if BEGIN in text else "")
+        thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
         return ParsedResponse(Click(point=decoded(_place(answer), PER_1000, task.screenshot_size)), thought or None)
     thought, _, reason, body = _parts(text)
     conclusion = reason if reason not in ("", "None") else None
@@ -155,7 +158,7 @@ def read_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = Fals
 def _parts(text: str) -> tuple[str | None, str, str, str]:
     """A reply's thought, memory, reason, and what its action is to be looked for in."""
     text = first_round(well_formed(text))
-    thought, rest = split_reasoning(text, BEGIN if BEGIN in text else "Action:")
+    thought, rest = closed_thought(text, BEGIN if BEGIN in text else "Action:")
     rest = _ANSWER.sub("", rest, count=1)
     label = _ACTION.search(rest) or _ACTION_ANYWHERE.search(rest)
     head, body = (rest[: label.start()], rest[label.end() :]) if label is not None else ("", _unlabelled(rest))
@@ -199,6 +202,7 @@ MAX_REPAIR = 4_000
 """Longest action, in characters, whose notation is mended."""
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|\b(?:true|false|null)\b|(?<![\w.])0+(?=\d)", re.DOTALL)
 _WORDS = {"true": "True", "false": "False", "null": "None"}
+_LEADING_ZERO = re.compile(r"0\d")
 
 
 def _call(body: str) -> dict[str, Any]:
@@ -225,7 +229,7 @@ def _call(body: str) -> dict[str, Any]:
 
 def _mended(text: str) -> str:
     """``text`` as a Python literal where only JSON's words or leading zeros keep it from being one."""
-    if len(text) > MAX_REPAIR:
+    if len(text) > MAX_REPAIR or not (any(word in text for word in _WORDS) or _LEADING_ZERO.search(text)):
         return text
     return _TOKEN.sub(lambda match: _WORDS.get(match[0], "" if match[0].strip("0") == "" else match[0]), text)
 

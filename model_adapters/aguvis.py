@@ -7,7 +7,10 @@ turn is begun there, how replies are read).
 An assistant's turn names its recipient: ``all`` hears thought and action in words, ``os`` gets the call. The authors' modes are
 beginnings of that turn: "force-plan" begins with ``Thought:`` (thinking on), a step instruction stands as ``Action:``
 in front of the call, and their arena agent begins with recipient ``os`` where a call alone is wanted (thinking off). Without
-a choice ("self-plan") nothing is begun. A chat server puts one newline in front of the recipient that their script does not.
+a choice ("self-plan") nothing is begun. A given thought (GUIEvalKit paper, appendix E) begins the turn like "force-plan".
+
+The recipient follows the role at once, in the training's format and in their script. A chat template of the Qwen2-VL kind puts
+a newline in between; ``configs/chat_templates/aguvis.jinja`` does not.
 """
 
 from __future__ import annotations

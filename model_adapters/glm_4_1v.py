@@ -2,6 +2,8 @@
 
 Sources: zai-org/GLM-V ``examples/gui-agent/glm-41v/agent.md`` (prompt, history), ``README.md`` (grounding, tags). It always
 thinks, so there is no switch. With a step instruction nothing is published: it takes the goal's place, as GUIEvalKit does it.
+A thought is given as the think block (GUIEvalKit paper, appendix E), which the server has to be started with
+``configs/chat_templates/glm_4_1v.jinja`` for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Sources: zai-org/GLM-V ``examples/gui-agent/glm-45v/agent.md`` (prompt, its additional notes, history), ``README.md``
 (grounding, the ``enable_thinking`` argument of the chat template). With a step instruction nothing is published: it takes the
-goal's place, as GUIEvalKit does it.
+goal's place, as GUIEvalKit does it. A thought is given as the think block (GUIEvalKit paper, appendix E); a server leaves it to
+the letter as it is when it is started with ``configs/chat_templates/glm_4_5v.jinja``.
 """
 
 from __future__ import annotations

@@ -39,13 +39,14 @@ from guieval.errors import ParseError, UsageError
 from guieval.frames import PIXELS, Frame, ResizedPixels, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import decoded, json_value, place, split_reasoning, well_formed
+from guieval.parsing import decoded, json_value, place, well_formed
 from guieval.steps import StepTaskModel
 
 from ._arguments import needed, text_argument
 from ._options import ImageLimits, read_options
 from ._prompting import begun, given_thought, sent_size, step_instruction, template
 from ._rounds import first_round
+from ._thoughts import closed_thought
 
 FACTOR = 28
 MIN_PIXELS = 4 * FACTOR * FACTOR
@@ -195,12 +196,13 @@ _NAMES_ONLY = frozenset({"appswitch", "hover", "select"})
 def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     """A reply's thought, and its text from the answer on.
 
-    As in the authors' reader, that is a fenced block, else the first object that begins with ``action``. Tolerated: no
-    closing fence, a fence that names no language, a thought that is not closed in front of a fence.
+    As in the authors' reader, that is a fenced block, else the first object that begins with ``action``. That reader looks for
+    them in the thought as well; here what is tried out in a thought is no answer, so a thought that is never closed leaves
+    none. Tolerated: no closing fence, a fence that names no language.
     """
     text = first_round(well_formed(text))
     fence = "```json" if "```json" in text else ""
-    thought, rest = split_reasoning(text, fence)
+    thought, rest = closed_thought(text, fence)
     if thought is not None and not rest.strip():
         raise ParseError("the reply ends in its thought")
     fenced = _FENCE.search(rest)

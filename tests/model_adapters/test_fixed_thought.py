@@ -1,25 +1,18 @@
-"""A given thought: its form in each family, what the suite notices, and the chat template that a server needs for it."""
+"""A given thought: its form in each family, and what the suite notices."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
-from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from guieval.actions import Action, ActionSpace, Click, Point, action_from_json, action_to_json
 from guieval.checks import check_adapter
-from guieval.engines.openai import chat_body
 from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Request
-from guieval.prompts import example_episode
-from guieval.registry import config_folder, load_model
-from guieval.screenshots import Screenshot
+from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
+from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
 
 from .steps import adapter, past, step
@@ -154,77 +147,3 @@ def test_the_suite_notices(fault: str) -> None:
     if fault == "undeclared":
         model.fixes_thought = False  # type: ignore[misc]
     assert {finding.check for finding in check_adapter(model)} == ({"fixed thought"} if fault else set())
-
-
-# --- the chat template of Qwen3-VL Thinking --------------------------------------------------------------------------
-
-IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
-
-
-def refuse(message: str) -> None:
-    raise TemplateError(message)
-
-
-def rendered(messages: list[dict[str, Any]], **options: Any) -> str:
-    """As servers render a chat template: sandboxed, with blocks trimmed."""
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    environment.globals["raise_exception"] = refuse
-    source = (config_folder() / "chat_templates" / "qwen3_vl-thinking.jinja").read_text(encoding="utf-8")
-    return environment.from_string(source).render(messages=messages, **options)
-
-
-def on_the_wire(prepared: ModelInput) -> dict[str, Any]:
-    """The request as a server gets it."""
-    images = tuple(Screenshot(b"", "png", (1080, 2400)) for _ in prepared.images)
-    body: dict[str, Any] = json.loads(chat_body(Request(prepared, images, {}, "id", step()), "m"))
-    return body
-
-
-def as_parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages as vLLM hands them to a template that goes through content lists."""
-    parts = []
-    for message in messages:
-        content = message["content"]
-        listed = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        parts.append({**message, "content": [part if part["type"] == "text" else {"type": "image"} for part in listed]})
-    return parts
-
-
-def test_the_template_opens_a_thought_on_a_usual_request() -> None:
-    task = example_episode().steps[0]
-    prepared = load_model("qwen3-vl-8b-thinking").prepare_input(task, ())
-    system, (text, _) = prepared.messages[0].parts[0], prepared.messages[1].parts
-    body = on_the_wire(prepared)
-    for messages in (body["messages"], as_parts(body["messages"])):
-        assert rendered(messages, add_generation_prompt=True) == (
-            f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{text}{IMAGE}<|im_end|>\n<|im_start|>assistant\n<think>\n"
-        )
-
-
-@pytest.mark.parametrize("thought", ["I tap it.", "I tap <think>ing of it.", " I tap\n\n it. ", "{{ I }} {% tap %}"])
-def test_the_template_leaves_a_given_thought_as_it_is(thought: str) -> None:
-    """A server cuts the prompt after the last message's text, which has to stand in it to the letter, and at its end."""
-    task = example_episode().steps[1]
-    begun = load_model("qwen3-vl-8b-thinking").prepare_fixed_thought(task, past(1), thought)
-    body = on_the_wire(begun)
-    assert body["continue_final_message"] is True and body["add_generation_prompt"] is False
-    for messages in (body["messages"], as_parts(body["messages"])):
-        prompt = rendered(messages, add_generation_prompt=False)
-        assert prompt.endswith(f"{IMAGE}<|im_end|>\n<|im_start|>assistant\n<think>\n{thought}\n</think>\n\n<|im_end|>\n")
-
-
-def test_the_template_drops_earlier_thoughts_and_refuses_what_it_does_not_know() -> None:
-    turns = [
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": "<think>\nx\n</think>\n\nb"},
-        {"role": "user", "content": "c"},
-    ]
-    assert rendered(turns) == (
-        "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n"
-    )
-    with pytest.raises(TemplateError, match="no tools"):
-        rendered(turns, tools=[{"type": "function"}])
-    with pytest.raises(TemplateError, match="no role tool"):
-        rendered([*turns, {"role": "tool", "content": "d"}])
-    with pytest.raises(TemplateError, match="texts and images only"):
-        rendered([{"role": "user", "content": [{"type": "video"}]}])

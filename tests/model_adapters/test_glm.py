@@ -178,6 +178,8 @@ def test_no_thought_can_be_given_where_none_is_asked_for() -> None:
 MIDDLE = Point(500 * 1000 / 999, 749 * 1000 / 999)
 """The centre of the published format's box [[480,734,520,764]], unified (500.5, 749.7)."""
 TAP = '{"action_type": "click", "box_2d": [[480,734,520,764]]}'
+WAIT = '{"action_type": "wait"}'
+TYPED_TAG = '{"action_type": "input_text", "text": "</think>"}'
 
 
 def boxed(call: str) -> str:
@@ -197,7 +199,8 @@ def test_the_worked_anchor() -> None:
         ("published form", boxed(TAP), Click(point=MIDDLE)),
         ("with thought and answer", f"<think>Hm.</think>\n<answer>{boxed(TAP)}</answer>", Click(point=MIDDLE)),
         ("answer not closed", f"<think>Hm.</think><answer>{boxed(TAP)}", Click(point=MIDDLE)),
-        ("thought not closed", f"<think>Hm.\n{boxed(TAP)}", Click(point=MIDDLE)),
+        ("tried out in the thought", f"<think>{boxed(WAIT)}?</think>\n{boxed(TAP)}", Click(point=MIDDLE)),
+        ("tried out in a box, said without", f"<think>{boxed(WAIT)}?</think>\nAction: {TAP}", Click(point=MIDDLE)),
         ("no box tokens", f"Memory: None\nReason: x\nAction: {TAP}", Click(point=MIDDLE)),
         ("box not closed", f"Action: <|begin_of_box|>{TAP}", Click(point=MIDDLE)),
         ("fenced", f"Action:\n```json\n{TAP}\n```", Click(point=MIDDLE)),
@@ -229,6 +232,7 @@ def test_the_worked_anchor() -> None:
             Click(point=MIDDLE),
         ),
         ("a tag in a typed text", boxed('{"action_type": "input_text", "text": "</answer>"}'), Type(text="</answer>")),
+        ("an end of thought in a typed text", f"<think>Hm.</think>{boxed(TYPED_TAG)}", Type(text="</think>")),
         ("an end of turn in a typed text", boxed('{"action_type": "input_text", "text": "<|user|>"}'), Type(text="<|user|>")),
         ("a number as text", boxed('{"action_type": "input_text", "text": 42}'), Type(text="42")),
         ("long press", boxed(TAP.replace("click", "long_press")), LongPress(point=MIDDLE)),
@@ -284,7 +288,12 @@ def test_replies(case: str, text: str, action: Action) -> None:
         (boxed("[[480,734,520,764]]"), "is no action"),
         (boxed("left_click(start_box='[300, 400]')"), "'left_click', as the desktop"),
         ("I would choose " + TAP + " here.", "talks about an action"),
-        ("<think>I should tap it. " + TAP, "no readable JSON"),
+        ("<think>I should tap it. " + TAP, "the thought is never closed"),
+        (f"<think>Hm.\n{boxed(TAP)}", "the thought is never closed"),
+        (f"<think>Hm.\n<answer>{boxed(TAP)}</answer>", "the thought is never closed"),
+        (f"<think>Hm.\n{boxed(TYPED_TAG)}", "no readable JSON"),
+        (f"<think>Hm.\n{boxed(TAP)}</think>", "no readable JSON"),
+        ("<think>Hm.</think>", "no readable JSON"),
         ("Action: tap the bell", "no readable JSON"),
     ],
 )
@@ -345,7 +354,9 @@ def test_grounding_answers(text: str) -> None:
         ("<|begin_of_box|>[[100,200,300,40", "no box"),
         ("<|begin_of_box|>100, 200, 300, 40", "no box"),
         ("<|begin_of_box|>[[900,0,1200,10]]<|end_of_box|>", "outside"),
-        ("<think>[[1,2,3,4]]", "no box"),
+        ("<think>[[1,2,3,4]]", "never closed"),
+        ("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|>", "never closed"),
+        ("<think>It is at <|begin_of_box|>[[1,2,3,4]]<|end_of_box|></think>", "no box"),
         ("It is not there.", "no box"),
     ],
 )

@@ -193,7 +193,11 @@ def fenced(call: str) -> str:
         ("without a fence", f"<think>\n</think>\n[{TAP}]", Click(point=MIDDLE)),
         ("without a thought", f"[{TAP}]", Click(point=MIDDLE)),
         ("without the start of the thought", f"Hm.\n</think>\n\n```json\n[{TAP}]\n```", Click(point=MIDDLE)),
-        ("thought not closed", f"<think>\nHm.\n```json\n[{TAP}]\n```", Click(point=MIDDLE)),
+        (
+            "tried out in the thought, said without a fence",
+            f'<think>```json\n[{{"action": "wait"}}]```?</think>[{TAP}]',
+            Click(point=MIDDLE),
+        ),
         ("an action in the thought", '<think>[{"action": "wait"}]?</think>' + TAP, Click(point=MIDDLE)),
         ("a fence in the thought", '<think>```json\n[{"action": "wait"}]\n```?</think>' + fenced(TAP), Click(point=MIDDLE)),
         ("fence not closed", f"```json\n[{TAP}]", Click(point=MIDDLE)),
@@ -270,7 +274,9 @@ def test_replies(case: str, text: str, action: Action) -> None:
         (fenced('{"action_name": "wait"}'), "is no action"),
         (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is no action"),
         ("```json\n[]\n```", "is no action"),
-        ('<think>\nI could do [{"action": "wait"}] but', "ends in its thought"),
+        ('<think>\nI could do [{"action": "wait"}] but', "the thought is never closed"),
+        (f"<think>\nHm.\n```json\n[{TAP}]\n```", "the thought is never closed"),
+        (f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"),
         ("I am done.", "holds no action"),
     ],
 )
