@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from guieval.actions import Point
 from guieval.errors import ParseError
@@ -88,24 +88,66 @@ def json_value(text: str) -> Any:
         opening = _OPENING.search(text, position)
         if opening is None:
             break
-        start = opening.start()
-        position = start + 1
-        for quotes in ('"', "\"'"):
-            span, closers = _span(text[start:], quotes)
-            if span is None:
-                continue
+        start, position = opening.start(), opening.end()
+        whole = _whole_json(text, start)
+        if whole.found:
+            return _plain(whole.value)
+        meant = _OBJECT.match(text, start) is not None
+        if meant and whole.hopeless:
+            break
+        for span, closers in _spans(text[start:]):
             position = max(position, start + len(span))
-            for read in (_read_json, _read_literal):
+            for read in () if whole.hopeless else (_read_json, _read_literal):
                 found, value = read(span + closers)
                 if found:
                     return _plain(value)
-        if _OBJECT.match(text, start):
+        if meant:
             break
     raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
 
 
 _OBJECT = re.compile(r"[\[\s]*\{\s*[\"']")
 """The start of what can only be meant as an object, not as words in brackets."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+_PYTHON = re.compile(r"[\d'\"(\]},.+\-_#\\\f]|(?<=\d)[xobj]|[bru]{1,2}['\"]|(?:true|false|none|set)\b", re.IGNORECASE)
+"""What a Python literal can have where JSON cannot: other quotes, numbers, words, comments, sets, a comma before a bracket."""
+
+
+class _Reading(NamedTuple):
+    found: bool
+    value: Any = None
+    hopeless: bool = False
+    """Whether no other reading can succeed either."""
+
+
+def _whole_json(text: str, start: int) -> _Reading:
+    """The plain JSON at ``start``, which needs no tolerance.
+
+    Up to the place where JSON goes wrong, brackets and quotes mean the same in every reading; so where Python cannot go on
+    either, no reading can, and what a model in a loop has written needs no second look.
+    """
+    try:
+        value, end = _JSON.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        return _Reading(False, hopeless=_is_hopeless(error))
+    except (ValueError, RecursionError):
+        return _Reading(False)
+    # so few brackets cannot be nested deeper; how deep more of them are is for the other readings to count
+    return _Reading(text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH, value)
+
+
+def _is_hopeless(error: json.JSONDecodeError) -> bool:
+    if error.msg.startswith("Expecting"):
+        # at the end of the text only brackets may be missing
+        return error.pos < len(error.doc) and not _PYTHON.match(error.doc, error.pos)
+    # other escapes are read, but a text that is never closed
+    return error.msg.startswith("Unterminated")
 
 
 _OPENING = re.compile(r"[{\[]")
@@ -116,13 +158,27 @@ _MARKS = {
 """Brackets and whole quoted texts, by which quotes count; a quote alone is one that is never closed."""
 
 
+_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+
+
+def _spans(text: str) -> Iterator[tuple[str, str]]:
+    """What :func:`_span` finds at the start of ``text``: two different texts, if single quotes matter."""
+    first = _span(text, '"')
+    if first[0] is not None:
+        yield first[0], first[1]
+    if "'" in text:
+        second = _span(text, "\"'")
+        if second[0] is not None and second != first:
+            yield second[0], second[1]
+
+
 def _span(text: str, quotes: str) -> tuple[str | None, str]:
     """The bracketed text at the start of ``text`` and the closing brackets it lacks; no text when it cannot be bracketed."""
     closers: list[str] = []
     for match in _MARKS[quotes].finditer(text):
         mark = match[0]
         if mark in "{[(":
-            closers.append({"{": "}", "[": "]", "(": ")"}[mark])
+            closers.append(_CLOSERS[mark])
             if len(closers) > MAX_DEPTH:
                 return None, ""
         elif mark in "}])":
@@ -139,13 +195,9 @@ def _span(text: str, quotes: str) -> tuple[str | None, str]:
 
 def _read_json(text: str) -> tuple[bool, Any]:
     try:
-        return True, json.loads(text, strict=False, parse_constant=_refuse_constant)
+        return True, _JSON.decode(text)
     except (ValueError, RecursionError):
         return False, None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
 
 
 _BACKSLASH = re.compile(r"\\(.)", re.DOTALL)
@@ -153,7 +205,8 @@ _KNOWN_ESCAPES = frozenset("\\'\"abfnrtvxuUN01234567\n")
 
 
 _STRING = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_WORD_IN_NUMBER = re.compile(r"(?<!\w)\d[\d.]*(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
+# the digit stands first, so that places without one are passed over quickly
+_WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)[\d.]*(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
 
 
 def _read_literal(text: str) -> tuple[bool, Any]:
@@ -217,8 +270,9 @@ _FIRST = re.compile(r"[\s`*-]*([A-Za-z_]\w{0,40})\(")
 _AFTER_CALL = r"\Z|[\n<#`;*]|(?:,\s*)?[A-Za-z_]\w{0,40}\(\s*(?:[A-Za-z_]\w{0,40}\s*=|\))|(?:Thought|Action)\s{0,9}[:：]"
 _AFTER_VALUE = re.compile(rf"\s*(?:,\s*[A-Za-z_]\w*\s*=|\)\s*(?:{_AFTER_CALL}))")
 _VALUE_MARK = re.compile(r"[()\[\],]")
-_SINGLE_MARK = re.compile(r"\\.|'", re.DOTALL)
-_DOUBLE_MARK = re.compile(r"\\.|\"", re.DOTALL)
+_QUOTES = {quote: re.compile(rf"\\.|{quote}", re.DOTALL) for quote in "'\""}
+_ENDS = {quote: re.compile(rf"\\.|{quote}(?=\s*[,)])", re.DOTALL) for quote in "'\""}
+"""Escapes, and the quotes that :data:`_AFTER_VALUE` may follow."""
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
 
@@ -296,20 +350,13 @@ def _value(text: str, start: int) -> tuple[str, int]:
 
 
 def _quoted_end(text: str, start: int, quote: str) -> int:
-    first = None
-    for mark in (_SINGLE_MARK if quote == "'" else _DOUBLE_MARK).finditer(text, start):
-        if mark[0] != quote:  # an escape
-            continue
-        position = mark.start()
-        if _AFTER_VALUE.match(text, position + 1):
-            return position
-        if first is None:
-            first = position
-            if _is_numbers(text[start:position]):
-                return position
+    first = next((mark.start() for mark in _QUOTES[quote].finditer(text, start) if mark[0] == quote), None)
     if first is None:
         raise ParseError("the reply ends inside a quoted value")
-    return first
+    if _AFTER_VALUE.match(text, first + 1) or _is_numbers(text[start:first]):
+        return first
+    ends = (mark for mark in _ENDS[quote].finditer(text, first + 1) if mark[0] == quote)
+    return next((mark.start() for mark in ends if _AFTER_VALUE.match(text, mark.end())), first)
 
 
 def _resolved(value: str) -> str:

@@ -184,8 +184,9 @@ _DECODER = json.JSONDecoder(strict=False)
 _KEY = r"(?:POINT|to|duration|PRESS|TYPE|STATUS|DEEP_LINK|CLEAR)"
 _CONTINUED = re.compile(rf'\s{{0,9}},?\s{{0,9}}"?(?={_KEY}"\s{{0,9}}:)')
 _THOUGHT = re.compile(rf'\{{\s*"thought"\s*:\s*"(.*?)"\s*,\s*(?="{_KEY}"\s*:)', re.DOTALL)
-_WIDE = re.compile(r'"(?:\\.|[^"\\])*"?|[，：｛｝［］（）]', re.DOTALL)
-_NARROW = str.maketrans("，：｛｝［］（）", ",:{}[]()")
+_WIDE_MARKS = "，：｛｝［］（）"
+_WIDE = re.compile(rf'"(?:\\.|[^"\\])*"?|[{_WIDE_MARKS}]', re.DOTALL)
+_NARROW = str.maketrans(_WIDE_MARKS, ",:{}[]()")
 
 
 def read_object(text: str) -> Any:
@@ -211,6 +212,8 @@ def read_object(text: str) -> Any:
     try:
         return json_value(text)
     except ParseError:
+        if not any(mark in text for mark in _WIDE_MARKS):
+            raise
         narrowed = _WIDE.sub(lambda match: match[0] if match[0][0] == '"' else match[0].translate(_NARROW), text)
         if narrowed == text:
             raise

@@ -178,7 +178,8 @@ _DIRECTION = re.compile(
 _MARK = r"</?(?:point|box|bbox)>|<\|box_(?:start|end)\|>"
 _PLACE = re.compile(rf"[ \t:：]*((?:{_MARK}|[\[\](),（），［］ \t]|-?\d+(?:\.\d+)?)+)")
 _CLOSED = re.compile(r"</(?:point|box|bbox)>|<\|box_end\|>")
-_PAIR = r"[\[(（［]{1,2}\s?-?\d+(?:\.\d+)?\s?[,，]\s?-?\d+(?:\.\d+)?(?:\s?[,，]\s?-?\d+(?:\.\d+)?){0,2}\s?[\])）］]{1,2}"
+_DECIMAL = r"-?\d++(?:\.\d++)?+"
+_PAIR = rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}\s?[\])）］]{{1,2}}"
 _BARE_PLACE = re.compile(rf"{_PAIR}(?:[,，]?\s?{_PAIR})?")
 _MARKED_PLACE = re.compile(r"<\|box_start\|>([^<]*)<\|box_end\|>|<(point|box|bbox)>([^<]*)</\2>")
 
@@ -200,7 +201,8 @@ def read_reply(text: str, frame: Frame, size: Size, *, content: bool, bare_place
         place = _MARKED_PLACE.search(body)
         if place is not None:
             return ParsedResponse(Click(point=decoded(place[1] or place[3] or "", frame, size)))
-        bare = _BARE_PLACE.search(body)
+        # looking for a pair is slow where many are begun and none is closed
+        bare = _BARE_PLACE.search(body) if any(mark in body for mark in "])）］") else None
         if bare is not None:
             return ParsedResponse(Click(point=decoded(bare[0], frame, size)))
     if found is None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import json
 from typing import Any
 
@@ -9,13 +10,17 @@ from hypothesis import strategies as st
 
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
-from guieval.parsing import decoded, first_call, json_value, numbers, place, quoted, split_reasoning, tagged
+from guieval.parsing import MAX_DEPTH, decoded, first_call, json_value, numbers, place, quoted, split_reasoning, tagged
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abcé"), inner, max_size=3),
     max_leaves=8,
 )
+
+
+def nested(depth: int) -> Any:
+    return {"a": nested(depth - 1)} if depth else 1
 
 
 @given(JSON.filter(lambda value: isinstance(value, dict | list)), st.sampled_from(["", "Sure: ", "```json\n"]), st.booleans())
@@ -38,10 +43,60 @@ def test_whatever_json_writes_is_read_back_inside_prose(value: Any, before: str,
         ("brackets in text", '{"a": "}{]["}', {"a": "}{]["}),
         ("bracketed prose before", 'I press [the button]. {"a": 1}', {"a": 1}),
         ("half a surrogate pair", '{"a": "\\ud83d"}', {"a": "?"}),
+        ("an inch mark in prose before", '[a 5" screen] {"a": 1}', {"a": 1}),
+        ("many brackets side by side", '{"a": ' + str([[1]] * 50) + "}", {"a": [[1]] * 50}),
+        ("brackets nested as deep as is read", '{"a": ' * MAX_DEPTH + "1" + "}" * MAX_DEPTH, nested(MAX_DEPTH)),
     ],
 )
 def test_json_tolerances(case: str, text: str, value: Any) -> None:
     assert json_value(text) == value, case
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("+1", "- 1", ".5", "1.", "1_0", "00", "0x1f", "0o17", "0b11", "True", "False", "None", "()", "(1,)", "(1)", "[1,]"),
+        *("'b'", "r'd'", 'u"b"', '"b" "c"', "\"b\"'c'", '"b"r"c"', '"""b"""', r'"\x41"', r'"\'"', r'"\N{EM DASH}"'),
+        *("{'b': 1}", "{'b': 1,}", '{"b": 1,}', '{"b"  "c": 1}', "1 # c\n", "# c\n 1", "1 \\\n", "\f1", "1\f", "1 # 'c\n"),
+    ],
+)
+@pytest.mark.parametrize("around", ['{{"a": {}}}', '{{"a": 1, "b": [{}, 2]}}', '[{{"a": {}, "b": "c"}}]', "[1, {}]"])
+def test_what_only_python_can_write_is_read_behind_what_json_can(written: str, around: str) -> None:
+    text = around.format(written)
+    with pytest.raises(ValueError):
+        json.loads(text)
+    assert json_value(f"So: {text} or so") == as_json(ast.literal_eval(text))
+
+
+def as_json(value: Any) -> Any:
+    """``value`` with lists for tuples."""
+    if isinstance(value, dict):
+        return {key: as_json(item) for key, item in value.items()}
+    return [as_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+PLAIN = st.sampled_from(["1", "-2.5", "1e3", '"a"', '"it\'s"', '"]"', '"\\n"'])
+PYTHON = st.sampled_from(["True", "None", "0x1f", ".5", "+1", "'b'", "'\"'", "'{'", "'x' \"y\"", "()"])
+
+
+def written_lists(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Lists, tuples and objects as Python may write them, trailing comma and all."""
+    items = st.lists(inner, min_size=1, max_size=3)
+    pairs = st.lists(
+        st.tuples(st.sampled_from(['"k": ', "'k': ", '"l":', '""\t: ']), inner).map("".join), min_size=1, max_size=3
+    )
+    bracketed = st.tuples(items, st.sampled_from(["[{}]", "[{},]", "({},)"])) | st.tuples(
+        pairs, st.sampled_from(["{{{}}}", "{{{},}}"])
+    )
+    return bracketed.map(lambda written: written[1].format(", ".join(written[0])))
+
+
+@given(
+    st.recursive(PLAIN | PYTHON, written_lists, max_leaves=6).filter(lambda text: text[0] in "{["),
+    st.sampled_from(["", " ]", "}"]),
+)
+def test_whatever_python_writes_is_read(text: str, surplus: str) -> None:
+    assert json_value(text + surplus) == as_json(ast.literal_eval(text))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +118,10 @@ def test_json_tolerances(case: str, text: str, value: Any) -> None:
         "{1: 2}",
         "{'a': {1, 2}}",
         "[" * 5000,
+        '{"a": ' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1),
+        '{"a": "say "hello" now"} {"b": 1}',
+        '{"a": {{"b": 1}}}',
+        '[1, {"a", "b"}] {"c": 1}',
         "{a: __import__('os')}",
         '{"outer": broken, "inner": {"a": 1}}',
     ],
@@ -96,6 +155,11 @@ def test_quoted_text_is_read_back(text: str, before: str) -> None:
     [
         ("unescaped quotes", "type(content='it's a \"test\", isn't it')", {"content": "it's a \"test\", isn't it"}),
         ("unescaped quote and another argument", "type(content='it's', app='x')", {"content": "it's", "app": "x"}),
+        (
+            "unescaped quotes before an escaped one",
+            r"type(content='a 'b', \') c', app='x')",
+            {"content": "a 'b', ') c", "app": "x"},
+        ),
         ("brackets in text", "type(content='f(x), g(y)')", {"content": "f(x), g(y)"}),
         ("double quotes", 'type(content="hello")', {"content": "hello"}),
         ("logged quotes", r"type(content=\'hello\')", {"content": "hello"}),
