@@ -24,6 +24,15 @@ from ._rows import Row, as_row, read_list
 TAP_DISTANCE = 0.04
 """Longest way, as a fraction of the screen, between touch and lift that is still a tap (GUIEvalKit, AgentCPM-GUI)."""
 
+CODES_ALONE: dict[int, Action] = {
+    1: Wait(),
+    5: Press(button="BACK"),
+    6: Press(button="HOME"),
+    7: Press(button="ENTER"),
+    10: Stop(status="finish"),
+    11: Stop(status="impossible"),
+}
+"""The codes that say everything by themselves."""
 DUAL_POINT = 4
 """The code of taps and swipes."""
 CODES = frozenset({0, 1, 3, DUAL_POINT, 5, 6, 7, 10, 11, 12})
@@ -43,22 +52,12 @@ def coded_action(row: Row, codes: frozenset[int]) -> Action:
         case 0:
             given = {} if row.values.get("duration") is None else {"duration": row.number("duration")}
             return row.build("duration", lambda: LongPress(point=fraction_point(row, "result_touch_yx"), **given))
-        case 1:
-            return Wait()
         case 3:
             return Type(text=row.text("result_action_text"))
-        case 5:
-            return Press(button="BACK")
-        case 6:
-            return Press(button="HOME")
-        case 7:
-            return Press(button="ENTER")
-        case 10:
-            return Stop(status="finish")
-        case 11:
-            return Stop(status="impossible")
         case 12:
             return Open(app=row.text("result_action_app_name"))
+        case _ if code in CODES_ALONE:
+            return CODES_ALONE[code]
         case _:
             raise row.error("result_action_type", f"{code} says nothing without touch and lift")
 

@@ -34,13 +34,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from guieval.actions import Action, ActionSpace, Click, Point, Press, Scroll, Stop, Type, path_direction
+from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, path_direction
 from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError
 from guieval.frames import RELATIVE, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._aitw import TAP_DISTANCE, boxes_from_fractions
+from ._aitw import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions
 from ._images import image_size
 from ._rows import Row, as_row, episode, parse, read, step
 
@@ -159,16 +159,8 @@ def _action(row: Row, extras: dict[str, Any]) -> Action:
             return Type(text=row.text("type_text"))
         case 4:
             return _gesture(row, extras)
-        case 5:
-            return Press(button="BACK")
-        case 6:
-            return Press(button="HOME")
-        case 7:
-            return Press(button="ENTER")
-        case 10:
-            return Stop(status="finish")
-        case 11:
-            return Stop(status="impossible")
+        case 5 | 6 | 7 | 10 | 11 as code:
+            return CODES_ALONE[code]
         case code:
             raise row.error("action_type_id", f"expected one of 3, 4, 5, 6, 7, 10, 11, got {code}")
 

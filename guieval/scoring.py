@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from guieval.actions import Action, ActionSpace
-from guieval.benchmark import EpisodeRef
+from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import METRICS, Planned, Records, read_manifest, read_planned, write_atomically
@@ -72,7 +72,7 @@ def evaluate_run(
     mode = Mode(**manifest["mode"], summary="")
     tally = RunTally(mode, ActionSpace.from_json(spaces["model"]), ActionSpace.from_json(spaces["benchmark"]))
     records = Records(directory)
-    known = _Recorded()
+    known = RecordedLabels()
     overlaid: set[StepKey] = set()
     for record in records:
         task = record.task
@@ -81,16 +81,16 @@ def evaluate_run(
             task = changed
         if choice is not None:
             known.add(task)
-        samples = tuple(_again(evaluator, model, task, one) for one in record.samples)
+        samples = tuple(read_again(evaluator, model, task, one) for one in record.samples)
         tally.add(record.model_copy(update={"task": task, "samples": samples}))
     warnings = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
     if overlay is not None and len(overlaid) < overlay.steps:
         warnings.append(f"{len(overlaid):,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
     planned = read_planned(directory)
     plan: Plan = planned.plan
-    title, text = _described(manifest, len(plan))
+    title, text = described_steps(manifest, len(plan))
     if choice is not None:
-        chosen = _part(directory, planned, choice, known)
+        chosen = part_of_run(directory, planned, choice, known)
         plan = chosen.plan
         title = chosen.title if choice.sample_set is not None or not title else f"{chosen.title} of {title}"
         text = f"{chosen.text}, of a run over {text}"
@@ -100,7 +100,7 @@ def evaluate_run(
     return Scored(evaluator.protocol.name, summary, tuple(warnings), title, text, worn)
 
 
-class _Recorded:
+class RecordedLabels:
     """What a journal tells of the steps it holds, in little memory: their labels, and of which split their episodes are."""
 
     def __init__(self) -> None:
@@ -110,6 +110,7 @@ class _Recorded:
         self._shared: dict[tuple[str, tuple[tuple[str, str], ...]], StepLabel] = {}
 
     def add(self, task: StepTaskModel) -> None:
+        """Take in one recorded step."""
         key = task.episode_key
         self.splits[key] = intern(task.split)
         self.datasets[task.dataset] = None
@@ -117,11 +118,15 @@ class _Recorded:
         self._labels.setdefault(key, {})[task.step_index] = label
 
     def labels(self, ref: EpisodeRef) -> Mapping[int, StepLabel]:
+        """The labels of an episode's recorded steps, by their index."""
         return self._labels.get(ref.key, {})
 
 
-def _part(directory: Path, planned: Planned, choice: Choice, known: _Recorded) -> Selection:
-    """A part of a run. Runs of earlier versions did not write splits down, but their records know them."""
+def part_of_run(directory: Path, planned: Planned, choice: Choice, known: RecordedLabels) -> Selection:
+    """A part of a run; :class:`UsageError` when the run does not hold all of it.
+
+    Runs of earlier versions did not write splits down, but their records know them.
+    """
     run = f"the run {str(directory)!r}"
     refs = [replace(ref, split=known.splits.get(ref.key, ref.split)) for ref in planned.refs]
     if choice.sample_set is not None:
@@ -131,8 +136,8 @@ def _part(directory: Path, planned: Planned, choice: Choice, known: _Recorded) -
     return restrict(chosen, planned.plan, run)
 
 
-def _described(manifest: Mapping[str, Any], episodes: int) -> tuple[str, str]:
-    """What a run's manifest says it is over; runs of earlier versions do not say."""
+def described_steps(manifest: Mapping[str, Any], episodes: int) -> tuple[str, str]:
+    """The steps a run is over, as a short title and in words; runs of earlier versions do not say, and have no title."""
     selection = manifest.get("selection") or {}
     return selection.get("title", ""), selection.get("text", f"all {episodes:,} episodes that it set out to do")
 
@@ -147,7 +152,8 @@ def recorded_model(manifest: Mapping[str, Any]) -> ABCModel:
     return build_model(config, thinking=manifest["config"].get("thinking"))
 
 
-def _again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:
+def read_again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:
+    """A recorded answer as ``evaluator`` judges it; its reply is parsed anew where a ``model`` is given."""
     if model is not None and sample.raw_response is not None:
         kept = {name: getattr(sample, name) for name in ("reasoning", "usage", "finish_reason", "seconds", "attempts")}
         return read_reply(model, evaluator, task, sample.raw_response, **kept)
@@ -200,35 +206,49 @@ def evaluate_predictions(
     evaluator = ActionEvaluator(benchmark.protocol if protocol is None else protocol)
     played = get_mode(mode)
     adapter = load_model(model) if model is not None else None
-    predictions: dict[EpisodeKey, dict[int, Prediction]] = {}
-    total = 0
-    for line in read_lines(Prediction, file):
-        if line.response is not None and adapter is None:
-            raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
-        steps = predictions.setdefault(EpisodeKey(benchmark.name, line.subset, line.episode_id), {})
-        if line.step_index in steps:
-            raise DataError(f"{str(file)!r} predicts step {line.step_index} of episode {line.episode_id!r} twice")
-        steps[line.step_index] = line
-        total += 1
+    predictions = read_predictions(file, benchmark, raw=adapter is not None)
     selection = select(benchmark, choice or Choice())
-    lengths = {ref.key: ref.length for ref in benchmark.index()}
-    for key, steps in predictions.items():
-        for index in steps:
-            if index >= lengths.get(key, 0):
-                raise DataError(f"{str(file)!r} predicts step {StepKey(*key, index)}, which {benchmark.name!r} does not have")
     tally = RunTally(played, adapter.action_space if adapter else ActionSpace(), benchmark.action_space)
     for ref in benchmark.index():
         steps = predictions.get(ref.key, {})
         for task in benchmark.load(ref).steps if steps else ():
             if task.step_index in steps:
-                tally.add(StepRecord(task=task, samples=(_sample(evaluator, adapter, task, steps[task.step_index]),)))
-    counted = sum(map(len, selection.plan.values()))
-    warnings = (f"{total} predictions for {counted} steps",)
+                tally.add(StepRecord(task=task, samples=(read_prediction(evaluator, adapter, task, steps[task.step_index]),)))
+    warnings = (counted(predictions, selection),)
     worn = () if overlay is None else (describe_overlay(overlay.to_json()),)
     return Scored(evaluator.protocol.name, tally.summary(selection.plan), warnings, selection.title, selection.text, worn)
 
 
-def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Prediction) -> Sample:
+def read_predictions(file: Path, benchmark: ABCBenchmark, *, raw: bool) -> dict[EpisodeKey, dict[int, Prediction]]:
+    """A predictions file's lines by episode and step; ``raw``: there is an adapter to read replies with.
+
+    Raises :class:`UsageError` for replies that nobody can read, and :class:`DataError` for a line that is no prediction, for
+    a step that is predicted twice, and for one that the benchmark does not have.
+    """
+    predictions: dict[EpisodeKey, dict[int, Prediction]] = {}
+    for line in read_lines(Prediction, file):
+        if line.response is not None and not raw:
+            raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
+        steps = predictions.setdefault(EpisodeKey(benchmark.name, line.subset, line.episode_id), {})
+        if line.step_index in steps:
+            raise DataError(f"{str(file)!r} predicts step {line.step_index} of episode {line.episode_id!r} twice")
+        steps[line.step_index] = line
+    lengths = {ref.key: ref.length for ref in benchmark.index()}
+    for key, steps in predictions.items():
+        for index in steps:
+            if index >= lengths.get(key, 0):
+                raise DataError(f"{str(file)!r} predicts step {StepKey(*key, index)}, which {benchmark.name!r} does not have")
+    return predictions
+
+
+def counted(predictions: Mapping[EpisodeKey, Mapping[int, Prediction]], selection: Selection) -> str:
+    """How many predictions there are for how many steps, in words."""
+    total, steps = (sum(map(len, each.values())) for each in (predictions, selection.plan))
+    return f"{total} predictions for {steps} steps"
+
+
+def read_prediction(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Prediction) -> Sample:
+    """One line of a predictions file as the sample it would be in a journal."""
     if prediction.response is not None and model is not None:
         return read_reply(model, evaluator, task, prediction.response)
     return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))

@@ -26,6 +26,7 @@ from guieval.cli import (
     prepare,
     prompt,
     protocols,
+    report,
     run,
     sample_sets,
     score,
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("score")(score.score)
+app.command("report")(report.report)
 app.command("models")(models.models)
 app.command("prompt")(prompt.prompt)
 app.command("benchmarks")(benchmarks.benchmarks)

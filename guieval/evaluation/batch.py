@@ -3,6 +3,9 @@
 Targets are compiled once with the rules' own functions (which boxes count, which direction is expected), so a threshold is
 never written twice; predictions come as arrays. For audits, ablations over thresholds, and rewards over large batches. It
 tells matches and distances only: verdicts, reasons and text similarity are :mod:`guieval.evaluation.evaluator`'s.
+
+Where what is accepted is not known before the prediction is (:attr:`ClickRule.depends_on_prediction`), and where a leniency
+concerns the two types, a step is judged one by one through the same rules, at their speed.
 """
 
 from __future__ import annotations
@@ -33,18 +36,11 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
+from guieval.evaluation.click_rule import ClickRule, Polygon, in_polygon
 from guieval.evaluation.protocol import Protocol
 from guieval.evaluation.protocols import get_protocol
-from guieval.evaluation.rules import (
-    ClickRule,
-    Polygon,
-    StepRules,
-    TextRule,
-    in_polygon,
-    patterns_of,
-    polygon_of,
-    unsupported_key,
-)
+from guieval.evaluation.rules import AnyType, StepRules, patterns_of, polygon_of, unsupported_key
+from guieval.evaluation.text_rule import TextRule
 from guieval.steps import StepTaskModel
 
 UNPARSEABLE = -1
@@ -52,6 +48,7 @@ UNPARSEABLE = -1
 UNSUPPORTED = len(ACTION_TYPES)
 """Type code of an action outside the unified space. The codes below it index :data:`guieval.actions.ACTION_TYPES`."""
 
+_TYPES: tuple[AnyType, ...] = (*ACTION_TYPES, "UNSUPPORTED")
 _TYPE_CODES: dict[str, int] = {name: code for code, name in enumerate(ACTION_TYPES)}
 _DIRECTION_CODES: dict[str, int] = {name: code for code, name in enumerate(DIRECTIONS)}
 _BUTTON_CODES: dict[str, int] = {name: code for code, name in enumerate(BUTTONS)}
@@ -63,7 +60,7 @@ _CLICK, _LONG_PRESS, _SCROLL, _TYPE, _OPEN, _PRESS, _WAIT, _STOP = (
     _TYPE_CODES[name] for name in ("CLICK", "LONG_PRESS", "SCROLL", "TYPE", "OPEN", "PRESS", "WAIT", "STOP")
 )
 _NOTHING = -2  # a target's button that no prediction has
-_ANY = -3  # a target's status that every stop has
+_ANY = -3  # a target's status or button that every prediction has
 _NO_DIRECTION = 7  # the bit that a scroll without direction (-1) has in a set of directions
 _EVERY_DIRECTION = (1 << len(DIRECTIONS)) - 1 | 1 << _NO_DIRECTION
 _END_OF_NAME = "\0"  # parts name and arguments in the text of an action outside the space; JSON holds it in neither
@@ -89,6 +86,29 @@ class PredictionTable:
 
     def __len__(self) -> int:
         return len(self.type)
+
+    def action(self, row: int) -> Action:
+        """The action in a row that holds one. What the arrays leave out is NaN or ``None``, which no rule takes as right."""
+        point = Point(*self.point[row].tolist())
+        match _TYPES[self.type[row]]:
+            case "CLICK":
+                return Click.model_construct(point=point)
+            case "LONG_PRESS":
+                return LongPress.model_construct(point=point, duration=float(self.duration[row]))
+            case "SCROLL":
+                return Scroll.model_construct(point=point, direction=_named(DIRECTIONS, self.direction[row]))
+            case "TYPE":
+                return Type.model_construct(text=self.text[row])
+            case "OPEN":
+                return Open.model_construct(app=self.text[row])
+            case "PRESS":
+                return Press.model_construct(button=_named(BUTTONS, self.button[row]))
+            case "WAIT":
+                return Wait.model_construct(duration=float(self.duration[row]))
+            case "STOP":
+                return Stop.model_construct(status=_named(STATUSES, self.status[row]))
+        name, _, arguments = self.text[row].partition(_END_OF_NAME)
+        return Unsupported.model_construct(name=json.loads(name), arguments=json.loads(arguments))
 
     @classmethod
     def from_arrays(
@@ -175,6 +195,10 @@ class PredictionTable:
         )
 
 
+def _named(names: Sequence[Any], code: np.int8) -> Any:
+    return names[int(code)] if code >= 0 else None
+
+
 def _unsupported_text(action: Unsupported) -> str:
     name, arguments = unsupported_key(action)
     return json.dumps(name) + _END_OF_NAME + arguments
@@ -230,6 +254,14 @@ class _Expected(NamedTuple):
     patterns: Sequence[str] = ()
 
 
+class _Single(NamedTuple):
+    """A row as the rules see it, for predictions that are judged one by one."""
+
+    rules: StepRules
+    task: StepTaskModel
+    reference: Action
+
+
 @dataclass(frozen=True, eq=False)
 class TargetTable:
     """Steps compiled under one protocol, one row per accepted action; make it with :func:`compile_targets`."""
@@ -241,8 +273,9 @@ class TargetTable:
     type: NDArray[np.int8]
     point: NDArray[np.float64]
     """(rows, 2) in thousandths: what is pointed at; for OPEN rows that a click can satisfy, the icon; else NaN."""
-    fallback: NDArray[np.float64]
-    """Accepted distance to ``point`` in screen fractions; NaN for none."""
+    reach: NDArray[np.float64]
+    """(rows, 3): what differences in screen fractions are multiplied by on either axis, and the accepted distance to ``point``
+    then; NaN for none. See :meth:`ClickRule.reach`."""
     tap_limit: NDArray[np.float64]
     """Longest press, in milliseconds, that counts as a click; NaN for none."""
     icon: NDArray[np.bool_]
@@ -251,10 +284,16 @@ class TargetTable:
     """The finger directions a scroll may have, as bits; the highest stands for a scroll that tells none."""
     button: NDArray[np.int8]
     status: NDArray[np.int8]
+    own_types: NDArray[np.bool_]
+    """PRESS and STOP rows whose button or status is a type of its own, so that another one is no type match."""
     text: tuple[_Expected | None, ...]
     boxes: _BoxTable
     polygons: tuple[tuple[int, Polygon], ...]
     """Rows judged by a polygon in place of boxes."""
+    alone: NDArray[np.uint16]
+    """The predicted types, as bits, against which a row is judged one by one."""
+    singles: dict[int, _Single]
+    """What is judged in the rows that have such types."""
 
     def __len__(self) -> int:
         """The number of steps."""
@@ -273,12 +312,13 @@ class _Row(NamedTuple):
     step: int
     type: int
     point: tuple[float, float] = (np.nan, np.nan)
-    fallback: float | None = None
+    reach: tuple[float, float, float] = (np.nan, np.nan, np.nan)
     tap_limit: float | None = None
     icon: bool = False
     directions: int = 0
     button: int = _NOTHING
     status: int = _ANY
+    own_types: bool = False
     text: _Expected | None = None
     boxes: NDArray[np.float64] = np.empty((4, 0))
     polygon: Polygon | None = None
@@ -289,10 +329,20 @@ def compile_targets(tasks: Iterable[StepTaskModel], protocol: str | Protocol) ->
     chosen = get_protocol(protocol) if isinstance(protocol, str) else protocol
     rows: list[_Row] = []
     first: list[int] = []
+    alone: list[int] = []
+    singles: dict[int, _Single] = {}
+    types: dict[tuple[int, str], int] = {}
     for step, task in enumerate(tasks):
         rules = chosen.rules_for(task.dataset)
         first.append(len(rows))
-        rows += [_compile(step, task, reference, rules) for reference in (task.action, *task.alternatives)]
+        for reference in (task.action, *task.alternatives):
+            kind = id(rules), reference.type
+            if kind not in types:
+                types[kind] = _alone(rules, reference.type)
+            if types[kind]:
+                singles[len(rows)] = _Single(rules, task, reference)
+            alone.append(types[kind])
+            rows.append(_compile(step, task, reference, rules))
 
     def column(name: str, dtype: Any) -> NDArray[Any]:
         return np.array([getattr(row, name) for row in rows], dtype=dtype)
@@ -302,15 +352,35 @@ def compile_targets(tasks: Iterable[StepTaskModel], protocol: str | Protocol) ->
         first=np.array(first, dtype=np.intp),
         type=column("type", np.int8),
         point=column("point", np.float64).reshape(-1, 2),
-        fallback=column("fallback", np.float64),
+        reach=column("reach", np.float64).reshape(-1, 3),
         tap_limit=column("tap_limit", np.float64),
         icon=column("icon", np.bool_),
         directions=column("directions", np.uint8),
         button=column("button", np.int8),
         status=column("status", np.int8),
+        own_types=column("own_types", np.bool_),
         text=tuple(row.text for row in rows),
         boxes=_BoxTable.build([row.boxes for row in rows]),
         polygons=tuple((index, row.polygon) for index, row in enumerate(rows) if row.polygon is not None),
+        alone=np.array(alone, dtype=np.uint16),
+        singles=singles,
+    )
+
+
+def _alone(rules: StepRules, reference: AnyType) -> int:
+    """The predicted types, as bits, against which such a reference must be judged one by one."""
+
+    def must(expected: AnyType, given: AnyType) -> bool:
+        if any(each.concerns(expected, given) for each in rules.leniencies):
+            return True
+        if (expected, given) == ("OPEN", "CLICK"):
+            return rules.open.icon is not None and rules.open.icon.depends_on_prediction
+        return expected == given and given in ("CLICK", "LONG_PRESS") and rules.click.depends_on_prediction
+
+    return sum(
+        1 << code
+        for code, predicted in enumerate(_TYPES)
+        if any(must(expected, given) for expected in rules.readings(reference) for given in rules.readings(predicted))
     )
 
 
@@ -320,27 +390,36 @@ def _compile(step: int, task: StepTaskModel, reference: Action, rules: StepRules
     if isinstance(action, Click | LongPress):
         polygon = polygon_of(task) if rules.click.polygon else None
         if polygon is not None:
-            return row._replace(point=action.point, fallback=rules.click.fallback, polygon=polygon)
+            return row._replace(point=action.point, reach=_reach(rules.click, task), polygon=polygon)
         return _pointing(row, rules.click, task, action.point)
     if isinstance(action, Scroll):
         return row._replace(directions=_direction_bits(rules.scroll.expected(task, action)))
     if isinstance(action, Type):
         return row._replace(text=_Expected(rules.text, rules.text.normalise(action.text), patterns_of(task)))
     if isinstance(action, Open):
-        row = row._replace(text=_Expected(rules.text, rules.text.normalise(action.app)))
+        row = row._replace(text=_Expected(rules.app_text, rules.app_text.normalise(action.app)))
         if rules.open.icon is not None and len(task.boxes):
             return _pointing(row, rules.open.icon, task, rules.open.icon_point(task.boxes))._replace(icon=True)
         return row
     if isinstance(action, Unsupported):
         return row._replace(text=_Expected(rules.text, _unsupported_text(action)))
-    if isinstance(action, Stop) and rules.stop == "status":
-        return row._replace(status=_STATUS_CODES[action.status])
-    return row._replace(button=_BUTTON_CODES[action.button]) if isinstance(action, Press) else row
+    if isinstance(action, Stop) and (rules.stop == "status" or rules.status_types):
+        return row._replace(status=_STATUS_CODES[action.status], own_types=rules.status_types)
+    if isinstance(action, Press):
+        alike = rules.press == "type-only" and not rules.button_types
+        return row._replace(button=_ANY if alike else _BUTTON_CODES[action.button], own_types=rules.button_types)
+    return row
 
 
 def _pointing(row: _Row, rule: ClickRule, task: StepTaskModel, target: Point) -> _Row:
-    boxes = rule.accepted(task.boxes, target) if len(task.boxes) else row.boxes
-    return row._replace(point=target, fallback=rule.fallback, boxes=boxes)
+    if rule.depends_on_prediction:
+        return row._replace(point=target)
+    boxes = rule.accepted(task.boxes, target, screen=task.screenshot_size) if len(task.boxes) else row.boxes
+    return row._replace(point=target, reach=_reach(rule, task), boxes=boxes)
+
+
+def _reach(rule: ClickRule, task: StepTaskModel) -> tuple[float, float, float]:
+    return (np.nan, np.nan, np.nan) if rule.fallback is None else rule.reach(task.screenshot_size)
 
 
 def _direction_bits(words: Sequence[str]) -> int:
@@ -370,8 +449,8 @@ def score(targets: TargetTable, predictions: PredictionTable) -> Scores:
     difference = point - targets.point
     distance = np.sqrt(difference[:, 0] * difference[:, 0] + difference[:, 1] * difference[:, 1])
     fractions = point / 1000.0
-    difference = fractions - targets.point / 1000.0
-    close = np.sqrt(difference[:, 0] * difference[:, 0] + difference[:, 1] * difference[:, 1]) <= targets.fallback
+    difference = (fractions - targets.point / 1000.0) * targets.reach[:, :2]
+    close = np.sqrt(difference[:, 0] * difference[:, 0] + difference[:, 1] * difference[:, 1]) <= targets.reach[:, 2]
     exact = pointing & (close | targets.boxes.contains(fractions[:, 0], fractions[:, 1]))
 
     for row, polygon in targets.polygons:
@@ -379,8 +458,10 @@ def score(targets: TargetTable, predictions: PredictionTable) -> Scores:
             exact[row] = in_polygon(polygon, *point[row].tolist())
 
     exact |= same & (given == _WAIT)
-    exact |= same & (given == _STOP) & ((targets.status == _ANY) | (predictions.status[rows] == targets.status))
-    exact |= same & (given == _PRESS) & (predictions.button[rows] == targets.button)
+    stops, presses = same & (given == _STOP), same & (given == _PRESS)
+    exact |= stops & ((targets.status == _ANY) | (predictions.status[rows] == targets.status))
+    exact |= presses & ((targets.button == _ANY) | (predictions.button[rows] == targets.button))
+    same &= exact | ~(targets.own_types & (stops | presses))
     bits = (predictions.direction[rows] & _NO_DIRECTION).astype(np.uint8)  # -1 becomes the bit of no direction
     exact |= same & (given == _SCROLL) & ((targets.directions >> bits & 1) == 1)
     written = (same & ((given == _TYPE) | (given == _OPEN) | (given == UNSUPPORTED))).nonzero()[0]
@@ -396,10 +477,17 @@ def score(targets: TargetTable, predictions: PredictionTable) -> Scores:
 
     matched = same | by_icon
     distance[~pointing | by_icon] = np.nan
+    # The type of no action, -1, becomes the highest bit, which no row has.
+    alone = (targets.alone >> (predictions.type[rows] & 15).astype(np.uint16) & 1).nonzero()[0]
+    for row, step in zip(alone.tolist(), targets.step[alone].tolist(), strict=True):
+        rules, task, reference = targets.singles[row]
+        judged = rules.judge(task, reference, predictions.action(step))
+        matched[row], exact[row] = judged.type_match, judged.exact_match
+        distance[row] = np.nan if judged.distance is None else judged.distance
     if one_each:
         return Scores(matched, exact, distance)
     # The best row of a step: exact before type match before none, then the nearest; as the evaluator ranks them.
-    rank = matched.astype(np.int8) + exact
+    rank = 2 * exact.astype(np.int8) + matched
     best = np.maximum.reduceat(rank, targets.first)
     nearest = np.fmin.reduceat(np.where(rank == best[targets.step], distance, np.nan), targets.first)
-    return Scores(best >= 1, best == 2, nearest)
+    return Scores((best & 1) == 1, best >= 2, nearest)

@@ -34,10 +34,7 @@ class ActionEvaluator:
             return StepOutcome(
                 verdict="unsupported", reason=f"the action {action.name!r:.80} is outside the unified action space"
             )
-        rules = self.protocol.rules_for(task.dataset)
-        best = rules.judge(task, task.action, action)
-        for alternative in task.alternatives:
-            best = max(best, rules.judge(task, alternative, action), key=_rank)  # the first of equals stays
+        best = self.judge(task, action)
         return StepOutcome(
             verdict="right" if best.exact_match else "wrong",
             type_match=best.type_match,
@@ -46,6 +43,14 @@ class ActionEvaluator:
             text_similarity=best.text_similarity,
             reason=best.reason,
         )
+
+    def judge(self, task: StepTaskModel, action: Action) -> Judgement:
+        """What the rules say of ``action`` against the accepted action it meets best; :meth:`evaluate` without the verdict."""
+        rules = self.protocol.rules_for(task.dataset)
+        best = rules.judge(task, task.action, action)
+        for alternative in task.alternatives:
+            best = max(best, rules.judge(task, alternative, action), key=_rank)  # the first of equals stays
+        return best
 
 
 def _rank(judgement: Judgement) -> tuple[bool, bool, float]:

@@ -95,7 +95,8 @@ def test_ends_agree_by_their_status(step: Step, protocol: str) -> None:
     task = step(Stop(status="impossible"))
     assert right(protocol, task, Stop(status="impossible"))
     assert not right(protocol, task, Stop(status="finish"))
-    assert ActionEvaluator(protocol).evaluate(task, Stop(status="finish")).type_match
+    own_types = protocol not in ("osworld-g", "agentnetbench")  # elsewhere each status is an action type
+    assert ActionEvaluator(protocol).evaluate(task, Stop(status="finish")).type_match is not own_types
     assert not right(protocol, task, click(500, 500))
     assert right("guievalkit", task, Stop(status="finish"))
 

@@ -2,20 +2,84 @@
 
 from __future__ import annotations
 
-from guieval.evaluation.protocol import EXACT_MATCH, Protocol
+from dataclasses import replace
+
+from guieval.actions import ActionType
+from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
 from guieval.evaluation.rules import ClickRule, ScrollRule, StepRules, TextRule
+
+_TYPES: tuple[ActionType, ...] = ("CLICK", "TYPE", "SCROLL", "PRESS", "STOP")
+_COAT_FIGURES = (
+    Figure("type_acc", "type"),
+    Figure("exact_acc", "exact"),
+    *(Figure(f"{name} exact_acc", "exact", over=frozenset({name})) for name in _TYPES),
+    Figure("success_rate", "success"),
+    Figure("goal_progress", "progress", average="episodes"),
+)
+_COAT_CLICK = ClickRule(enlarge=1.2, by_node=True)
+_COAT = StepRules(
+    click=_COAT_CLICK,
+    text=TextRule("containment-or-similarity", threshold=0.8, above=True, similarity="indel", form="as-given"),
+)
+_COAT_NOTES = (
+    "The scorer takes a predicted box, or the number of a node, for a click; a unified action has a point, which stands for "
+    "the smallest box it lies in, or for itself.",
+    "A step whose reply tells no text is given the empty text, which every text contains, so it is right there.",
+    "It reads action types, scroll directions and buttons of the labels from the first words of coat_action_desc.",
+)
 
 PROTOCOLS = (
     Protocol(
         name="aitw-original",
-        source="Android in the Wild paper; google-research/android_in_the_wild and njucckevin/SeeClick, action_matching.py",
+        source=(
+            "Android in the Wild paper; google-research/android_in_the_wild and njucckevin/SeeClick, "
+            "agent_tasks/action_matching.py and aitw_test.py"
+        ),
         summary="both points in one box x2.4 (+140 %), else 0.14; scrolls by their axis; any typed text; ends by status",
         rules=StepRules(
             click=ClickRule(enlarge=2.4, clip=True, boxes="containing-reference", fallback=0.14),
             text=TextRule("type-only"),
             scroll=ScrollRule("axis"),
-            stop="status",  # complete and impossible are two action types there
+            button_types=True,  # every button has an action type of its own, and so have complete and impossible
+            status_types=True,
         ),
-        figures=(EXACT_MATCH,),
+        datasets=frozenset({"aitw", "aitz"}),
+        sample_sets={"aitz": "aitz-test-4724"},
+        figures=(Figure("Action Acc", "exact"), Figure("partial match", "exact", average="episodes")),
+        failure=FailurePolicy(missing="left-out"),
+        notes=(
+            "The box is grown by 1.4 times its size, not to it, and the 0.14 is counted in screen fractions.",
+            "What is typed does not matter, and a scroll the other way along the same axis is right.",
+            "SeeClick reports Action Acc for each of the five subsets, the figure over the steps of one, and the mean of the "
+            "five, and passes over steps whose screenshot is missing or whose generation fails.",
+            "Google reports the mean over episodes, called partial match.",
+            "Its Type Acc counts a click and a scroll as one type, so it is none of these figures.",
+        ),
+        version=2,  # another button or status is another action type
+    ),
+    Protocol(
+        name="coat-official",
+        source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f)",
+        summary="a click is compared with the corner (0, 0); boxes x1.2; text contained or more than 0.8 similar, case counts",
+        rules=replace(_COAT, click=replace(_COAT_CLICK, reference="origin")),
+        datasets=frozenset({"aitz"}),
+        sample_sets={"aitz": "aitz-test-4724"},
+        figures=_COAT_FIGURES,
+        notes=(
+            "The place of a label is filled in for scrolls alone, so that of every click is (0, 0): a click is right only if "
+            "its own box, or one that overlaps by more than half, reaches the upper left corner of the screen.",
+            *_COAT_NOTES,
+        ),
+    ),
+    Protocol(
+        name="coat-intended",
+        source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f) with the place of clicks filled in",
+        summary="the predicted node holds the label's point or overlaps by more than half with one that does; boxes x1.2",
+        rules=_COAT,
+        datasets=frozenset({"aitz"}),
+        sample_sets={"aitz": "aitz-test-4724"},
+        figures=_COAT_FIGURES,
+        notes=_COAT_NOTES,
+        mends="coat-official",
     ),
 )

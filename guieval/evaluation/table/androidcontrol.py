@@ -1,29 +1,297 @@
-"""Protocols of papers that score AndroidControl by rules of their own."""
+"""Protocols of papers that score AndroidControl by rules of their own.
+
+What was read is the code at the place that ``source`` names; where only its descendants could be read, a note says so.
+"""
 
 from __future__ import annotations
 
-from guieval.evaluation.protocol import Figure, Protocol
-from guieval.evaluation.rules import ClickRule, OpenRule, ScrollRule, StepRules
+import math
 
-_UI_S1_CLICK = ClickRule(enlarge=1.2, boxes="any", fallback=0.04)
+from guieval.actions import ActionType
+from guieval.evaluation.leniencies import NodeText, PromptDirection
+from guieval.evaluation.protocol import EXACT_MATCH, TYPE_MATCH, FailurePolicy, Figure, Protocol
+from guieval.evaluation.rules import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
+
+_AC = frozenset({"androidcontrol"})
+_CLICK: frozenset[ActionType] = frozenset({"CLICK"})
+_POINTED: frozenset[ActionType] = frozenset({"CLICK", "LONG_PRESS"})
+_TEST_8444 = {"androidcontrol": "ac-test-8444"}
+_OSATLAS_7708 = {"androidcontrol": "ac-osatlas-7708"}
+_SR = Figure("SR", "exact")
+
+_DIAGONAL = math.sqrt((0.14 * 1080) ** 2 + (0.14 * 2400) ** 2)
+"""368.5 px: 14 % of a 1080 x 2400 screen as OS-Genesis and ClawGUI count it, which is a circle two thirds of its width wide."""
+_EQUAL_OR_F1 = TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True)
+_ANY_BOX = ClickRule(enlarge=1.2, boxes="any", fallback=0.04)
+_ANY_BOX_LONGEST_SIDE = ClickRule(enlarge=1.2, boxes="any", fallback=0.04, measure="longest-side")
+_NEAR = ClickRule(boxes="none", fallback=0.04)
+_WITHIN_14_PER_CENT = ClickRule(boxes="none", fallback=0.14, fallback_strict=True)
+_CURATED_TEXT = TextRule("containment-or-token-f1", threshold=0.5, form="as-given", part_of_word=True)
+
+_ZERO = FailurePolicy(unparseable="zero", missing="zero")
+_CURATED_NOTES = (
+    "A prediction may be a box in the source, whose centre then counts; here it is a point.",
+    "The source's Type figure asks for the right text and direction too, but not for the right place, and its Grounding figure "
+    "does not ask for the right type, so neither is a share of type or exact matches and neither is given here.",
+    "Text is compared by its part up to the next colon in the source, so of a web address only the scheme counts there.",
+    "The improved set corrects goals and accepts several actions on some steps; any of them counts, as alternatives do here.",
+)
 
 PROTOCOLS = (
+    Protocol(
+        name="ui-agile",
+        source="UI-AGILE paper; KDEGroup/UI-AGILE, eval/android_control/eval.py",
+        summary="less than 0.14 of the screen; typed texts and app names by token F1 of at least 0.5; the type must be right",
+        rules=StepRules(
+            click=_WITHIN_14_PER_CENT,
+            text=TextRule("equal-or-token-f1", threshold=0.5),
+            button_types=True,
+            status_types=True,
+        ),
+        datasets=_AC,
+        sample_sets=_OSATLAS_7708,
+        figures=(Figure("action accuracy", "type"), _SR),
+        notes=(
+            "Its scroll labels were rewritten (androidcontrol_high_test_fixed_scroll_wo_direction); here they are "
+            "AndroidControl's.",
+            "Its grounding accuracy counts clicks that hit although their type is wrong, over labelled clicks and long "
+            "presses; protocol gui-r1 gives that figure by the same rule.",
+            "A reply without a coordinate counts as a click at (0, 0) there, which can hit a target in that corner.",
+            "Steps without a labelled place are skipped there; AndroidControl has none.",
+            "Its prompt does not offer a long press, so all of them (7 in its set) count as wrong.",
+        ),
+    ),
+    Protocol(
+        name="os-genesis",
+        source="OS-Genesis paper; OS-Copilot/OS-Genesis, evaluation/android_control/ac_eval.py",
+        summary="a circle of 368 px; typed text equal or token F1 above 0.5; app names letter for letter",
+        rules=StepRules(
+            click=ClickRule(boxes="none", measure="pixels", fallback=_DIAGONAL, whole_pixels=True),
+            text=_EQUAL_OR_F1,
+            open=OpenRule(text=TextRule("equal", form="as-given")),
+            button_types=True,
+            status_types=True,
+            leniencies=(PromptDirection(),),
+        ),
+        datasets=_AC,
+        figures=(_SR, TYPE_MATCH),
+        notes=(
+            "The accepted circle is as wide as two thirds of a 1080 px screen: about 13.5 % of all places are hits.",
+            "The circle has as many pixels on every screen, so it is smaller in proportion on a larger one.",
+            "A scroll in the direction that the prompt names is right even where the label says the opposite.",
+            "Its prompt holds the screen's elements and the past too, so words found there count as named in the source.",
+            "Actions that have no rule of their own are compared whole, so superfluous arguments make them wrong there.",
+            "It reports sub-splits in which an episode counts only in the first list that names it, although they overlap.",
+        ),
+    ),
+    Protocol(
+        name="qwen-gist",
+        source="LukeForeverYoung, gists 1f5d1949 and 274a073c, cited by Qwen2.5-VL issue 904 and MobileAgent issue 157",
+        summary="any candidate box x1.2, else 0.04; an app may be opened by clicking its icon",
+        rules=StepRules(click=_ANY_BOX, open=OpenRule(icon=_ANY_BOX)),
+        datasets=_AC,
+        sample_sets=_TEST_8444,
+        notes=(
+            "It was read through its descendants InfiGUI-R1, UI-S1 and AgentCPM-GUI, which name it as their base; that "
+            "scrolls are compared by direction is taken from InfiGUI-R1.",
+            "An empty text is part of every text, so typing nothing is always right.",
+            "Candidate boxes can be containers larger than half the screen, so 22.6 % of all places are hits on average.",
+        ),
+    ),
+    Protocol(
+        name="infigui-r1",
+        source="InfiGUI-R1 paper; InfiXAI/InfiGUI-R1, eval/android_control/evaluate_android_control.py",
+        summary="any candidate box x1.2, else 0.04 of the longer side; an app may be opened by clicking its icon",
+        rules=StepRules(click=_ANY_BOX_LONGEST_SIDE, open=OpenRule(icon=_ANY_BOX_LONGEST_SIDE)),
+        datasets=_AC,
+        sample_sets=_TEST_8444,
+        figures=(TYPE_MATCH, EXACT_MATCH, Figure("click", "exact", over=_CLICK)),
+        failure=FailurePolicy(missing="left-out"),
+        notes=(
+            "Distances are measured in the resized image there, whose sides are multiples of 28; here in the screenshot.",
+            "The direction of a predicted scroll is compared with the label's word; that this word is the finger's direction "
+            "in its data is assumed.",
+            "Steps whose image cannot be read are skipped; replies that cannot be read are wrong.",
+            "An empty text is part of every text, so typing nothing is always right.",
+        ),
+    ),
     Protocol(
         name="ui-s1-sop",
         source="UI-S1 paper, appendix C; X-PLUG/MobileAgent, UI-S1/evaluation/qwenvl_utils.py",
         summary="any candidate box x1.2, else 0.04; every scroll agrees; an app may be opened by clicking its icon",
-        rules=StepRules(click=_UI_S1_CLICK, scroll=ScrollRule("type-only"), open=OpenRule(icon=_UI_S1_CLICK)),
+        rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("type-only"), open=OpenRule(icon=_ANY_BOX)),
+        datasets=_AC,
+        sample_sets=_TEST_8444,
         figures=(
-            Figure("PG", "progress", average="episodes"),
+            Figure("PG", "progress", average="episodes", failure=_ZERO),
             Figure("TSR", "success"),
-            Figure("score", "score"),
+            Figure("score", "score", failure=_ZERO),
+        ),
+        notes=(
+            "An episode in which anything raises, such as a reply that cannot be read, has no progress at all.",
+            "Every scroll is right, for the comparison of directions is commented out.",
+            "An empty text is part of every text, so typing nothing is always right.",
+            "Figures are meant for runs that stop at the first mismatch and tell the model its own past answers.",
+        ),
+        mends="ui-s1-sop-released",
+    ),
+    Protocol(
+        name="ui-s1-sop-released",
+        source="X-PLUG/MobileAgent, UI-S1/evaluation/eval_qwenvl.py (function fix_line) with qwenvl_utils.py",
+        summary="as ui-s1-sop, but the released script throws the candidate boxes away: 0.04 and nothing else",
+        rules=StepRules(click=_NEAR, scroll=ScrollRule("type-only")),
+        datasets=_AC,
+        sample_sets=_TEST_8444,
+        figures=(
+            Figure("PG", "progress", average="episodes", failure=_ZERO),
+            Figure("TSR", "success"),
+            Figure("score", "score", failure=_ZERO),
+        ),
+        notes=(
+            "The script replaces each step's check options, which hold the candidate boxes of the released file, by the bare "
+            "action with an empty list of boxes; whether the published numbers were made so is not known.",
+            "Without boxes a click never opens an app.",
+            "An episode in which anything raises, such as a reply that cannot be read, has no progress at all.",
         ),
     ),
     Protocol(
         name="ui-s1-reward-match",
         source="X-PLUG/MobileAgent, UI-S1/verl/utils/reward_score/gui_utils/utils.py",
-        # The released matcher meets boxes only as four bare numbers; a list of boxes is read here as it is meant there.
         summary="the matcher UI-S1 trains with: as ui-s1-sop, but scrolls are checked and an icon click opens nothing",
-        rules=StepRules(click=_UI_S1_CLICK, scroll=ScrollRule("ui-s1-reward")),
+        rules=StepRules(click=_ANY_BOX, scroll=ScrollRule("ui-s1-reward")),
+        datasets=_AC,
+        notes=(
+            "The released matcher meets boxes only as four bare numbers; a list of boxes is read here as it is meant there.",
+            "Labels of answering and of pressing a key are judged as typing there; loaders here decide what such labels are.",
+            "Its option to compare texts letter for letter is off, as it is by default.",
+        ),
+    ),
+    Protocol(
+        name="mimo-vl",
+        source="MiMo-VL report; XiaomiMiMo/lmms-eval, lmms_eval/tasks/android_control/utils.py",
+        summary="the 5 nearest boxes x1.2, else 0.04; app names letter for letter",
+        rules=StepRules(
+            click=ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=5, fallback=0.04),
+            open=OpenRule(text=TextRule("equal", form="as-given")),
+        ),
+        datasets=_AC,
+        figures=(Figure("action_type_acc", "type"), Figure("step_wise_acc", "exact")),
+        notes=(
+            "The reported number is the mean of step_wise_acc with and without the step's own instruction (MiMo-VL issue 35).",
+            "Replies were sampled at temperature 0.1 there.",
+            "A right type without its argument counts as a type match and a parse error there; here it is a reply without an "
+            "action.",
+            "An empty text is part of every text, so typing nothing is always right.",
+        ),
+    ),
+    Protocol(
+        name="clawgui",
+        source="ClawGUI, clawgui-eval/judge/androidcontrol_judge.py",
+        summary="the 5 boxes nearest to the prediction, else a circle of 368 px on a 1080 x 2400 canvas; token F1 above 0.5",
+        rules=StepRules(
+            click=ClickRule(boxes="nearest-to-prediction", measure="canvas", fallback=_DIAGONAL, whole_pixels=True),
+            text=_EQUAL_OR_F1,
+        ),
+        datasets=_AC,
+        sample_sets=_OSATLAS_7708,
+        figures=(TYPE_MATCH, Figure("match success", "exact")),
+        notes=(
+            "Its README says that only boxes count; the code accepts the circle too.",
+            "Places are cut to whole pixels of a 1080 x 2400 canvas there, whatever the screen; here to those of the "
+            "screenshot.",
+            "Boxes are taken for pixels of a 1080 x 2400 screen there, so on larger screens they lie elsewhere.",
+            "Qwen2.5-VL's coordinates are divided by 1080 and 2400 there although they belong to the resized image.",
+            "Answers, ends and buttons other than back and home count as replies that cannot be read, so as wrong in type too.",
+        ),
+    ),
+    Protocol(
+        name="ac-curated",
+        source="AndroidControl-Curated paper (E_point); batechworks/AndroidControl_Curated, src/eval/utils.py",
+        summary="less than 0.14 of the screen; one text in the other or token F1 of at least 0.5",
+        rules=StepRules(
+            click=_WITHIN_14_PER_CENT,
+            text=_CURATED_TEXT,
+            button_types=True,
+            status_types=True,
+        ),
+        datasets=_AC,
+        sample_sets=_OSATLAS_7708,
+        figures=(_SR,),
+        notes=_CURATED_NOTES,
+    ),
+    Protocol(
+        name="ac-curated-bbox",
+        source="AndroidControl-Curated paper (E_bbox); batechworks/AndroidControl_Curated, src/eval/utils.py",
+        summary="inside the target element's box; one text in the other or token F1 of at least 0.5",
+        rules=StepRules(
+            click=ClickRule(boxes="smallest-containing"),
+            text=_CURATED_TEXT,
+            button_types=True,
+            status_types=True,
+        ),
+        datasets=_AC,
+        sample_sets=_OSATLAS_7708,
+        figures=(_SR,),
+        notes=(
+            "The target's box stands in its own files; here it is the smallest of the step's boxes that holds the labelled "
+            "place.",
+            *_CURATED_NOTES,
+        ),
+    ),
+    Protocol(
+        name="uground-ac",
+        source="AndroidControl paper, appendix D.3; OSU-NLP-Group/UGround, offline_evaluation/AndroidControl/eval.py",
+        summary="the smallest element that holds the labelled place; texts letter for letter; clicks that name the app or back",
+        rules=StepRules(
+            click=ClickRule(boxes="smallest-containing"),
+            text=TextRule("equal", form="as-given"),
+            button_types=True,
+            status_types=True,
+            leniencies=(NodeText(),),
+        ),
+        datasets=_AC,
+        sample_sets={"androidcontrol": "ac-uground-500"},
+        figures=(Figure("accuracy", "exact"),),
+        failure=FailurePolicy(missing="left-out"),
+        notes=(
+            "Typing asks for the right field as well there; a unified action does not tell where a text goes.",
+            "A click on an element whose text holds the app's name opens it, and one whose text holds the word back goes "
+            "back, only where the data give each box its text.",
+            "Where a click is labelled and an app is opened, the source asks the label for an app name that it does not have, "
+            "so there any text of the element will do.",
+            "Its grounding accuracy also counts typing and those exchanged actions among the places given, and is not given "
+            "here.",
+        ),
+    ),
+    Protocol(
+        name="ui-r1",
+        source="UI-R1 paper; lll6gg/UI-R1, evaluation/eval_ac.py and test_androidcontrol.py",
+        summary="a circle of less than 151.2 px on a 1080 x 2400 canvas; of everything else only the type",
+        rules=StepRules(
+            click=ClickRule(
+                boxes="none",
+                measure="canvas",
+                fallback=1080 * 0.14,
+                fallback_strict=True,
+                zero_is_missing=True,
+                whole_pixels=True,
+            ),
+            text=TextRule("type-only"),
+            scroll=ScrollRule("type-only"),
+            open=OpenRule(text=TextRule("type-only")),
+            press="type-only",
+        ),
+        datasets=_AC,
+        sample_sets={"androidcontrol": "ac-no-wait-long-press-7868"},
+        figures=(TYPE_MATCH, Figure("grounding", "exact", over=_CLICK)),
+        notes=(
+            "Typed texts, app names and scroll directions are not looked at.",
+            "The action is found by searching the reply for five names, of which the last in the order open_app, click, "
+            "scroll, input_text, navigate_back counts.",
+            "The first two integers of a reply are its place, scaled from a fixed 644 x 1484 image to a fixed 1080 x 2400 "
+            "screen and compared with the label's pixels, so labels from larger screens are compared with places on another "
+            "scale.",
+            "Clicks that give no place leave the denominator of their type there; here they are replies without an action.",
+        ),
     ),
 )

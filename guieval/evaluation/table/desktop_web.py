@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
-from guieval.evaluation.protocol import EXACT_MATCH, Protocol
+from dataclasses import replace
+
+from guieval.evaluation.protocol import Figure, Protocol
 from guieval.evaluation.rules import ClickRule, ScrollRule, StepRules, TextRule
+
+_AGENTNETBENCH = StepRules(
+    click=ClickRule(fallback=0.01 * 2**0.5),
+    text=TextRule("similarity", threshold=0.8),
+    scroll=ScrollRule("type-only"),
+    stop="status",
+)
+_AGENTNETBENCH_NOTES = (
+    "Right is here what the scorer gives full marks. It gives part of them too, which are no verdict: a place that misses is "
+    "worth exp(-120 (d - 0.0141)) at a distance of d screens, a text below 0.8 its similarity / 0.8.",
+    "It has no marks for a wait and for a horizontal scroll, so a right one is worth nothing there; here it is right.",
+    "Of several actions in one step each is marked by its place, and one kind of action weighs as much as another.",
+    "Right clicks, double clicks and drags are judged by their places there; a unified action keeps them by name, and all they "
+    "say must be equal.",
+)
 
 PROTOCOLS = (
     Protocol(
         name="agentnetbench",
         source="OpenCUA paper; xlang-ai/OpenCUA, evaluation/agentnetbench/eval.py as of August 2025",
-        # What the scorer gives full marks. Its partial marks (an exponential of the distance, a share of the similarity)
-        # are no verdict; later versions of it also compare a scroll's direction and amount, and count superfluous actions.
         summary="a target box, else 0.0141 (full marks only); text 0.8 similar; any scroll; the end's status",
-        rules=StepRules(
-            click=ClickRule(fallback=0.01 * 2**0.5),
-            text=TextRule("similarity", threshold=0.8),
-            scroll=ScrollRule("type-only"),
-            stop="status",
+        rules=_AGENTNETBENCH,
+        datasets=frozenset({"agentnetbench"}),
+        figures=(Figure("full marks", "exact"),),
+        notes=_AGENTNETBENCH_NOTES,
+    ),
+    Protocol(
+        name="agentnetbench-v2",
+        source="OpenCUA paper; xlang-ai/OpenCUA, evaluation/agentnetbench/eval.py (60da8b9)",
+        summary="a target box, else 0.0141 (full marks only); text 0.8 similar; the scroll's direction; the end's status",
+        rules=replace(_AGENTNETBENCH, scroll=ScrollRule("direction")),
+        datasets=frozenset({"agentnetbench"}),
+        figures=(Figure("full marks", "exact"),),
+        notes=(
+            *_AGENTNETBENCH_NOTES,
+            "A scroll's marks are the smaller amount over the larger one; a unified scroll has a direction alone.",
+            "More actions than the label has cost marks in proportion.",
         ),
-        figures=(EXACT_MATCH,),
     ),
     Protocol(
         name="mind2web-element",
         source="Mind2Web paper; OSU-NLP-Group/UGround, offline_evaluation/Multimodal-Mind2Web/eval.py",
-        # The scorer asks for operation F1 = 1 over the words of "operation value", which is the same set of words. It asks
-        # for the place of a typed value too, which a unified action does not tell: such steps are judged more kindly here.
         summary="the point lies inside any of the target's boxes; typed values have the same words, in whichever place",
         rules=StepRules(click=ClickRule(), text=TextRule("same-words")),
-        figures=(EXACT_MATCH,),
+        datasets=frozenset({"mind2web"}),
+        figures=(Figure("step_acc", "exact"), Figure("macro_step_acc", "exact", average="episodes")),
+        notes=(
+            "The scorer asks for operation F1 = 1 over the words of operation and value, which is the same set of words.",
+            "It asks for the place of a typed value too, which a unified action does not tell: such steps are judged more "
+            "kindly here, and element_acc is known for clicks alone.",
+            "Steps that the lists leave out of a task count as wrong there; here they are not asked.",
+        ),
     ),
 )

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
-from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, Protocol
+from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
 from guieval.evaluation.rules import ClickRule, StepRules, TextRule
 
-_ODYSSEY_TEXT = TextRule("containment-or-similarity", threshold=0.5, form="stripped")
+_TEXT = TextRule("containment-or-similarity", threshold=0.5, form="stripped")
+_FIGURES = (
+    Figure("AMS", "exact", average="cells", keys=("category",)),
+    Figure("SR", "success", average="cells", keys=("category",)),
+    Figure("AMS (app, device and task splits)", "exact"),
+    Figure("SR (app, device and task splits)", "success"),
+    Figure("action_type", "type"),
+)
+_FAILURE = FailurePolicy(missing="left-out")
+_NOTES = (
+    "On the random split AMS and SR are means over the six categories of tasks, on the other splits plain shares.",
+    "Batches whose generation fails are passed over. SR leaves out episodes that lack a step so, or whose recorded "
+    "step_length is not their number of steps; here both count by the steps that were answered.",
+    "Every button, COMPLETE and IMPOSSIBLE are action types of their own, and the case of a typed text counts.",
+    "The scorer cuts reply and label at colons and compares a text only up to its first one, and a place that it cannot read "
+    "counts as the right action type; neither is done here.",
+)
 
 PROTOCOLS = (
     Protocol(
         name="odyssey-v1",
         source="GUI-Odyssey paper; OpenGVLab/GUI-Odyssey (f53b3f4), src/eval_mm/GUIOdyssey_action_matching.py",
         summary="0.14 of the screen; text by containment or half of it right; complete and impossible must agree",
-        rules=StepRules(click=ClickRule(boxes="none", fallback=0.14), text=_ODYSSEY_TEXT, stop="status"),
-        figures=(EXACT_MATCH, SUCCESS_RATE),
+        rules=StepRules(click=ClickRule(boxes="none", fallback=0.14), text=_TEXT, button_types=True, status_types=True),
+        datasets=frozenset({"gui-odyssey"}),
+        sample_sets={"gui-odyssey": "gui-odyssey-random-29426"},
+        figures=_FIGURES,
+        failure=_FAILURE,
+        notes=_NOTES,
+        version=2,  # another button or status is another action type
     ),
     Protocol(
         name="odyssey-v2",
-        source="GUI-Odyssey paper, 2025 data; OpenGVLab/GUI-Odyssey, src/eval_mm/GUIOdyssey_action_matching.py",
+        source=(
+            "GUI-Odyssey paper, 2025 data; OpenGVLab/GUI-Odyssey (e12788f), src/eval_mm/GUIOdyssey_action_matching.py and "
+            "evaluate_GUIOdyssey.py"
+        ),
         summary="inside the target's box, else 0.14; text by containment or half of it right; ends must agree",
-        rules=StepRules(click=ClickRule(fallback=0.14), text=_ODYSSEY_TEXT, stop="status"),
-        figures=(EXACT_MATCH, SUCCESS_RATE),
+        rules=StepRules(click=ClickRule(fallback=0.14), text=_TEXT, button_types=True, status_types=True),
+        datasets=frozenset({"gui-odyssey"}),
+        sample_sets={"gui-odyssey": "gui-odyssey-v2-random-25807"},
+        figures=_FIGURES,
+        failure=_FAILURE,
+        notes=_NOTES,
+        version=2,  # another button or status is another action type
     ),
 )

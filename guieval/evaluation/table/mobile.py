@@ -1,33 +1,263 @@
-"""Protocols of toolkits that score several phone benchmarks by one set of rules."""
+"""Protocols of toolkits and papers that score several phone benchmarks by one set of rules."""
 
 from __future__ import annotations
 
-from guieval.actions import ActionType
-from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import ClickRule, StepRules, TextRule
+from dataclasses import replace
 
+from guieval.actions import ActionType
+from guieval.evaluation.leniencies import (
+    AnyPointedAction,
+    AnyWrittenAction,
+    ClickForType,
+    CornerForPress,
+    LongPressIsClick,
+    RecentIsHome,
+    WaitIsStop,
+)
+from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure, Protocol
+from guieval.evaluation.rules import ClickRule, OpenRule, StepRules, TextRule
+
+_CLICK: frozenset[ActionType] = frozenset({"CLICK"})
+_POINTED: frozenset[ActionType] = frozenset({"CLICK", "LONG_PRESS"})
+_WRITTEN: frozenset[ActionType] = frozenset({"OPEN", "TYPE", "SCROLL"})
 _OPEN: frozenset[ActionType] = frozenset({"OPEN"})
-_GUIEVALKIT_COMMON = StepRules(
-    click=ClickRule(enlarge=1.2, clip=True, boxes="containing-reference", fallback=0.14), tap_limit=200.0
+
+_AROUND_TARGET = ClickRule(enlarge=1.2, clip=True, boxes="containing-reference", fallback=0.14)
+_NEAREST_5 = ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=5, fallback=0.04)
+_WITHIN_14_PER_CENT = ClickRule(boxes="none", fallback=0.14)
+
+_PHONE_SETS = {
+    "androidcontrol": "ac-valtest-finish-noopen-10161",
+    "aitz": "aitz-test-4724",
+    "gui-odyssey": "gui-odyssey-random-29426",
+}
+_PHONE_AND_CHINESE_SETS = {**_PHONE_SETS, "cagui": "cagui-agent-4516"}
+_GAPS_IN_ODYSSEY = (
+    "On GUI-Odyssey episodes are cut anew where step numbers have gaps; here they are the data's own, which changes the "
+    "figures of whole episodes but not those of steps."
 )
-_GUIEVALKIT_ANDROIDCONTROL = StepRules(
-    click=ClickRule(enlarge=1.2, clip=True, boxes="nearest", nearest=5, fallback=0.04), tap_limit=200.0
+_EMPTY_TEXT = "An empty text is part of every text, so typing nothing is always right."
+
+_GUIEVALKIT = StepRules(click=_AROUND_TARGET, tap_limit=200.0)
+_GUIEVALKIT_VARIANTS = {
+    "androidcontrol": replace(_GUIEVALKIT, click=_NEAREST_5),
+    "gui-odyssey": replace(_GUIEVALKIT, click=_WITHIN_14_PER_CENT, leniencies=(RecentIsHome(),)),
+}
+_GUIEVALKIT_LEFT_OUT = FailurePolicy("left-out", "left-out", "left-out")
+_GUIEVALKIT_GAP = FailurePolicy("zero", "zero", "zero")
+
+_AGENTCPM = StepRules(click=_AROUND_TARGET, tap_limit=200.0, leniencies=(WaitIsStop(),))
+_MAGICGUI = StepRules(
+    click=_AROUND_TARGET,
+    text=TextRule("token-f1", threshold=0.5, form="unbracketed", part_of_word=True),
+    tap_limit=200.0,
+    leniencies=(ClickForType(), CornerForPress(0.15)),
 )
+
+_OSATLAS = StepRules(
+    click=_WITHIN_14_PER_CENT,
+    text=TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True, span="second-token"),
+    button_types=True,
+    status_types=True,
+)
+_OSATLAS_WHOLE_TEXT = replace(_OSATLAS, text=replace(_OSATLAS.text, span="whole"))
+_OSATLAS_FIGURES = (
+    Figure("SR", "exact"),
+    Figure("type", "type"),
+    Figure("grounding", "exact-given-type", over=_CLICK),
+)
+_GUI_R1_TEXT = TextRule("token-f1", threshold=0.5, form="unbracketed", part_of_word=True)
 
 PROTOCOLS = (
     Protocol(
         name="guievalkit",
-        source="GUIEvalKit paper, section 3.3; xiaomi-research/guievalkit, guieval/eval/evaluator.py",
+        source="GUIEvalKit paper, section 3.3; xiaomi-research/guievalkit, guieval/eval/evaluator.py, guieval/main/compute.py",
         summary="boxes x1.2 (AndroidControl: the 5 nearest, else 0.04; elsewhere: those around the target, else 0.14)",
-        rules=_GUIEVALKIT_COMMON,
-        variants={"androidcontrol": _GUIEVALKIT_ANDROIDCONTROL},
-        sample_sets={"androidcontrol": "ac-valtest-finish-noopen-10161"},
+        rules=_GUIEVALKIT,
+        variants=_GUIEVALKIT_VARIANTS,
+        sample_sets=_PHONE_AND_CHINESE_SETS,
+        figures=(
+            Figure("TARGET_NOT_OPEN type match", "type", without=_OPEN),
+            Figure("TARGET_NOT_OPEN exact match", "exact", without=_OPEN),
+            Figure("IN_UNIFIED type match", "type"),
+            Figure("IN_UNIFIED exact match", "exact"),
+            Figure("IN_UNIFIED progress", "progress", failure=_GUIEVALKIT_GAP),
+        ),
+        failure=_GUIEVALKIT_LEFT_OUT,
+        notes=(
+            "Replies that cannot be read leave the denominators, so a model gains by failing where it would be wrong; the "
+            "share that is kept is reported beside them (unified_action_ratio).",
+            "Progress weighs episodes by their length, and a step that was left out before the first mismatch takes the "
+            "progress of its whole episode.",
+            "The steps that open an app are such gaps in its progress without them (TARGET_NOT_OPEN), which is not given here.",
+            "A reply that clicks and types at once counts as whichever of the two is labelled.",
+            _EMPTY_TEXT,
+            "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
+            _GAPS_IN_ODYSSEY,
+        ),
+    ),
+    Protocol(
+        name="guievalkit-intended",
+        source="xiaomi-research/guievalkit, as its paper's section 3.3 describes the figures",
+        summary="as guievalkit, with every failed step counted as wrong and the progress of the steps that are not left out",
+        rules=_GUIEVALKIT,
+        variants=_GUIEVALKIT_VARIANTS,
+        sample_sets=_PHONE_AND_CHINESE_SETS,
         figures=(
             Figure("type match", "type", without=_OPEN),
             Figure("exact match", "exact", without=_OPEN),
             Figure("progress", "progress", without=_OPEN),
         ),
-        failure=FailurePolicy("left-out", "left-out", "left-out", "left-out"),
+        notes=(_EMPTY_TEXT, _GAPS_IN_ODYSSEY),
+        mends="guievalkit",
+    ),
+    Protocol(
+        name="agentcpm",
+        source="AgentCPM-GUI paper; OpenBMB/AgentCPM-GUI, eval/utils/evaluator.py, eval/run_eval_agent.py, eval_data/process_ac.py",
+        summary="boxes x1.2 (AndroidControl: 5 nearest, else 0.04; elsewhere: around the target, else 0.14); wait is stop",
+        rules=_AGENTCPM,
+        variants={
+            "androidcontrol": replace(_AGENTCPM, click=_NEAREST_5, leniencies=(WaitIsStop(), LongPressIsClick("label"))),
+            "gui-odyssey": replace(_AGENTCPM, click=_WITHIN_14_PER_CENT, leniencies=(WaitIsStop(), RecentIsHome())),
+        },
+        datasets=frozenset(_PHONE_AND_CHINESE_SETS),
+        sample_sets=_PHONE_AND_CHINESE_SETS,
+        figures=(
+            Figure("type match", "type", without=_OPEN),
+            Figure("exact match", "exact", without=_OPEN),
+            Figure("success rate", "success", without=_OPEN),
+            Figure("goal progress", "progress", without=_OPEN, average="episodes"),
+        ),
+        failure=FailurePolicy(missing="left-out"),
+        notes=(
+            "Waiting and ending are one type that is always right, whichever is labelled.",
+            "On AndroidControl labelled long presses were made taps, so a long press is never right, and steps that open an "
+            "app were dropped.",
+            "Steps without a stored reply leave every figure; replies that cannot be read are wrong.",
+            "A labelled path of less than 0.04 of the screen is a tap there; loaders here decide it.",
+            "A reply whose click has no readable place counts as a click at (0, 0).",
+            _EMPTY_TEXT,
+            "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
+            _GAPS_IN_ODYSSEY,
+        ),
+    ),
+    Protocol(
+        name="magicgui",
+        source="MagicGUI paper; MagicAgent-GUI/MagicGUI, utils/eval/utils/evaluator_honor.py",
+        summary="as agentcpm with 0.14 everywhere, token F1 of at least 0.5, and any click for typing or typing for a click",
+        rules=_MAGICGUI,
+        variants={
+            "androidcontrol": replace(
+                _MAGICGUI,
+                click=replace(_NEAREST_5, fallback=0.14),
+                leniencies=(*_MAGICGUI.leniencies, LongPressIsClick("label")),
+            ),
+            "gui-odyssey": replace(_MAGICGUI, click=_WITHIN_14_PER_CENT, leniencies=(*_MAGICGUI.leniencies, RecentIsHome())),
+        },
+        datasets=frozenset(_PHONE_SETS),
+        sample_sets=_PHONE_SETS,
+        figures=(
+            Figure("type match", "type", without=_OPEN),
+            Figure("exact match", "exact", without=_OPEN),
+            Figure("success rate", "success", without=_OPEN),
+            Figure("goal progress", "progress", without=_OPEN, average="episodes"),
+            Figure("CLICK_SCROLL_TYPE type match", "type", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
+            Figure("CLICK_SCROLL_TYPE exact match", "exact", over=frozenset({"CLICK", "SCROLL", "TYPE"})),
+        ),
+        failure=FailurePolicy(missing="left-out"),
+        notes=(
+            "A click anywhere is right where typing is labelled, and any typed text is right where a click is labelled.",
+            "A click in the upper left 15 % x 15 % of the screen is right wherever any button is labelled.",
+            "The comment beside AndroidControl's distance speaks of Qwen's rule, which has 0.04 where this has 0.14.",
+            "A predicted path that touches the coordinate 0 has no direction there.",
+            "Two empty texts share no token, so typing nothing is wrong even where nothing is labelled.",
+            "On AndroidControl labelled long presses were made taps, and steps that open an app were dropped.",
+            "Steps without a stored reply leave every figure; replies that cannot be read are wrong.",
+            _GAPS_IN_ODYSSEY,
+        ),
+    ),
+    Protocol(
+        name="osatlas",
+        source="OS-Atlas paper; OS-Copilot/OS-Atlas, eval/eval_scripts/android_control and odyssey, evaluation_unify.py",
+        summary="0.14 of the screen; texts equal or token F1 above 0.5, of only the first word on AndroidControl",
+        rules=_OSATLAS,
+        variants={"gui-odyssey": _OSATLAS_WHOLE_TEXT},
+        datasets=frozenset({"androidcontrol", "gui-odyssey"}),
+        sample_sets={"androidcontrol": "ac-osatlas-7708"},
+        figures=_OSATLAS_FIGURES,
+        notes=(
+            "On AndroidControl the F1 of typed texts and app names is that of the second word of the written action, so of "
+            '"TYPE [hello world]" only "[hello" counts: a text of several words is right when its first word is.',
+            "A text of one word carries its closing bracket, so it never agrees with the first of several words.",
+            "On GUI-Odyssey the F1 is that of the whole written action, whose own name always agrees, which makes it kinder "
+            "than the F1 of the text that is taken here.",
+            "Places are whole thousandths there, predicted and labelled ones.",
+            "Grounding divides by the clicks of the right type, so it rises when a model clicks less often.",
+            "It reports sub-splits in which an episode counts only in the first list that names it, although they overlap.",
+        ),
+    ),
+    Protocol(
+        name="osatlas-intended",
+        source="OS-Atlas paper; OS-Copilot/OS-Atlas, eval/eval_scripts/android_control and odyssey, evaluation_unify.py",
+        summary="0.14 of the screen; texts equal or token F1 above 0.5, of the whole text",
+        rules=_OSATLAS_WHOLE_TEXT,
+        datasets=frozenset({"androidcontrol", "gui-odyssey"}),
+        sample_sets={"androidcontrol": "ac-osatlas-7708"},
+        figures=_OSATLAS_FIGURES,
+        notes=("Places are whole thousandths there, predicted and labelled ones.",),
+        mends="osatlas",
+    ),
+    Protocol(
+        name="gui-r1",
+        source="GUI-R1 paper; ritzz-ai/GUI-R1, guir1/eval/eval_omni.py",
+        summary="less than 0.14 of the screen, and token F1 of at least 0.5, whatever the predicted action's type",
+        rules=StepRules(
+            click=replace(_WITHIN_14_PER_CENT, fallback_strict=True),
+            text=_GUI_R1_TEXT,
+            button_types=True,
+            status_types=True,
+            leniencies=(AnyPointedAction(), AnyWrittenAction()),
+        ),
+        datasets=frozenset({"androidcontrol", "gui-odyssey"}),
+        sample_sets={"androidcontrol": "ac-osatlas-7708"},
+        figures=(
+            Figure("Type", "type"),
+            Figure("Step", "exact", over=_POINTED | _WRITTEN),
+            Figure("GR", "exact", over=_POINTED),
+        ),
+        notes=(
+            "A place or a text is right even under another action's name; only Type asks for the name.",
+            "Waiting, ending and pressing a button are in no figure but Type.",
+            "Its replies give a scroll the place (-100, -100), which hits nothing; other formats say where a scroll begins, "
+            "and such a place can hit here.",
+            "A scroll's direction is compared as a text there, so a typed direction is right where a scroll is labelled.",
+            "Where one word is part of the other a text is right, so typing one letter can be.",
+            "A kind of action without a single hit falls out of the denominators there, as it has no entry in the table of "
+            "hits.",
+            "On GUI-Odyssey it takes a selection of its own, whose steps are not published as a list.",
+        ),
+    ),
+    Protocol(
+        name="gui-r1-reward",
+        source="GUI-R1 paper; ritzz-ai/GUI-R1, verl/utils/reward_score/r1gui.py as of 2025",
+        summary="the accuracy part of GUI-R1's reward: the type, less than 140 px, token F1 of at least 0.5; apps by type alone",
+        rules=StepRules(
+            click=ClickRule(boxes="none", measure="pixels", fallback=140.0, fallback_strict=True),
+            text=_GUI_R1_TEXT,
+            open=OpenRule(text=TextRule("type-only")),
+            button_types=True,
+            status_types=True,
+        ),
+        datasets=frozenset({"androidcontrol", "gui-odyssey"}),
+        figures=(EXACT_MATCH,),
+        notes=(
+            "The reward is 0.8 times this and 0.2 times the form of the reply.",
+            "Where the label is a box and no place the point must lie inside it; that is so in none of the data sets named "
+            "here.",
+            "Pixels are those of the image that the model saw there; here those of the screenshot.",
+            "A long press is right by its type alone there; here its place is asked for as a click's is.",
+            "Later versions of the file compare app names and both ends of a swipe too.",
+        ),
     ),
     Protocol(
         name="onekey",
