@@ -165,7 +165,7 @@ class CAGUIGrounding(ABCBenchmark):
     )
     dataset: ClassVar[str] = "cagui-grounding"
     setting: ClassVar[Setting] = "grounding"
-    protocol: ClassVar[str] = "seeclick-official"
+    protocol: ClassVar[str] = "cagui-grounding"
     action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK"}), frozenset(), frozenset())
 
     def __init__(self, root: Path, **options: Any) -> None:

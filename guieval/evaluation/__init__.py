@@ -4,13 +4,15 @@ from guieval.evaluation.batch import PredictionTable, Scores, TargetTable, compi
 from guieval.evaluation.evaluator import ActionEvaluator, infrastructure_failure
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
 from guieval.evaluation.protocols import get_protocol, list_protocols
-from guieval.evaluation.rules import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
+from guieval.evaluation.rules import ClickRule, Judgement, Leniency, OpenRule, ScrollRule, StepRules, TextRule
 
 __all__ = [
     "ActionEvaluator",
     "ClickRule",
     "FailurePolicy",
     "Figure",
+    "Judgement",
+    "Leniency",
     "OpenRule",
     "PredictionTable",
     "Protocol",

@@ -21,9 +21,11 @@ Average: TypeAlias = Literal["all", "episodes", "cells", "cells-by-size"]
 """``all``: everything weighs the same (of progress: sum of prefixes / sum of lengths); ``episodes``: mean over episodes;
 ``cells``: mean over the cells of ``keys``; ``cells-by-size``: cells weighted by their number of steps squared over its sum
 (VLMEvalKit weights a mean that is weighted already)."""
-Fate: TypeAlias = Literal["wrong", "left-out", "zero"]
-"""What becomes of a step without a judgement: a mismatch; in neither part of the fraction; or (progress only) its whole
-episode counts 0, while elsewhere it is left out."""
+Fate: TypeAlias = Literal["wrong", "left-out", "episode-left-out", "zero"]
+"""What becomes of a step without a judgement. ``wrong``: it is a mismatch. ``left-out``: it is in neither part of the fraction,
+and its episode is the sequence of the other steps. ``episode-left-out``: the same, but figures that are told by whole episodes
+leave out its episode (GUI-Odyssey). ``zero``: left out too, but its episode counts 0 in such figures unless a mismatch comes
+before it (UI-S1; in GUIEvalKit a gap in the step numbers, of which its code does not notice one at an episode's very end)."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class FailurePolicy:
     """What a source does with steps that are neither right nor wrong.
 
     ``unparseable``: the reply holds no action. ``unsupported``: it holds one outside the unified space. ``missing``: no answer,
-    because the request failed or was never made. ``outside``: prediction or label lies outside the action spaces of benchmark
-    and model (GUIEvalKit's unified actions); the others are looked at first.
+    because the request failed or was never made. ``outside``: the prediction lies outside the action space of the benchmark or
+    of the model (GUIEvalKit's unified actions, paper 3.3.1; labels are not asked); the others are looked at first.
     """
 
     unparseable: Fate = "wrong"
@@ -48,7 +50,12 @@ class FailurePolicy:
             "steps without an answer": self.missing,
             "actions outside the two action spaces": self.outside,
         }
-        words = {"wrong": "count as wrong", "left-out": "are left out", "zero": "make their episode's progress 0"}
+        words: dict[Fate, str] = {
+            "wrong": "count as wrong",
+            "left-out": "are left out",
+            "episode-left-out": "are left out, and so is their episode from figures of whole episodes",
+            "zero": "make their episode's progress 0",
+        }
         # An action outside the two spaces that is judged like any other is no failure, so nothing is said of it.
         return "; ".join(f"{what} {words[fate]}" for what, fate in said.items() if not (fate == "wrong" and "two" in what))
 
@@ -58,8 +65,8 @@ class Figure:
     """One number that a source leads with, under the source's name for it, as the source computes it.
 
     ``over`` are the reference action types it counts (``None``: all) and ``without`` those it does not. ``keys`` are the
-    labels of ``task.groups`` by which cells are formed, where ``average`` is over cells. ``failure`` stands in place of the
-    protocol's own policy.
+    labels of ``task.groups`` by which cells are formed, where ``average`` is over cells; ``subset`` is the episode's, where no
+    label of that name is given. ``failure`` stands in place of the protocol's own policy.
     """
 
     name: str

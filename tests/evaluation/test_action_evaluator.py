@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from guieval.actions import Action, Click, Open, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, ClickRule, Protocol, StepRules, infrastructure_failure, list_protocols
 from guieval.steps import VERDICTS, StepOutcome, StepTaskModel
 
 Step = Callable[..., StepTaskModel]
-AT = Point(500, 500)
+AT, FAR = Point(500, 500), Point(900, 900)
 
 
 def test_the_five_verdicts(step: Step) -> None:
@@ -111,6 +111,27 @@ def test_among_alternatives_the_best_and_then_the_nearest_is_told(step: Step) ->
     ).evaluate(boxed, Click(point=Point(300, 300)))
     assert outcome.exact_match
     assert outcome.distance == pytest.approx(200 * 2**0.5)
+
+
+def test_a_judgement_is_the_outcome_without_its_verdict(step: Step) -> None:
+    evaluator = ActionEvaluator("guievalkit")
+    task = step(Click(point=AT), alternatives=[Type(text="kitten"), Press(button="BACK")])
+    for action in (Click(point=Point(510, 500)), Click(point=FAR), Type(text="sitting"), Press(button="HOME"), Stop()):
+        judged, outcome = evaluator.judge(task, action), evaluator.evaluate(task, action)
+        assert tuple(judged) == (
+            outcome.type_match,
+            outcome.exact_match,
+            outcome.distance,
+            outcome.text_similarity,
+            outcome.reason,
+        )
+    assert not evaluator.judge(task, Unsupported(name="answer")).type_match
+
+
+def test_a_hit_under_another_type_is_told_before_a_type_match(step: Step) -> None:
+    task = step(Click(point=AT), alternatives=[LongPress(point=FAR)])
+    outcome = ActionEvaluator("gui-r1").evaluate(task, LongPress(point=AT))
+    assert (outcome.verdict, outcome.type_match, outcome.exact_match, outcome.distance) == ("right", False, True, 0.0)
 
 
 def test_an_evaluator_takes_a_protocol_or_its_name() -> None:

@@ -4,104 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import (
-    BUTTONS,
-    DIRECTIONS,
-    Action,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import BUTTONS, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.evaluation import (
     ActionEvaluator,
     ClickRule,
-    OpenRule,
     PredictionTable,
     Protocol,
-    ScrollRule,
     StepRules,
     TextRule,
     compile_targets,
+    get_protocol,
     list_protocols,
     score,
 )
-from guieval.evaluation.rules import BoxChoice, ScrollComparison, StopComparison, TextComparison, TextForm
+from guieval.evaluation.leniencies import (
+    AnyPointedAction,
+    AnyWrittenAction,
+    LongPressIsClick,
+    PromptDirection,
+    RecentIsHome,
+    WaitIsStop,
+)
+from guieval.evaluation.rules import unsupported_key
 from guieval.steps import StepTaskModel
+from tests.evaluation.strategies import anything, directions, points, step_rules, tasks
 
-# A coarse grid beside free floats, so that points meet borders and box centres tie.
-coordinate = st.integers(0, 25).map(lambda k: 40.0 * k) | st.floats(0, 1000)
-points = st.builds(Point, coordinate, coordinate)
-directions = st.sampled_from(DIRECTIONS)
-texts = st.sampled_from(["", "a", "A b", " b ", "Clock", "clock app", "İ"])
-clicks = st.builds(lambda point: Click(point=point), points)
-presses_held = st.builds(
-    lambda point, duration: LongPress(point=point, duration=duration), points, st.sampled_from([0.0, 200.0, 200.5, 1000.0])
-)
-opens = st.builds(lambda app: Open(app=app), texts)
-actions: st.SearchStrategy[Action] = st.one_of(
-    clicks,
-    clicks,
-    presses_held,
-    st.builds(lambda point, direction: Scroll(point=point, direction=direction), points, directions),
-    st.builds(lambda text: Type(text=text), texts),
-    opens,
-    st.builds(lambda button: Press(button=button), st.sampled_from(BUTTONS)),
-    st.just(Wait()),
-    st.builds(lambda status: Stop(status=status), st.sampled_from(["finish", "impossible"])),
-)
-names = st.sampled_from(["drag", "Drag", "hotkey", ""])
-arguments = st.sampled_from(
-    [{}, {"n": 1}, {"n": 1.0}, {"n": True}, {"keys": ["ctrl", "c"], "n": 1}, {"n": 1, "keys": ["ctrl", "c"]}]
-)
-unsupported = st.builds(lambda name, given: Unsupported(name=name, arguments=given), names, arguments)
-anything: st.SearchStrategy[Action] = actions | unsupported
-sides = st.tuples(coordinate, coordinate).map(sorted)
-box = st.tuples(sides, sides).map(lambda xy: [xy[0][0], xy[1][0], xy[0][1], xy[1][1]])
-boxes = st.lists(box, max_size=9)
-labels = st.fixed_dictionaries(
-    {},
-    optional={
-        "direction_label": st.sampled_from([*DIRECTIONS, "no direction"]),
-        "polygon": st.lists(st.lists(coordinate, min_size=2, max_size=2), max_size=6),
-        "text_patterns": st.lists(st.sampled_from(["a.*", "[bB]?", "(", ".*k", "a{99999999999999}"]), max_size=2),
-    },
-)
+DISTINCT = list({get_protocol(name).judgement(): name for name in reversed(list_protocols())}.values())
+"""One protocol of each way of judging."""
 
 
-@st.composite
-def tasks(draw: st.DrawFn) -> StepTaskModel:
-    return StepTaskModel(
-        benchmark="test",
-        dataset=draw(st.sampled_from(["androidcontrol", "aitz"])),
-        episode_id="e",
-        step_index=0,
-        episode_length=1,
-        instruction="",
-        screenshot="s.png",
-        screenshot_size=(1080, 2400),
-        action=draw(anything),
-        alternatives=tuple(draw(st.lists(anything, max_size=2))),
-        boxes=draw(boxes),
-        extras=draw(labels),
-    )
-
-
-@pytest.mark.parametrize("protocol", list_protocols())
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("protocol", DISTINCT)
+@settings(max_examples=30, deadline=None)
 @given(pairs=st.lists(st.tuples(tasks(), st.none() | anything), max_size=8))
 def test_arrays_agree_with_single_calls(protocol: str, pairs: list[tuple[StepTaskModel, Action | None]]) -> None:
     evaluator = ActionEvaluator(protocol)
@@ -114,33 +54,6 @@ def test_arrays_agree_with_single_calls(protocol: str, pairs: list[tuple[StepTas
     assert [None if math.isnan(each) else each for each in scores.distance.tolist()] == [
         outcome.distance for outcome in outcomes
     ]
-
-
-thresholds = st.sampled_from([0.0, 0.14, 0.5, 0.8, 1.0])
-click_rules = st.builds(
-    ClickRule,
-    enlarge=st.sampled_from([0.5, 1.0, 1.2, 2.4]),
-    clip=st.booleans(),
-    boxes=st.sampled_from(get_args(BoxChoice)),
-    nearest=st.integers(1, 6),
-    fallback=st.none() | thresholds,
-    strict=st.booleans(),
-    polygon=st.booleans(),
-)
-step_rules = st.builds(
-    StepRules,
-    click=click_rules,
-    text=st.builds(
-        TextRule,
-        compare=st.sampled_from(get_args(TextComparison)),
-        threshold=thresholds,
-        form=st.sampled_from(get_args(TextForm)),
-    ),
-    scroll=st.builds(ScrollRule, compare=st.sampled_from(get_args(ScrollComparison))),
-    open=st.builds(OpenRule, icon=st.none() | click_rules),
-    stop=st.sampled_from(get_args(StopComparison)),
-    tap_limit=st.none() | st.just(200.0),
-)
 
 
 @settings(max_examples=300, deadline=None)
@@ -159,45 +72,63 @@ def test_arrays_agree_with_single_calls_under_rules_of_any_kind(
     np.testing.assert_array_equal(scores.distance, told)
 
 
-@pytest.mark.parametrize("protocol", list_protocols())
-@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize("protocol", DISTINCT)
+@settings(max_examples=30, deadline=None)
 @given(pair=st.tuples(tasks(), anything))
 def test_an_exact_match_is_a_type_match_and_right(protocol: str, pair: tuple[StepTaskModel, Action]) -> None:
     task, action = pair
     outcome = ActionEvaluator(protocol).evaluate(task, action)
-    assert outcome.type_match or not outcome.exact_match
+    whatever_type = any(
+        isinstance(each, AnyPointedAction | AnyWrittenAction)
+        for each in get_protocol(protocol).rules_for(task.dataset).leniencies
+    )
+    assert outcome.type_match or not outcome.exact_match or whatever_type
     assert (outcome.verdict == "right") is outcome.exact_match
     comparable = any(isinstance(each, Unsupported) for each in (task.action, *task.alternatives))
     assert (outcome.verdict == "unsupported") is (isinstance(action, Unsupported) and not comparable)
-
-
-POINT_IN_BOX = {
-    "seeclick-official",
-    "sspro-official",
-    "osworld-g",
-    "mmbench-gui-l2",
-    "ui-vision",
-    "mind2web-element",
-    "onekey",
-}
-"""Protocols whose labels are boxes: a point that lies in none has no right answer."""
 
 
 def around(point: Point) -> list[float]:
     return [point.x - 10, point.y - 10, point.x + 10, point.y + 10]
 
 
-@pytest.mark.parametrize("protocol", list_protocols())
-@settings(max_examples=60, deadline=None)
+def has_no_f1(rule: TextRule, text: str) -> bool:
+    return rule.compare == "token-f1" and rule.span == "whole" and not rule.normalise(text).split()
+
+
+def refuses(rules: StepRules, action: Action) -> bool:
+    """Whether a source takes a labelled action as wrong when it is predicted as it stands: its known defects."""
+    match action:
+        case Click(point=point) if rules.click.zero_is_missing:
+            return 0.0 in point
+        case LongPress(point=point):
+            relabelled = LongPressIsClick() in rules.leniencies and rules.read(action) is action
+            return relabelled or (rules.click.zero_is_missing and 0.0 in point)
+        case Scroll(direction=direction):  # without a content label UI-S1's matcher takes vertical scrolls upside down
+            return rules.scroll.compare == "ui-s1-reward" and direction in ("up", "down")
+        case Type(text=text):
+            return has_no_f1(rules.text, text)
+        case Open(app=app):
+            return has_no_f1(rules.app_text, app)
+        case Press(button="RECENT"):
+            return RecentIsHome() in rules.leniencies
+    return False
+
+
+@pytest.mark.parametrize("protocol", DISTINCT)
+@settings(max_examples=40, deadline=None)
 @given(task=tasks(), reference=anything)
 def test_the_reference_is_right_under_its_own_protocol(protocol: str, task: StepTaskModel, reference: Action) -> None:
-    update: dict[str, Any] = {"action": reference, "alternatives": (), "extras": {}}
-    if protocol in POINT_IN_BOX and isinstance(reference, Click | LongPress):
-        update["boxes"] = type(task.boxes)([*task.boxes, around(reference.point)])
+    rules = get_protocol(protocol).rules_for(task.dataset)
+    update: dict[str, Any] = {"action": reference, "alternatives": (), "extras": {}, "instruction": ""}
+    update["low_level_instruction"] = None
+    if isinstance(reference, Click | LongPress):
+        assume(rules.click.reference == "label")
+        assume(not rules.click.zero_is_missing or all(side == 0 or side >= 2 for side in reference.point))  # a pixel
+        if rules.click.fallback is None:  # where labels are boxes, a point in none has no right answer
+            update["boxes"] = type(task.boxes)([*task.boxes, around(reference.point)])
     outcome = ActionEvaluator(protocol).evaluate(task.model_copy(update=update), reference)
-    upside_down = protocol == "ui-s1-reward-match" and isinstance(reference, Scroll) and reference.direction in ("up", "down")
-    # Released defect of UI-S1's matcher, kept: without a content label it takes vertical scrolls upside down.
-    assert outcome.exact_match is not upside_down
+    assert outcome.exact_match is not refuses(rules, reference)
 
 
 @settings(max_examples=50, deadline=None)
@@ -241,12 +172,14 @@ def test_many_steps_with_uneven_numbers_of_boxes(step: Callable[..., StepTaskMod
         rectangles = np.hstack([corners, corners + rng.uniform(10, 300, (count, 2))]).tolist()
         tasks.append(step(Click(point=Point(*rng.uniform(0, 1000, 2))), rectangles))
         predicted.append(Click(point=Point(*rng.uniform(0, 1000, 2))))
-    for protocol in list_protocols():
+    hits = 0
+    for protocol in DISTINCT:
         evaluator = ActionEvaluator(protocol)
         single = [evaluator.evaluate(task, action).exact_match for task, action in zip(tasks, predicted, strict=True)]
         batch = score(compile_targets(tasks, protocol), PredictionTable.from_actions(predicted))
         assert batch.exact_match.tolist() == single
-        assert 0 < sum(single) < len(single)
+        hits += sum(single)
+    assert 0 < hits < len(tasks) * len(DISTINCT)
 
 
 def test_many_steps_with_polygons_patterns_and_statuses(step: Callable[..., StepTaskModel]) -> None:
@@ -259,6 +192,32 @@ def test_many_steps_with_polygons_patterns_and_statuses(step: Callable[..., Step
     assert scores.type_match.all()
     by_status = PredictionTable.from_arrays([7, 7], status=[1, 0])
     assert score(compile_targets(tasks[3:], "osworld-g"), by_status).exact_match.tolist() == [True, True]
+
+
+def test_what_arrays_leave_out_is_never_right_where_steps_are_judged_one_by_one(step: Callable[..., StepTaskModel]) -> None:
+    at = Point(500, 500)
+    rules = StepRules(
+        click=ClickRule(whole_pixels=True, fallback=0.14),
+        leniencies=(AnyPointedAction(), PromptDirection(), RecentIsHome(), WaitIsStop()),
+    )
+    tasks = [step(Click(point=at)), step(Scroll(point=at, direction="up")), step(Press(button="HOME")), step(Wait())]
+    predictions = PredictionTable.from_arrays([2, 2, 5, 7], status=[0, 0, 0, -1])
+    scores = score(compile_targets(tasks, Protocol(name="p", source="s", summary="t", rules=rules)), predictions)
+    assert scores.exact_match.tolist() == [False, False, False, True]
+    assert scores.type_match.tolist() == [False, True, True, True]
+
+
+@settings(max_examples=100, deadline=None)
+@given(given_actions=st.lists(anything, max_size=8))
+def test_a_table_gives_its_actions_back(given_actions: list[Action]) -> None:
+    table = PredictionTable.from_actions(given_actions)
+    for row, action in enumerate(given_actions):
+        again = table.action(row)
+        if isinstance(action, Unsupported):
+            assert isinstance(again, Unsupported)
+            assert unsupported_key(again) == unsupported_key(action)
+        else:
+            assert again == action
 
 
 @pytest.mark.parametrize(

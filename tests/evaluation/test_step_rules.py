@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.evaluation import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
+from guieval.evaluation.leniencies import LongPressIsClick, RecentIsHome, WaitIsStop
 from guieval.steps import StepTaskModel
+from tests.evaluation.strategies import FIELDS, anything, step_rules, tasks
 
 CLIPPED = ClickRule(enlarge=1.2, clip=True, boxes="any")
 CENTRED = ClickRule(enlarge=1.2, boxes="any")
@@ -149,6 +154,164 @@ def test_fewer_boxes_than_the_limit_all_count() -> None:
     assert hit(ClickRule(boxes="nearest", nearest=5), column_of_boxes(5), Point(500, 0), 500, 500)
 
 
+CENTRE = Point(500, 500)
+
+
+@pytest.mark.parametrize(
+    ("rule", "screen", "x", "y", "exact"),
+    [
+        # A circle of 368.45 px on a canvas of 1080 x 2400, whatever the screenshot: 341 x 1.08 = 368.28, 342 x 1.08 = 369.36.
+        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 841, 500, True),
+        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 842, 500, False),
+        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 500, 653, True),  # 367.2
+        (ClickRule(measure="canvas", fallback=math.hypot(0.14 * 1080, 0.14 * 2400)), (100, 100), 500, 654, False),  # 369.6
+        (ClickRule(measure="canvas", canvas=(1000, 1000), fallback=140.0), (100, 100), 584, 612, True),  # 84, 112, 140
+        (ClickRule(measure="canvas", canvas=(1000, 1000), fallback=140.0), (100, 100), 584, 612.1, False),
+        # 140 px of a screenshot of 1000 x 500: an ellipse in thousandths.
+        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 640, 500, True),
+        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 640.1, 500, False),
+        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 500, 780, True),
+        (ClickRule(measure="pixels", fallback=140.0), (1000, 500), 500, 780.1, False),
+        # 0.04 of 1000, so 40 px on either axis.
+        (ClickRule(measure="longest-side", fallback=0.04), (1000, 500), 540, 500, True),
+        (ClickRule(measure="longest-side", fallback=0.04), (1000, 500), 541, 500, False),
+        (ClickRule(measure="longest-side", fallback=0.04), (500, 1000), 580, 500, True),
+        (ClickRule(measure="longest-side", fallback=0.04), (500, 1000), 581, 500, False),
+        # The border itself is left out.
+        (ClickRule(fallback_strict=True, fallback=0.25), (1000, 500), 750, 500, False),
+        (ClickRule(fallback_strict=True, fallback=0.25), (1000, 500), 749.9, 500, True),
+        (ClickRule(fallback_strict=True, fallback=140.0, measure="pixels"), (1000, 500), 640, 500, False),
+        (ClickRule(fallback_strict=True, fallback=140.0, measure="pixels"), (1000, 500), 639.9, 500, True),
+    ],
+)
+def test_distances_in_every_measure(rule: ClickRule, screen: tuple[int, int], x: float, y: float, exact: bool) -> None:
+    for boxes in (Boxes(), Boxes([[0, 0, 1, 1]])):
+        judged = rule.judge(boxes, CENTRE, Point(x, y), screen=screen)
+        assert (judged.type_match, judged.exact_match) == (True, exact)
+        assert judged.distance == math.sqrt((x - 500) ** 2 + (y - 500) ** 2)
+
+
+def test_a_border_in_pixels_falls_the_same_way_wherever_it_lies() -> None:
+    # Thousandths of 1179 px are no whole numbers, so a distance of 140 px is seldom exactly 140 again.
+    width = 1179
+    inclusive, strict = (ClickRule(measure="pixels", fallback=140.0, fallback_strict=strict) for strict in (False, True))
+    for pixel in range(0, width - 140):
+        reference, predicted = (Point(each * 1000.0 / width, 0) for each in (pixel, pixel + 140))
+        assert inclusive.judge(Boxes(), reference, predicted, screen=(width, 10)).exact_match
+        assert not strict.judge(Boxes(), reference, predicted, screen=(width, 10)).exact_match
+
+
+def test_what_is_counted_in_pixels_needs_the_screen() -> None:
+    for rule in (ClickRule(measure="pixels", fallback=9.0), ClickRule(whole_pixels=True), ClickRule(far_edge=1.0)):
+        with pytest.raises(ValueError, match="size of the screenshot must be given"):
+            rule.judge(Boxes([[0, 0, 1, 1]]), CENTRE, CENTRE)
+
+
+def test_a_coordinate_of_zero_may_count_as_none() -> None:
+    rule = ClickRule(fallback=0.14, zero_is_missing=True)
+    boxes, reference = [[0.0, 0.0, 50.0, 50.0]], Point(10, 10)
+    assert not hit(rule, boxes, reference, 0, 10)
+    assert not hit(rule, boxes, reference, 10, 0)
+    assert hit(rule, boxes, reference, 0.5, 0.5)
+    assert hit(replace(rule, zero_is_missing=False), boxes, reference, 0, 10)
+    whole = replace(rule, whole_pixels=True)
+    assert not whole.judge(Boxes(boxes), reference, Point(0.9, 10), screen=(1000, 1000)).exact_match  # pixel 0
+    assert whole.judge(Boxes(boxes), reference, Point(1, 10), screen=(1000, 1000)).exact_match
+
+
+def test_a_point_may_be_cut_to_whole_pixels() -> None:
+    rule, box, screen = ClickRule(whole_pixels=True), Boxes([[100, 100, 200, 200]]), (1000, 1000)
+    assert rule.judge(box, FAR, Point(200.9, 150), screen=screen).exact_match
+    assert not rule.judge(box, FAR, Point(201, 150), screen=screen).exact_match
+    assert not rule.judge(box, FAR, Point(99.9, 150), screen=screen).exact_match
+    assert not ClickRule().judge(box, FAR, Point(200.9, 150), screen=screen).exact_match
+
+
+@pytest.mark.parametrize("width", [644, 1080, 1179])
+def test_every_whole_pixel_stays_itself(width: int) -> None:
+    for pixel in range(width):
+        at = pixel * 1000.0 / width  # as loaders make it
+        line, screen = Boxes([[at, 0, at, 1000]]), (width, 10)
+        assert ClickRule(whole_pixels=True).judge(line, FAR, Point(at, 500), screen=screen).exact_match
+        assert not ClickRule(far_edge=1.0).judge(line, FAR, Point(at, 500), screen=screen).exact_match
+        wide = Boxes([[0, 0, (pixel + 1) * 1000.0 / width, 1000]])
+        assert ClickRule(far_edge=1.0).judge(wide, FAR, Point(at, 500), screen=screen).exact_match
+
+
+def test_the_far_edge_may_be_drawn_in() -> None:
+    rule, box, screen = ClickRule(far_edge=1.0), Boxes([[100, 100, 200, 200]]), (1000, 500)
+    assert rule.judge(box, FAR, Point(199, 198), screen=screen).exact_match  # a pixel is two thousandths high
+    assert not rule.judge(box, FAR, Point(199.1, 198), screen=screen).exact_match
+    assert not rule.judge(box, FAR, Point(199, 198.1), screen=screen).exact_match
+    assert rule.judge(box, FAR, Point(100, 100), screen=screen).exact_match
+
+
+def test_nearest_may_be_measured_from_the_prediction() -> None:
+    rule, boxes = ClickRule(boxes="nearest-to-prediction", nearest=5), column_of_boxes(9)
+    assert hit(rule, boxes, Point(500, 110), 500, 900)
+    assert not hit(rule, boxes, Point(500, 110), 500, 950)
+    # A tall box whose centre is far away is no longer among the nearest, although it holds the point.
+    tall = [*column_of_boxes(5), [0.0, 0.0, 1000.0, 1000.0]]
+    assert not hit(rule, tall, FAR, 480, 50)
+    assert hit(replace(rule, nearest=6), tall, FAR, 480, 50)
+    assert rule.accepted(Boxes(boxes), FAR).shape == (4, 9)  # without a prediction all that may count
+    assert rule.accepted(Boxes(boxes), FAR, predicted=Point(500, 900)).shape == (4, 5)
+
+
+NESTED = [[0.0, 0.0, 1000.0, 1000.0], [400.0, 400.0, 500.0, 500.0], [500.0, 400.0, 600.0, 500.0], [450.0, 450.0, 700.0, 700.0]]
+
+
+def test_the_smallest_box_around_the_reference() -> None:
+    rule = ClickRule(boxes="smallest-containing")
+    assert hit(rule, NESTED, Point(450, 450), 400, 400)
+    assert not hit(rule, NESTED, Point(450, 450), 600, 600)  # in a larger box that holds the reference
+    assert hit(rule, NESTED, Point(650, 650), 600, 600)
+    assert hit(rule, NESTED, Point(900, 900), 1, 1)
+    assert hit(rule, NESTED, Point(500, 450), 450, 450)  # of two equal ones the earlier
+    assert not hit(rule, NESTED, Point(500, 450), 550, 450)
+    assert hit(replace(rule, enlarge=1.2), NESTED, Point(450, 450), 391, 450)
+    assert not hit(replace(rule, enlarge=1.2), NESTED[1:], Point(391, 450), 450, 450)  # chosen before enlarging
+
+
+def test_boxes_around_the_reference_may_be_chosen_before_enlarging() -> None:
+    after, before = (ClickRule(enlarge=1.2, boxes=choice) for choice in ("containing-reference", "containing-before-enlarging"))
+    box = [[400.0, 400.0, 500.0, 500.0]]
+    for rule in (after, before):
+        assert hit(rule, box, Point(500, 450), 509, 450)
+    assert hit(after, box, Point(509, 450), 450, 450)
+    assert not hit(before, box, Point(509, 450), 450, 450)
+
+
+def test_an_element_pointed_at_stands_for_its_box() -> None:
+    rule = ClickRule(enlarge=1.2, by_node=True)
+    box = [[400.0, 400.0, 500.0, 500.0]]
+    assert hit(rule, box, Point(510, 450), 400, 400)  # the enlarged box [390, 510] holds the reference
+    assert not hit(rule, box, Point(511, 450), 450, 450)
+    assert hit(rule, box, Point(450, 450), 450, 450)
+    assert not hit(rule, box, Point(450, 450), 399, 450)  # in no box, so only the very point would do
+    assert hit(rule, [], Point(300, 300), 300, 300)
+    assert not hit(rule, [], Point(300, 300), 300, 300.1)
+
+
+def test_an_element_that_nearly_is_the_target_counts() -> None:
+    # Boxes of 100 x 100, the other moved right by d: intersection over union is (100 - d) / (100 + d), above 0.5 below 33.3.
+    for shift, exact in ((33.0, True), (34.0, False)):
+        boxes = [[400.0, 400.0, 500.0, 500.0], [400.0 + shift, 400.0, 500.0 + shift, 500.0]]
+        assert hit(ClickRule(by_node=True), boxes, Point(500 + shift, 450), 401, 450) is exact
+
+
+def test_the_corner_may_stand_for_the_label() -> None:
+    rule = ClickRule(reference="origin", by_node=True, enlarge=1.2)
+    boxes = [[0.0, 0.0, 100.0, 100.0], [400.0, 400.0, 500.0, 500.0]]
+    assert not hit(rule, boxes, Point(450, 450), 450, 450)
+    judged = rule.judge(Boxes(boxes), Point(450, 450), Point(50, 50))
+    assert judged.exact_match
+    assert judged.distance == pytest.approx(400 * 2**0.5)  # still to the label
+    near = ClickRule(reference="origin", fallback=0.1)
+    assert hit(near, [], FAR, 100, 0)
+    assert not hit(near, [], FAR, 900, 900)
+
+
 @pytest.mark.parametrize(
     ("reference", "predicted", "exact"),
     [
@@ -171,6 +334,68 @@ def test_text_similarity_is_normalised_levenshtein_of_the_normalised_texts() -> 
     assert TextRule().judge("KITTEN ", "sitting").text_similarity == pytest.approx(1 - 3 / 7)
     assert TextRule().judge("Same", "same").text_similarity == 1.0
     assert TextRule().judge("some", "").text_similarity == 0.0
+
+
+F1 = TextRule("token-f1", threshold=0.5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "reference", "predicted", "exact"),
+    [
+        (F1, "red wine glass", "red", True),  # precision 1, recall 1/3: F1 exactly 0.5
+        (replace(F1, above=True), "red wine glass", "red", False),
+        (replace(F1, above=True), "red wine", "red", True),  # 2/3
+        (F1, "red wine glass jar", "red", False),  # 0.4
+        (F1, "Red", "rED", True),
+        (F1, "", "", False),
+        (F1, "coffee", "", False),
+        (F1, "wine", "win", False),
+        (replace(F1, part_of_word=True), "wine", "win", True),
+        (replace(F1, part_of_word=True), "win", "wine", True),
+        (replace(F1, part_of_word=True), "red wine", "win", False),
+        (replace(F1, part_of_word=True, form="unbracketed"), "[wine]", "win", True),
+        (replace(F1, form="unbracketed"), "[red] wine", "RED", True),
+        (replace(F1, form="as-given"), "[red] wine jar", "RED wine", False),  # 0.4
+        # {a, b} and {a, c, d, e}: 1/3; as multisets a a a b and a c d e: 1/4.
+        (replace(F1, threshold=0.3), "a a a b", "a c d e", True),
+        (replace(F1, threshold=0.3, tokens="multiset"), "a a a b", "a c d e", False),
+        (replace(F1, threshold=0.3, tokens="multiset"), "a a a b", "a a", True),  # 2/3
+        (replace(F1, span="second-token"), "hello world", "Hello there everybody", True),  # "[hello" on both sides
+        (replace(F1, span="second-token"), "hello world", "say hello world", False),
+        (replace(F1, span="second-token"), "hello world", "hello", False),  # "[hello]" has a bracket more
+        (replace(F1, span="action", above=True), "a b", "a c", True),  # type, [a of three each: 2/3
+        (replace(F1, above=True), "a b", "a c", False),  # 1/2
+        (replace(F1, span="action", above=True), "a", "b", False),  # type of two each: 1/2
+        (replace(F1, compare="equal-or-token-f1"), "", "", True),
+        (replace(F1, compare="equal-or-token-f1"), "red wine glass", "red", True),
+        (replace(F1, compare="equal-or-token-f1", form="as-given"), "...", "...", True),
+        (replace(F1, compare="containment-or-token-f1"), "wine", "win", True),
+        (replace(F1, compare="containment-or-token-f1"), "wine", "", True),
+        (replace(F1, compare="containment-or-token-f1"), "red wine", "wine red", True),
+        (replace(F1, compare="containment-or-token-f1"), "red wine", "white whine", False),
+        # "abcde" and "abcdf": Levenshtein 1 - 1/5 = 0.8, indel 1 - 2/10 = 0.8; "kitten" and "sitting": 4/7, 1 - 5/13.
+        (TextRule("similarity", threshold=0.8), "abcde", "abcdf", True),
+        (TextRule("similarity", threshold=0.8, above=True), "abcde", "abcdf", False),
+        (TextRule("similarity", threshold=0.8, similarity="indel"), "abcde", "abcdf", True),
+        (TextRule("similarity", threshold=0.8, similarity="indel", above=True), "abcde", "abcdf", False),
+        (TextRule("similarity", threshold=0.6), "kitten", "sitting", False),
+        (TextRule("similarity", threshold=0.6, similarity="indel"), "kitten", "sitting", True),
+        (TextRule("containment", form="unbracketed"), "[Clock]", "clock", True),
+    ],
+)
+def test_texts_by_words_and_similarity(rule: TextRule, reference: str, predicted: str, exact: bool) -> None:
+    judged = rule.judge(reference, predicted)
+    assert judged.exact_match is exact
+    assert rule.accepts(rule.normalise(reference), predicted) is exact
+    if exact:
+        assert not judged.reason.startswith("text ")
+
+
+def test_the_reason_says_which_of_two_ways_agreed() -> None:
+    rule = TextRule("containment-or-token-f1", above=True)
+    assert rule.judge("red wine", "wine").reason == "the text is part of the reference"
+    assert rule.judge("red wine", "wine red").reason == "the words' F1 is more than 0.5"
+    assert TextRule("similarity", threshold=0.8).judge("abcde", "abcdf").reason == "the text is at least 0.8 similar"
 
 
 def scroll(direction: str) -> Scroll:
@@ -274,6 +499,92 @@ def test_the_rest_is_compared_by_type_and_button(
 
 
 @pytest.mark.parametrize(
+    ("rules", "reference", "predicted", "type_match", "exact"),
+    [
+        (StepRules(CENTRED, press="type-only"), Press(button="BACK"), Press(button="HOME"), True, True),
+        (StepRules(CENTRED, button_types=True), Press(button="BACK"), Press(button="HOME"), False, False),
+        (StepRules(CENTRED, button_types=True), Press(button="BACK"), Press(button="BACK"), True, True),
+        (StepRules(CENTRED, button_types=True, press="type-only"), Press(button="BACK"), Press(button="HOME"), False, False),
+        (StepRules(CENTRED, stop="status"), Stop(), Stop(status="impossible"), True, False),
+        (StepRules(CENTRED, status_types=True), Stop(), Stop(status="impossible"), False, False),
+        (StepRules(CENTRED, status_types=True), Stop(), Stop(), True, True),
+        (StepRules(CENTRED, open=OpenRule(text=TextRule("equal"))), Open(app="Google Maps"), Open(app="Maps"), True, False),
+        (StepRules(CENTRED, open=OpenRule(text=TextRule("equal"))), Type(text="Google Maps"), Type(text="Maps"), True, True),
+        (StepRules(CENTRED, text=TextRule("equal")), Open(app="Google Maps"), Open(app="Maps"), True, False),
+    ],
+)
+def test_buttons_ends_and_app_names_as_rules_say(
+    step: Callable[..., StepTaskModel], rules: StepRules, reference: Action, predicted: Action, type_match: bool, exact: bool
+) -> None:
+    judged = rules.judge(step(reference), reference, predicted)
+    assert (judged.type_match, judged.exact_match) == (type_match, exact)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), rules=step_rules, task=tasks(), predicted=anything)
+def test_rules_with_equal_deciding_parts_judge_alike(
+    field: str, data: st.DataObject, rules: StepRules, task: StepTaskModel, predicted: Action
+) -> None:
+    other = replace(rules, **{field: data.draw(FIELDS[field])})  # type: ignore[arg-type]
+    for reference in (task.action, *task.alternatives):
+        if rules.deciding(reference.type, predicted.type) == other.deciding(reference.type, predicted.type):
+            assert rules.judge(task, reference, predicted) == other.judge(task, reference, predicted)
+
+
+def test_only_what_decides_is_in_the_deciding_part() -> None:
+    rules = StepRules(CENTRED)
+    assert rules.deciding("CLICK", "CLICK") == replace(rules, text=TextRule("equal")).deciding("CLICK", "CLICK")
+    assert rules.deciding("CLICK", "CLICK") != replace(rules, click=CLIPPED).deciding("CLICK", "CLICK")
+    assert rules.deciding("OPEN", "CLICK") != ICON.deciding("OPEN", "CLICK")
+    assert rules.deciding("CLICK", "OPEN") == ICON.deciding("CLICK", "OPEN")
+    assert rules.deciding("OPEN", "OPEN") == replace(rules, open=OpenRule(text=TextRule())).deciding("OPEN", "OPEN")
+    taps = replace(rules, tap_limit=200.0)
+    assert rules.deciding("CLICK", "LONG_PRESS") != taps.deciding("CLICK", "LONG_PRESS")
+    assert rules.deciding("CLICK", "CLICK") == taps.deciding("CLICK", "CLICK")
+    lenient = replace(rules, leniencies=(WaitIsStop(), LongPressIsClick(), RecentIsHome()))
+    assert rules.deciding("WAIT", "STOP") != lenient.deciding("WAIT", "STOP")
+    assert rules.deciding("TYPE", "TYPE") == lenient.deciding("TYPE", "TYPE")
+    assert len({hash(rules.deciding("CLICK", "CLICK")), hash(lenient.deciding("CLICK", "CLICK"))}) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"form": "as-given"},
+        {"above": True},
+        {"threshold": 0.6},
+        {"tokens": "multiset"},
+        {"span": "action"},
+        {"span": "second-token"},
+        {"part_of_word": True},
+        {"compare": "token-f1"},
+        {"compare": "containment-or-token-f1"},
+    ],
+)
+def test_every_choice_of_a_text_rule_is_in_its_words(changed: dict[str, Any]) -> None:
+    rule = TextRule("equal-or-token-f1")
+    assert replace(rule, **changed).describe() != rule.describe()
+    assert TextRule("similarity", similarity="indel").describe() != TextRule("similarity").describe()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"press": "type-only"},
+        {"button_types": True},
+        {"status_types": True},
+        {"stop": "status"},
+        {"tap_limit": 200.0},
+        {"open": OpenRule(text=TextRule("equal"))},
+        {"open": OpenRule(icon=CLIPPED)},
+    ],
+)
+def test_every_choice_of_the_step_rules_is_in_their_words(changed: dict[str, Any]) -> None:
+    assert replace(StepRules(CENTRED), **changed).describe() != StepRules(CENTRED).describe()
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"enlarge": 1.3},
@@ -283,6 +594,21 @@ def test_the_rest_is_compared_by_type_and_button(
         {"nearest": 4},
         {"fallback": 0.05},
         {"fallback": None},
+        {"boxes": "nearest-to-prediction"},
+        {"boxes": "smallest-containing"},
+        {"boxes": "containing-before-enlarging"},
+        {"measure": "canvas"},
+        {"measure": "canvas", "canvas": (1000.0, 1000.0)},
+        {"measure": "pixels"},
+        {"measure": "longest-side"},
+        {"fallback_strict": True},
+        {"strict": True},
+        {"zero_is_missing": True},
+        {"whole_pixels": True},
+        {"far_edge": 1.0},
+        {"reference": "origin"},
+        {"by_node": True},
+        {"polygon": True},
     ],
 )
 def test_every_threshold_of_a_click_rule_is_in_its_words(changed: dict[str, Any]) -> None:

@@ -81,7 +81,7 @@ PROTOCOLS = (
         notes=(
             "It asks for a box in screen fractions, of which a unified action keeps the middle; IoU and the accuracies at an "
             "IoU, which it gives too, need the box itself.",
-            "Values above 1 are divided by 1000 there, while lmms-v2 and lmms-pro divide them by the size of the image.",
+            "Versions that take values above 1 divide them by 1000, but lmms-v2 and lmms-pro by the size of the image.",
             _AT_ORIGIN,
         ),
     ),
@@ -122,8 +122,9 @@ PROTOCOLS = (
         ),
         notes=(
             "The far edge of a box is x + w - 1, a pixel short of the box.",
-            "Text_Accuracy, Icon_Accuracy and a platform's accuracy are the second figure over the steps of that part: a cell "
+            "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second figure over the steps of that part: a cell "
             "of n steps is counted n times, so it weighs n squared.",
+            "The category in its tables is taken to be the platform.",
             "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",
             _AT_ORIGIN,
         ),
@@ -152,8 +153,9 @@ PROTOCOLS = (
         ),
         notes=(
             "Its boxes have their corners given and lose no pixel, unlike those of ScreenSpot in the same toolkit.",
-            "Text_Accuracy, Icon_Accuracy and a group's accuracy are the second figure over the steps of that part: a cell of "
-            "n steps is counted n times, so it weighs n squared.",
+            "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second figure over the steps of that part: a cell "
+            "of n steps is counted n times, so it weighs n squared.",
+            "The category in its tables is taken to be the group.",
             "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",
             _AT_ORIGIN,
         ),

@@ -13,11 +13,11 @@ _FIGURES = (
     Figure("SR (app, device and task splits)", "success"),
     Figure("action_type", "type"),
 )
-_FAILURE = FailurePolicy(missing="left-out")
+_FAILURE = FailurePolicy(missing="episode-left-out")
 _NOTES = (
     "On the random split AMS and SR are means over the six categories of tasks, on the other splits plain shares.",
-    "Batches whose generation fails are passed over. SR leaves out episodes that lack a step so, or whose recorded "
-    "step_length is not their number of steps; here both count by the steps that were answered.",
+    "Batches whose generation fails are passed over, and SR leaves out the episodes that lack a step so. It also leaves out "
+    "those whose recorded step_length is not their number of steps; here these count by their steps.",
     "Every button, COMPLETE and IMPOSSIBLE are action types of their own, and the case of a typed text counts.",
     "The scorer cuts reply and label at colons and compares a text only up to its first one, and a place that it cannot read "
     "counts as the right action type; neither is done here.",
@@ -34,7 +34,7 @@ PROTOCOLS = (
         figures=_FIGURES,
         failure=_FAILURE,
         notes=_NOTES,
-        version=2,  # another button or status is another action type
+        version=3,  # 2: another button or status is another action type; 3: SR leaves out what lacks a step
     ),
     Protocol(
         name="odyssey-v2",
@@ -49,6 +49,6 @@ PROTOCOLS = (
         figures=_FIGURES,
         failure=_FAILURE,
         notes=_NOTES,
-        version=2,  # another button or status is another action type
+        version=3,  # 2: another button or status is another action type; 3: SR leaves out what lacks a step
     ),
 )

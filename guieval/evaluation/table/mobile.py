@@ -38,6 +38,7 @@ _GAPS_IN_ODYSSEY = (
 )
 _EMPTY_TEXT = "An empty text is part of every text, so typing nothing is always right."
 
+_GUIEVALKIT_SETS = {**_PHONE_AND_CHINESE_SETS, "androidcontrol": "ac-valtest-finish-10814"}
 _GUIEVALKIT = StepRules(click=_AROUND_TARGET, tap_limit=200.0)
 _GUIEVALKIT_VARIANTS = {
     "androidcontrol": replace(_GUIEVALKIT, click=_NEAREST_5),
@@ -55,12 +56,14 @@ _MAGICGUI = StepRules(
 )
 
 _OSATLAS = StepRules(
-    click=_WITHIN_14_PER_CENT,
+    # whole thousandths: 140 of them, which 0.14 of the screen would miss where fractions of them are not exact
+    click=ClickRule(boxes="none", measure="canvas", canvas=(1000.0, 1000.0), fallback=140.0),
     text=TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True, span="second-token"),
     button_types=True,
     status_types=True,
 )
 _OSATLAS_WHOLE_TEXT = replace(_OSATLAS, text=replace(_OSATLAS.text, span="whole"))
+_OSATLAS_WHOLE_ACTION = replace(_OSATLAS, text=replace(_OSATLAS.text, compare="token-f1", span="action"))
 _OSATLAS_FIGURES = (
     Figure("SR", "exact"),
     Figure("type", "type"),
@@ -75,10 +78,11 @@ PROTOCOLS = (
         summary="boxes x1.2 (AndroidControl: the 5 nearest, else 0.04; elsewhere: those around the target, else 0.14)",
         rules=_GUIEVALKIT,
         variants=_GUIEVALKIT_VARIANTS,
-        sample_sets=_PHONE_AND_CHINESE_SETS,
+        sample_sets=_GUIEVALKIT_SETS,
         figures=(
             Figure("TARGET_NOT_OPEN type match", "type", without=_OPEN),
             Figure("TARGET_NOT_OPEN exact match", "exact", without=_OPEN),
+            Figure("TARGET_NOT_OPEN progress", "progress", without=_OPEN, failure=_GUIEVALKIT_GAP),
             Figure("IN_UNIFIED type match", "type"),
             Figure("IN_UNIFIED exact match", "exact"),
             Figure("IN_UNIFIED progress", "progress", failure=_GUIEVALKIT_GAP),
@@ -87,9 +91,8 @@ PROTOCOLS = (
         notes=(
             "Replies that cannot be read leave the denominators, so a model gains by failing where it would be wrong; the "
             "share that is kept is reported beside them (unified_action_ratio).",
-            "Progress weighs episodes by their length, and a step that was left out before the first mismatch takes the "
-            "progress of its whole episode.",
-            "The steps that open an app are such gaps in its progress without them (TARGET_NOT_OPEN), which is not given here.",
+            "Progress weighs episodes by their length, and a step left out before the first mismatch takes the progress of "
+            "its whole episode; so does a step that opens an app in the progress without these (TARGET_NOT_OPEN).",
             "A reply that clicks and types at once counts as whichever of the two is labelled.",
             _EMPTY_TEXT,
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
@@ -102,7 +105,7 @@ PROTOCOLS = (
         summary="as guievalkit, with every failed step counted as wrong and the progress of the steps that are not left out",
         rules=_GUIEVALKIT,
         variants=_GUIEVALKIT_VARIANTS,
-        sample_sets=_PHONE_AND_CHINESE_SETS,
+        sample_sets=_GUIEVALKIT_SETS,
         figures=(
             Figure("type match", "type", without=_OPEN),
             Figure("exact match", "exact", without=_OPEN),
@@ -113,7 +116,7 @@ PROTOCOLS = (
     ),
     Protocol(
         name="agentcpm",
-        source="AgentCPM-GUI paper; OpenBMB/AgentCPM-GUI, eval/utils/evaluator.py, eval/run_eval_agent.py, eval_data/process_ac.py",
+        source="AgentCPM-GUI paper; OpenBMB/AgentCPM-GUI, eval/utils/evaluator.py, run_eval_agent.py, eval_data/process_ac.py",
         summary="boxes x1.2 (AndroidControl: 5 nearest, else 0.04; elsewhere: around the target, else 0.14); wait is stop",
         rules=_AGENTCPM,
         variants={
@@ -179,9 +182,9 @@ PROTOCOLS = (
     Protocol(
         name="osatlas",
         source="OS-Atlas paper; OS-Copilot/OS-Atlas, eval/eval_scripts/android_control and odyssey, evaluation_unify.py",
-        summary="0.14 of the screen; texts equal or token F1 above 0.5, of only the first word on AndroidControl",
+        summary="0.14 of the screen; token F1 above 0.5, of the first word alone (AndroidControl) or of the action's name too",
         rules=_OSATLAS,
-        variants={"gui-odyssey": _OSATLAS_WHOLE_TEXT},
+        variants={"gui-odyssey": _OSATLAS_WHOLE_ACTION},
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
         sample_sets={"androidcontrol": "ac-osatlas-7708"},
         figures=_OSATLAS_FIGURES,
@@ -189,8 +192,8 @@ PROTOCOLS = (
             "On AndroidControl the F1 of typed texts and app names is that of the second word of the written action, so of "
             '"TYPE [hello world]" only "[hello" counts: a text of several words is right when its first word is.',
             "A text of one word carries its closing bracket, so it never agrees with the first of several words.",
-            "On GUI-Odyssey the F1 is that of the whole written action, whose own name always agrees, which makes it kinder "
-            "than the F1 of the text that is taken here.",
+            "On GUI-Odyssey the F1 is that of the whole written action, whose own name always agrees, so two texts that share "
+            "one of their two words are right.",
             "Places are whole thousandths there, predicted and labelled ones.",
             "Grounding divides by the clicks of the right type, so it rises when a model clicks less often.",
             "It reports sub-splits in which an episode counts only in the first list that names it, although they overlap.",
@@ -240,7 +243,7 @@ PROTOCOLS = (
     Protocol(
         name="gui-r1-reward",
         source="GUI-R1 paper; ritzz-ai/GUI-R1, verl/utils/reward_score/r1gui.py as of 2025",
-        summary="the accuracy part of GUI-R1's reward: the type, less than 140 px, token F1 of at least 0.5; apps by type alone",
+        summary="the accuracy part of GUI-R1's reward: the type, less than 140 px, token F1 of at least 0.5; any app",
         rules=StepRules(
             click=ClickRule(boxes="none", measure="pixels", fallback=140.0, fallback_strict=True),
             text=_GUI_R1_TEXT,

@@ -1,0 +1,370 @@
+"""How a pointed place is compared with the label's: boxes, their choice and enlargement, and the distance that is forgiven.
+
+Everything is compared in screen fractions (thousandths / 1000, each axis by its own side), in the order of operations the
+published scorers use, so that borders fall on the same side as theirs. Distances measured in pixels are compared to a
+millionth of a pixel, for thousandths cannot hold every whole pixel exactly. Borders are inclusive unless a rule says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import Boxes, Point
+from guieval.evaluation.judgement import Judgement
+
+BoxChoice: TypeAlias = Literal[
+    "any",
+    "containing-reference",
+    "containing-before-enlarging",
+    "smallest-containing",
+    "nearest",
+    "nearest-to-prediction",
+    "none",
+]
+Measure: TypeAlias = Literal["fraction", "canvas", "pixels", "longest-side"]
+ClickReference: TypeAlias = Literal["label", "origin"]
+Polygon: TypeAlias = tuple[tuple[float, float], ...]
+Size: TypeAlias = tuple[int, int]
+"""Width and height of a screenshot in pixels."""
+
+_BORDER = 1e-9
+"""How far from a polygon's edge, in thousandths, a point still lies on it: far below a pixel, above rounding."""
+_PIXEL_BORDER = 1e-6
+"""The same for pixels."""
+_FEW = 8
+"""Up to so many boxes are compared with a point sooner one by one than as arrays."""
+_ORIGIN = Point(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class ClickRule:
+    """Whether a point hits its target: inside an accepted box, or close enough to the reference point.
+
+    Boxes. ``enlarge`` scales each box about its centre. With ``clip`` the upper left corner is then cut at 0 without moving
+    the size, and width and height are cut at 1 screen, so a box cut at the left or top reaches further right or down
+    (AgentCPM-GUI and GUIEvalKit); without it nothing is cut (UI-S1). ``boxes`` says which of the enlarged boxes count: any,
+    those that contain the reference point, the ``nearest`` ones by distance of their centre to the reference point or to the
+    prediction (the earlier box first at equal distance), or none; or, chosen before enlarging and border included, those
+    that contain the reference point, or the smallest of them by area (the earlier first). ``strict`` leaves a box's own
+    border out. ``far_edge`` is taken off the right and lower edge before anything, in pixels of the screenshot
+    (VLMEvalKit). With ``polygon`` a step that has one (:func:`guieval.evaluation.rules.polygon_of`) is judged by it, border
+    included, and its boxes do not count.
+
+    Distance. ``fallback`` is the distance to the reference point that is accepted whatever the boxes say; ``None`` accepts
+    none, ``fallback_strict`` asks for less than it. ``measure`` says what it is counted in: ``fraction``, the screen, each
+    axis by its own side, so an ellipse on the screen; ``canvas``, pixels after both points were scaled onto a ``canvas``
+    (width, height); ``pixels`` of the step's screenshot; ``longest-side``, the longer side of the screenshot. The last three
+    are circles.
+
+    Points. ``whole_pixels`` cuts the predicted point to whole pixels of the screenshot first. ``zero_is_missing``: a predicted
+    coordinate of 0 misses. ``reference="origin"`` compares with the upper left corner of the screen in place of the labelled
+    point (CoAT's scorer at 9ab1a9f). With ``by_node`` the predicted point stands for the smallest box it lies in (itself where
+    it lies in none), enlarged likewise: it hits when that holds the reference point, or when its intersection over union
+    with an enlarged box that holds the reference point is above 0.5; ``boxes`` does not matter then (CoAT).
+    """
+
+    enlarge: float = 1.0
+    clip: bool = False
+    boxes: BoxChoice = "any"
+    nearest: int = 5
+    fallback: float | None = None
+    strict: bool = False
+    polygon: bool = False
+    measure: Measure = "fraction"
+    canvas: tuple[float, float] = (1080.0, 2400.0)
+    fallback_strict: bool = False
+    zero_is_missing: bool = False
+    whole_pixels: bool = False
+    far_edge: float = 0.0
+    reference: ClickReference = "label"
+    by_node: bool = False
+
+    @property
+    def depends_on_prediction(self) -> bool:
+        """Whether the accepted region is not known before the prediction is."""
+        return (
+            self.zero_is_missing
+            or self.whole_pixels
+            or self.by_node
+            or self.reference == "origin"
+            or self.boxes == "nearest-to-prediction"
+        )
+
+    def accepted(
+        self, boxes: Boxes, reference: Point, *, predicted: Point | None = None, screen: Size | None = None
+    ) -> NDArray[np.float64]:
+        """The boxes a point may be in: columns of a (4, k) array x1, y1, x2, y2, in screen fractions.
+
+        ``predicted`` matters only where boxes are chosen by it; without it all of them are returned. ``screen`` is the
+        screenshot's width and height in pixels. Raises ``ValueError`` where the rule counts in pixels and it is not given.
+        """
+        if self.reference == "origin":
+            reference = _ORIGIN
+        x, y = reference.x / 1000.0, reference.y / 1000.0
+        corners = self._corners(boxes, screen)
+        if self.boxes == "none":
+            return corners[:, :0]
+        if self.boxes == "containing-before-enlarging":
+            corners = corners.compress(_contain(corners, x, y), axis=1)
+        elif self.boxes == "smallest-containing":
+            smallest = _smallest(corners, x, y)
+            corners = corners[:, :0] if smallest is None else corners[:, smallest : smallest + 1]
+        size = self._enlarge(corners)
+        if self.boxes == "containing-reference":
+            return corners.compress(_contain(corners, x, y), axis=1)
+        if self.boxes == "nearest":
+            return self._nearest(corners, size, x, y)
+        if self.boxes == "nearest-to-prediction" and predicted is not None:
+            return self._nearest(corners, size, predicted.x / 1000.0, predicted.y / 1000.0)
+        return corners
+
+    def _corners(self, boxes: Boxes, screen: Size | None) -> NDArray[np.float64]:
+        """(4, k) the boxes as they are, in screen fractions."""
+        corners = boxes.array.T.copy()
+        if self.far_edge:
+            sides = np.array([[float(side)] for side in _known(screen)])
+            # Back to the pixels that the edge was made from, so that the new edge is what the loader would make of those.
+            pixels = np.round(corners[2:] * sides / 1000.0, 6) - self.far_edge
+            corners[2:] = pixels * 1000.0 / sides
+        corners /= 1000.0
+        return corners
+
+    def _enlarge(self, corners: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Enlarge and cut the boxes in place; returns their (2, k) widths and heights."""
+        near, far = corners[:2], corners[2:]
+        size = far - near
+        if self.clip:
+            growth = size * (self.enlarge - 1)
+            size = np.minimum(size + growth, 1.0, out=size)
+            np.maximum(near - growth / 2, 0.0, out=near)
+            np.add(near, size, out=far)
+        elif self.enlarge != 1.0:
+            centre = (near + far) / 2
+            size *= self.enlarge
+            half = size / 2
+            np.subtract(centre, half, out=near)
+            np.add(centre, half, out=far)
+        if self.strict:  # between the neighbours of its borders lies exactly the inside of a box
+            np.nextafter(near, np.inf, out=near)
+            np.nextafter(far, -np.inf, out=far)
+        return size
+
+    def _nearest(self, corners: NDArray[np.float64], size: NDArray[np.float64], x: float, y: float) -> NDArray[np.float64]:
+        """The ``nearest`` boxes by distance of their centre, the earlier first."""
+        if corners.shape[1] <= self.nearest:
+            return corners
+        centre = size / 2
+        centre += corners[:2]
+        dx, dy = centre[0] - x, centre[1] - y
+        order = (dy * dy + dx * dx).argsort(kind="stable")
+        chosen: NDArray[np.float64] = corners.take(order[: self.nearest], axis=1)
+        return chosen
+
+    def reach(self, screen: Size | None) -> tuple[float, float, float]:
+        """What a difference in screen fractions is multiplied by on each axis, and the distance accepted then (<=).
+
+        There must be a fallback. Raises ``ValueError`` where the rule counts in pixels and ``screen`` is not given.
+        """
+        assert self.fallback is not None
+        if self.measure == "fraction":
+            return 1.0, 1.0, math.nextafter(self.fallback, -math.inf) if self.fallback_strict else self.fallback
+        width, height = self.canvas if self.measure == "canvas" else _known(screen)
+        limit = self.fallback * max(width, height) if self.measure == "longest-side" else self.fallback
+        return width, height, limit - _PIXEL_BORDER if self.fallback_strict else limit + _PIXEL_BORDER
+
+    def judge(
+        self,
+        boxes: Boxes,
+        reference: Point,
+        predicted: Point,
+        polygon: Polygon | None = None,
+        screen: Size | None = None,
+    ) -> Judgement:
+        """Compare two points; ``distance`` is in thousandths of the screen, between the points as they were given.
+
+        A ``polygon`` stands in place of the boxes. ``screen`` is the screenshot's width and height in pixels. Raises
+        ``ValueError`` where the rule counts in pixels and it is not given.
+        """
+        dx, dy = predicted.x - reference.x, predicted.y - reference.y
+        distance = math.sqrt(dx * dx + dy * dy)
+        if self.whole_pixels:
+            predicted = _cut(predicted, _known(screen))
+        if self.zero_is_missing and not (predicted.x and predicted.y):
+            return Judgement(True, False, distance, None, "a coordinate of 0 counts as none")
+        if self.reference == "origin":
+            reference = _ORIGIN
+        x, y = predicted.x / 1000.0, predicted.y / 1000.0
+        measured = 0.0
+        if self.fallback is not None:
+            sx, sy, limit = self.reach(screen)
+            dx, dy = (x - reference.x / 1000.0) * sx, (y - reference.y / 1000.0) * sy
+            measured = math.sqrt(dx * dx + dy * dy)
+            if measured <= limit:
+                return Judgement(True, True, distance, None, self._told(distance, measured))
+        if polygon is not None:
+            if in_polygon(polygon, predicted.x, predicted.y):
+                return Judgement(True, True, distance, None, "inside the target polygon")
+            where = "outside the target polygon"
+        elif self.by_node:
+            if self._node_hits(boxes, reference, predicted, screen):
+                return Judgement(True, True, distance, None, "the element pointed at is the target")
+            where = "the element pointed at is not the target"
+        elif not len(boxes):
+            where = "the step has no target box"
+        else:
+            accepted = self.accepted(boxes, reference, predicted=predicted, screen=screen)
+            if _any_contains(accepted, x, y):
+                return Judgement(True, True, distance, None, "inside a target box")
+            if accepted.shape[1]:
+                where = "outside every target box"
+            else:
+                where = "boxes do not count" if self.boxes == "none" else "no box contains the target"
+        if self.fallback is not None:
+            where = f"{self._told(distance, measured)}; {where}"
+        return Judgement(True, False, distance, None, where)
+
+    def _node_hits(self, boxes: Boxes, reference: Point, predicted: Point, screen: Size | None) -> bool:
+        """Whether the element pointed at, enlarged, holds the reference or is nearly a box that does."""
+        x, y = predicted.x / 1000.0, predicted.y / 1000.0
+        at_x, at_y = reference.x / 1000.0, reference.y / 1000.0
+        corners = self._corners(boxes, screen)
+        own = _smallest(corners, x, y)
+        self._enlarge(corners)
+        if own is None:
+            return x == at_x and y == at_y
+        left, top, right, bottom = node = corners[:, own].tolist()
+        if left <= at_x <= right and top <= at_y <= bottom:
+            return True
+        others = corners.compress(_contain(corners, at_x, at_y), axis=1)
+        return bool(others.size) and bool((_overlap(node, others) > 0.5).any())
+
+    def _told(self, distance: float, measured: float) -> str:
+        assert self.fallback is not None
+        allowed = "less than " if self.fallback_strict else ""
+        if self.measure == "fraction":
+            return f"{distance:.4g} thousandths from the target; {allowed}{1000 * self.fallback:g} allowed"
+        if self.measure == "longest-side":
+            allowed += f"{self.fallback:g} of the longer side"
+        else:
+            allowed += f"{self.fallback:.6g} px"
+        return f"{measured:.4g} px from the target; {allowed} allowed"
+
+    def describe(self) -> str:
+        """The rule in words."""
+        to = "the reference point" if self.reference == "label" else "the upper left corner of the screen"
+        which = {
+            "any": "any of the step's boxes",
+            "containing-reference": f"one of the boxes that contain {to}",
+            "containing-before-enlarging": f"one of the boxes that contain {to} before they are enlarged",
+            "smallest-containing": f"the smallest of the boxes that contain {to} before they are enlarged",
+            "nearest": f"one of the {self.nearest} boxes whose centre is nearest to {to}",
+            "nearest-to-prediction": f"one of the {self.nearest} boxes whose centre is nearest to the predicted point",
+            "none": "",
+        }[self.boxes]
+        if self.by_node:
+            words = (
+                f"the smallest of the step's boxes that holds the point holds {to}, or overlaps one that does with "
+                "intersection over union above 0.5"
+            )
+        else:
+            words = f"inside {which}" if which else "boxes do not count"
+        if self.far_edge:
+            words += f", right and lower edge drawn in by {self.far_edge:g} px"
+        if self.enlarge != 1.0:
+            words += f", each enlarged x{self.enlarge:g} about its centre"
+        if self.clip:
+            words += ", upper left cut at 0 with the size kept, size cut at 1 screen"
+        if self.strict:
+            words += ", border left out"
+        if self.polygon:
+            words += ", or inside the step's polygon instead where it has one, border included"
+        if self.fallback is not None:
+            much = {
+                "fraction": f"{self.fallback:g} of the screen (each axis by its side)",
+                "canvas": f"{self.fallback:.10g} px on a canvas of {self.canvas[0]:g} x {self.canvas[1]:g} px",
+                "pixels": f"{self.fallback:g} px of the screenshot",
+                "longest-side": f"{self.fallback:g} of the screenshot's longer side",
+            }[self.measure]
+            words += f"; or {'less than' if self.fallback_strict else 'at most'} {much} from {to}"
+        if self.whole_pixels:
+            words += "; the predicted point is cut to whole pixels first"
+        if self.zero_is_missing:
+            words += "; a predicted coordinate of 0 misses"
+        return words
+
+
+def in_polygon(polygon: Polygon, x: float, y: float) -> bool:
+    """Whether a point lies in a polygon (even-odd rule) or on its border."""
+    inside = False
+    x1, y1 = polygon[-1]
+    for x2, y2 in polygon:
+        if _on_edge(x, y, x1, y1, x2, y2):
+            return True
+        if (y1 > y) != (y2 > y) and x < (x2 - x1) * (y - y1) / (y2 - y1) + x1:
+            inside = not inside
+        x1, y1 = x2, y2
+    return inside
+
+
+def smallest_box(boxes: Boxes, point: Point) -> int | None:
+    """Which box is the smallest by area of those that hold the point, border included; the first of equals."""
+    return _smallest(boxes.array.T, point.x, point.y) if len(boxes) else None
+
+
+def _on_edge(x: float, y: float, x1: float, y1: float, x2: float, y2: float) -> bool:
+    dx, dy = x2 - x1, y2 - y1
+    square = dx * dx + dy * dy
+    along = min(1.0, max(0.0, ((x - x1) * dx + (y - y1) * dy) / square)) if square else 0.0
+    return math.hypot(x - x1 - along * dx, y - y1 - along * dy) <= _BORDER
+
+
+def _known(screen: Size | None) -> Size:
+    if screen is None:
+        raise ValueError("this rule counts in pixels, so the size of the screenshot must be given")
+    return screen
+
+
+def _cut(point: Point, screen: Size) -> Point:
+    """The point at the whole pixel that it lies in, made from it as loaders make points."""
+    # Dividing by 1.0 and rounding down leaves a NaN one, which a table of predictions may hold.
+    x, y = ((along * side / 1000.0 + _PIXEL_BORDER) // 1.0 * 1000.0 / side for along, side in zip(point, screen, strict=True))
+    return Point(x, y)
+
+
+def _contain(corners: NDArray[np.float64], x: float, y: float) -> NDArray[np.bool_]:
+    """Which columns x1, y1, x2, y2 hold the point, borders included."""
+    x1, y1, x2, y2 = corners
+    inside: NDArray[np.bool_] = (x1 <= x) & (x <= x2) & (y1 <= y) & (y <= y2)
+    return inside
+
+
+def _any_contains(corners: NDArray[np.float64], x: float, y: float) -> bool:
+    if corners.shape[1] <= _FEW:
+        return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in corners.T.tolist())
+    return bool(np.count_nonzero(_contain(corners, x, y)))
+
+
+def _smallest(corners: NDArray[np.float64], x: float, y: float) -> int | None:
+    """Which column is the smallest by area of those that hold the point; the first of equals."""
+    inside = _contain(corners, x, y).nonzero()[0]
+    if len(inside) <= 1:
+        return int(inside[0]) if len(inside) else None
+    x1, y1, x2, y2 = corners[:, inside]
+    return int(inside[((x2 - x1) * (y2 - y1)).argmin()])
+
+
+def _overlap(box: list[float], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Intersection over union of one box with each column; 0 where both are empty."""
+    left, top, right, bottom = box
+    x1, y1, x2, y2 = others
+    common = np.maximum(np.minimum(right, x2) - np.maximum(left, x1), 0.0) * np.maximum(
+        np.minimum(bottom, y2) - np.maximum(top, y1), 0.0
+    )
+    union = (right - left) * (bottom - top) + (x2 - x1) * (y2 - y1) - common
+    shares: NDArray[np.float64] = np.divide(common, union, out=np.zeros_like(common), where=union > 0.0)
+    return shares

@@ -1,0 +1,277 @@
+"""What published scorers forgive before they compare: small frozen values, named in a protocol's step rules.
+
+Each decides for some pairs of action types and leaves all others to the ordinary comparison. They see actions as
+:meth:`guieval.evaluation.rules.StepRules.read` reads them, so a short press that the rules take as a tap is a click here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.evaluation.click_rule import smallest_box
+from guieval.evaluation.judgement import Judgement
+from guieval.evaluation.rules import AnyType, StepRules
+from guieval.steps import StepTaskModel
+
+
+def _exact(reason: str) -> Judgement:
+    return Judgement(True, True, None, None, reason)
+
+
+@dataclass(frozen=True)
+class WaitIsStop:
+    """Wait and stop are one type, and always match (AgentCPM-GUI, eval/utils/evaluator.py)."""
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Waits and stops among themselves."""
+        return {reference, predicted} <= {"WAIT", "STOP"}
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact for any wait or stop where either is labelled."""
+        if isinstance(reference, Wait | Stop) and isinstance(predicted, Wait | Stop):
+            return _exact(f"{predicted.type} where {reference.type} is labelled: one type here")
+        return None
+
+    def describe(self) -> str:
+        """In words."""
+        return "wait and stop are one type and match whatever else they say"
+
+
+@dataclass(frozen=True)
+class LongPressIsClick:
+    """A long press is a click: the labelled one (AgentCPM-GUI's data preparation makes taps of them), or any (``both``).
+
+    With ``label`` alone a predicted long press never matches a step on which one was labelled.
+    """
+
+    side: Literal["label", "both"] = "label"
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Labelled long presses; with ``both`` predicted ones too."""
+        return reference == "LONG_PRESS" or (self.side == "both" and predicted == "LONG_PRESS")
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """What the rules say of the click (or the two) in place of the long press."""
+        expected, given = _tapped(reference), _tapped(predicted) if self.side == "both" else predicted
+        return None if expected is reference and given is predicted else rules.judge(task, expected, given)
+
+    def describe(self) -> str:
+        """In words."""
+        return "a labelled long press is a click" if self.side == "label" else "every long press is a click"
+
+
+def _tapped(action: Action) -> Action:
+    return Click(point=action.point) if isinstance(action, LongPress) else action
+
+
+@dataclass(frozen=True)
+class AnyPointedAction:
+    """Where a click or long press is labelled, any action whose point hits is exact, though its type stays a mismatch.
+
+    GUI-R1's evaluation (guir1/eval/eval_omni.py) looks at the predicted coordinate alone.
+    """
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """A labelled click or long press, and another type that has a point."""
+        return (
+            reference in ("CLICK", "LONG_PRESS") and predicted in ("CLICK", "LONG_PRESS", "SCROLL") and predicted != reference
+        )
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact without a type match where the point hits by the click rule."""
+        if not isinstance(reference, Click | LongPress) or not isinstance(predicted, Click | LongPress | Scroll):
+            return None
+        if predicted.type == reference.type:
+            return None
+        judged = rules.judge_point(task, reference.point, predicted.point)
+        if not judged.exact_match:
+            return None
+        return judged._replace(type_match=False, reason=f"{predicted.type} in place of {reference.type}: {judged.reason}")
+
+    def describe(self) -> str:
+        """In words."""
+        return (
+            "where a click or long press is labelled, a click, long press or scroll whose point hits is exact, "
+            "though it is no type match when its type differs"
+        )
+
+
+@dataclass(frozen=True)
+class AnyWrittenAction:
+    """Where a text or an app is labelled, typing or opening what agrees with it is exact, though its type stays a mismatch.
+
+    GUI-R1's evaluation (guir1/eval/eval_omni.py) looks at the predicted text alone.
+    """
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Typing in place of opening, and the reverse."""
+        return {reference, predicted} == {"TYPE", "OPEN"}
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact without a type match where the texts agree by the rule of the labelled type."""
+        if isinstance(reference, Type) and isinstance(predicted, Open):
+            judged = rules.text.judge(reference.text, predicted.app)
+        elif isinstance(reference, Open) and isinstance(predicted, Type):
+            judged = rules.app_text.judge(reference.app, predicted.text)
+        else:
+            return None
+        if not judged.exact_match:
+            return None
+        return judged._replace(type_match=False, reason=f"{predicted.type} in place of {reference.type}: {judged.reason}")
+
+    def describe(self) -> str:
+        """In words."""
+        return "where a text or an app is labelled, either one that agrees is exact, though it is no type match"
+
+
+@dataclass(frozen=True)
+class ClickForType:
+    """A click where typing is labelled, or the reverse, matches in type and exactly, wherever and whatever it is.
+
+    MagicGUI, utils/eval/utils/evaluator_honor.py.
+    """
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Clicks in place of typing, and the reverse."""
+        return {reference, predicted} == {"CLICK", "TYPE"}
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact for either in place of the other."""
+        if self.concerns(reference.type, predicted.type):
+            return _exact(f"{predicted.type} counts where {reference.type} is labelled")
+        return None
+
+    def describe(self) -> str:
+        """In words."""
+        return "any click matches where typing is labelled, and any typed text where a click is"
+
+
+@dataclass(frozen=True)
+class CornerForPress:
+    """A click in the upper left ``share`` x ``share`` of the screen (border included) matches any labelled press.
+
+    MagicGUI, utils/eval/utils/evaluator_honor.py.
+    """
+
+    share: float = 0.15
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Clicks in place of a press."""
+        return (reference, predicted) == ("PRESS", "CLICK")
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact for a click in the corner."""
+        if not (isinstance(reference, Press) and isinstance(predicted, Click)):
+            return None
+        x, y = predicted.point
+        if x / 1000.0 <= self.share and y / 1000.0 <= self.share:
+            return _exact(f"a click in the upper left corner counts as pressing {reference.button}")
+        return None
+
+    def describe(self) -> str:
+        """In words."""
+        return f"a click in the upper left {self.share:g} x {self.share:g} of the screen matches any labelled press"
+
+
+@dataclass(frozen=True)
+class RecentIsHome:
+    """A labelled RECENT is HOME, as the data preparation of AgentCPM-GUI and GUIEvalKit makes it for GUI-Odyssey.
+
+    Their action space has no RECENT, so predicting it matches neither.
+    """
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Presses."""
+        return (reference, predicted) == ("PRESS", "PRESS")
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """What the rules say of HOME in place of RECENT."""
+        if isinstance(reference, Press) and reference.button == "RECENT" and isinstance(predicted, Press):
+            return rules.judge(task, Press(button="HOME"), predicted)
+        return None
+
+    def describe(self) -> str:
+        """In words."""
+        return "a labelled press of RECENT is one of HOME"
+
+
+@dataclass(frozen=True)
+class NodeText:
+    """Clicking an element may stand for opening the app, or going back, that its text names, and the reverse.
+
+    The element is the smallest of the step's boxes that holds the clicked point; its text is the one at the same place in
+    ``task.extras["box_texts"]``. UGround, offline_evaluation/AndroidControl/eval.py; where a click is labelled and an app is
+    opened, that code asks the label for an app name it does not have, so any text does; here the opened app's name is asked
+    for, as it is meant.
+    """
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """A click and an opened app, or a click and a press."""
+        return (reference == "CLICK" and predicted in ("OPEN", "PRESS")) or (
+            predicted == "CLICK" and reference in ("OPEN", "PRESS")
+        )
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact where the text of the clicked element holds the app's name, or "back" for BACK, in any case."""
+        click, other = (reference, predicted) if isinstance(reference, Click) else (predicted, reference)
+        if not isinstance(click, Click):
+            return None
+        if isinstance(other, Open):
+            wanted = other.app.lower()
+        elif isinstance(other, Press) and other.button == "BACK":
+            wanted = "back"
+        else:
+            return None
+        text = _text_at(task, click.point).lower()
+        if text and wanted in text:
+            return _exact(f"{predicted.type} counts where {reference.type} is labelled: the element's text names it")
+        return None
+
+    def describe(self) -> str:
+        """In words."""
+        return (
+            "a click and opening an app match when the text of the smallest box around the click holds the app's name, "
+            'and a click and BACK when it holds "back"'
+        )
+
+
+def _text_at(task: StepTaskModel, point: Point) -> str:
+    texts = task.extras.get("box_texts")
+    index = smallest_box(task.boxes, point)
+    if index is None or not isinstance(texts, list | tuple) or index >= len(texts):
+        return ""
+    return texts[index] if isinstance(texts[index], str) else ""
+
+
+@dataclass(frozen=True)
+class PromptDirection:
+    """A scroll the way that the step's own prompt says, "Scroll up" or "Scroll down", is exact beside the labelled one.
+
+    OS-Genesis, evaluation/android_control/ac_eval.py, whose directions are AndroidControl's: those of the content, so the
+    finger moves the other way. The prompt is the goal and, where the setting is low, the step's instruction; case matters.
+    """
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Scrolls."""
+        return (reference, predicted) == ("SCROLL", "SCROLL")
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact where the prompt names the predicted direction."""
+        if not (isinstance(reference, Scroll) and isinstance(predicted, Scroll)):
+            return None
+        word = OPPOSITE.get(predicted.direction)
+        if word not in ("up", "down"):
+            return None
+        prompt = task.instruction
+        if task.setting == "low" and task.low_level_instruction is not None:
+            prompt = f"{prompt}\n{task.low_level_instruction}"
+        return _exact(f'the prompt says "Scroll {word}"') if f"Scroll {word}" in prompt else None
+
+    def describe(self) -> str:
+        """In words."""
+        return (
+            'where the step\'s prompt says "Scroll up" or "Scroll down", scrolling the content that way is exact whatever '
+            "the labelled direction"
+        )

@@ -1,0 +1,525 @@
+"""The scorers of AndroidControl, and those of several phone benchmarks, hand-computed on both sides of every border."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from guieval.actions import BUTTONS, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.evaluation import ActionEvaluator, PredictionTable, compile_targets, get_protocol, score
+from guieval.evaluation.table import androidcontrol, mobile
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.figures import compute
+from guieval.steps import StepOutcome, StepTaskModel
+from tests.metrics.made_columns import made_columns
+
+Step = Callable[..., StepTaskModel]
+NAMES = [each.name for table in (androidcontrol, mobile) for each in table.PROTOCOLS if each.name != "onekey"]
+MIDDLE = Point(500, 500)
+
+
+def judged(protocol: str, task: StepTaskModel, action: Action) -> StepOutcome:
+    """What the single form says, which the form for arrays must share."""
+    outcome = ActionEvaluator(protocol).evaluate(task, action)
+    arrays = score(compile_targets([task], protocol), PredictionTable.from_actions([action]))
+    assert (arrays.type_match[0], arrays.exact_match[0]) == (outcome.type_match, outcome.exact_match)
+    return outcome
+
+
+def matches(protocol: str, task: StepTaskModel, action: Action) -> tuple[bool, bool]:
+    outcome = judged(protocol, task, action)
+    return outcome.type_match, outcome.exact_match
+
+
+def click(x: float, y: float) -> Click:
+    return Click(point=Point(x, y))
+
+
+def pixel(x: float, y: float, size: tuple[int, int] = (1080, 2400)) -> Click:
+    return click(1000 * x / size[0], 1000 * y / size[1])
+
+
+def held(x: float, y: float, duration: float = 1000.0) -> LongPress:
+    return LongPress(point=Point(x, y), duration=duration)
+
+
+def scroll(direction: Any, at: Point = MIDDLE) -> Scroll:
+    return Scroll(point=at, direction=direction)
+
+
+@pytest.mark.parametrize("protocol", ["osatlas", "osatlas-intended", "gui-r1", "ui-agile", "ac-curated"])
+@pytest.mark.parametrize("kind", [click, held])
+def test_0_14_of_the_screen_is_an_ellipse_and_boxes_do_not_count(
+    step: Step, protocol: str, kind: Callable[[float, float], Action]
+) -> None:
+    task = step(kind(500, 500), [[0, 0, 1000, 1000]])
+    border = protocol.startswith("osatlas")  # the others ask for less than 0.14
+    for x, y, hit in (
+        (640, 500, border),
+        (500, 360, border),
+        (639.9, 500, True),
+        (500, 360.1, True),
+        (583.9, 612, True),
+        (640.1, 500, False),
+        (500, 359.9, False),
+        (584.1, 612, False),
+    ):
+        assert matches(protocol, task, kind(x, y)) == (True, hit), (x, y)
+
+
+@pytest.mark.parametrize(("x", "y", "hit"), [(908, 1200, True), (909, 1200, False), (540, 1568, True), (540, 1569, False)])
+@pytest.mark.parametrize("protocol", ["os-genesis", "clawgui"])
+def test_the_diagonal_of_14_per_cent_is_a_circle_of_368_px(step: Step, protocol: str, x: float, y: float, hit: bool) -> None:
+    # sqrt(151.2^2 + 336^2) = 368.45 px
+    assert matches(protocol, step(click(500, 500)), pixel(x, y)) == (True, hit)
+    assert matches(protocol, step(held(500, 500)), held(*pixel(x, y).point)) == (True, hit)
+
+
+def test_pixels_count_the_screenshots_own_and_a_canvas_a_fixed_size(step: Step) -> None:
+    size = (1440, 3120)
+    task = step(click(500, 500)).model_copy(update={"screenshot_size": size})
+    assert judged("os-genesis", task, pixel(720 + 368, 1560, size)).exact_match
+    assert not judged("os-genesis", task, pixel(720 + 369, 1560, size)).exact_match
+    # 491 of 1440 px are 368.25 of 1080, 492 are 369
+    assert judged("clawgui", task, pixel(720 + 491, 1560, size)).exact_match
+    assert not judged("clawgui", task, pixel(720 + 492, 1560, size)).exact_match
+
+
+def test_os_genesis_cuts_a_place_to_whole_pixels(step: Step) -> None:
+    assert judged("os-genesis", step(click(500, 500)), pixel(908.9, 1200)).exact_match
+    assert not judged("os-genesis", step(click(500, 500)), pixel(909.0, 1200)).exact_match
+
+
+def test_ui_r1_takes_less_than_151_2_px_and_no_zero(step: Step) -> None:
+    task = step(click(500, 500), [[0, 0, 1000, 1000]])
+    assert judged("ui-r1", task, pixel(540 + 151, 1200)).exact_match
+    assert judged("ui-r1", task, pixel(540 + 151.9, 1200)).exact_match  # cut to 151
+    assert not judged("ui-r1", task, pixel(540 + 152, 1200)).exact_match
+    assert judged("ui-r1", task, pixel(540, 1200 - 151)).exact_match
+    assert not judged("ui-r1", task, pixel(540, 1200 - 152)).exact_match
+    corner = step(pixel(50, 50))
+    assert judged("ui-r1", corner, pixel(1, 1)).exact_match
+    assert not judged("ui-r1", corner, pixel(0, 50)).exact_match
+    assert not judged("ui-r1", corner, pixel(50, 0)).exact_match
+
+
+ANY_BOX = ["qwen-gist", "ui-s1-sop", "ui-s1-reward-match", "infigui-r1"]
+
+
+@pytest.mark.parametrize("protocol", ANY_BOX)
+@pytest.mark.parametrize("kind", [click, held])
+def test_any_box_enlarged_about_its_centre(step: Step, protocol: str, kind: Callable[[float, float], Action]) -> None:
+    # [400, 600] x [400, 450] grows to [380, 620] x [395, 455]; the label lies in neither box.
+    task = step(kind(900, 900), [[0, 0, 10, 10], [400, 400, 600, 450]])
+    for x, y, hit in (
+        (619.9, 425, True),
+        (620.1, 425, False),
+        (380.1, 395.1, True),
+        (379.9, 425, False),
+        (500, 454.9, True),
+        (500, 455.1, False),
+    ):
+        assert matches(protocol, task, kind(x, y)) == (True, hit), (x, y)
+
+
+@pytest.mark.parametrize("protocol", [*ANY_BOX[:3], "ui-s1-sop-released", "mimo-vl", "guievalkit", "agentcpm"])
+def test_0_04_of_the_screen_on_each_axis(step: Step, protocol: str) -> None:
+    task = step(click(500, 500))
+    for x, y, hit in ((539.9, 500, True), (540.1, 500, False), (500, 460.1, True), (500, 459.9, False)):
+        assert matches(protocol, task, click(x, y)) == (True, hit), (x, y)
+
+
+def test_0_04_of_the_longer_side_is_a_circle(step: Step) -> None:
+    task = step(click(500, 500))  # 96 px of 2400
+    for x, y, hit in ((635.9, 1200, True), (636.1, 1200, False), (540, 1296, True), (540, 1296.1, False)):
+        assert matches("infigui-r1", task, pixel(x, y)) == (True, hit), (x, y)
+
+
+def test_ui_s1s_released_script_has_lost_its_boxes(step: Step) -> None:
+    task = step(click(500, 500), [[400, 400, 600, 600]])
+    assert judged("ui-s1-sop", task, click(600, 600)).exact_match
+    assert not judged("ui-s1-sop-released", task, click(600, 600)).exact_match
+
+
+@pytest.mark.parametrize(
+    ("protocol", "far"),
+    [("qwen-gist", 220), ("ui-s1-sop", 220), ("mimo-vl", 240), ("guievalkit", 240), ("agentcpm", 240), ("magicgui", 240)],
+)
+def test_a_box_cut_at_the_edge_keeps_its_size_or_does_not(step: Step, protocol: str, far: float) -> None:
+    # [0, 200] grows by 20 on either side to [-20, 220], or moves to [0, 240].
+    task = step(click(10, 500), [[0, 480, 200, 520]])
+    assert judged(protocol, task, click(far - 0.1, 500)).exact_match
+    assert not judged(protocol, task, click(far + 0.1, 500)).exact_match
+
+
+@pytest.mark.parametrize("protocol", ["mimo-vl", "guievalkit", "agentcpm", "magicgui"])
+@pytest.mark.parametrize(("nearer", "hit"), [(4, True), (5, False)])
+def test_on_androidcontrol_the_5_boxes_nearest_to_the_label(step: Step, protocol: str, nearer: int, hit: bool) -> None:
+    # The large box's centre is 50 away from the label, those of the small ones less.
+    small = [[100 + i, 100, 101 + i, 101] for i in range(nearer)]
+    task = step(click(100, 100), [[0, 0, 300, 200], *small])
+    assert judged(protocol, task, click(290, 190)).exact_match is hit
+
+
+@pytest.mark.parametrize(("nearer", "hit"), [(4, True), (5, False)])
+def test_clawgui_takes_the_5_boxes_nearest_to_the_prediction_as_they_are(step: Step, nearer: int, hit: bool) -> None:
+    small = [[910 + i, 910, 911 + i, 911] for i in range(nearer)]
+    task = step(click(100, 100), [[0, 0, 950, 950], *small])
+    assert judged("clawgui", task, click(900, 900)).exact_match is hit
+    alone = step(click(100, 100), [[0, 0, 950, 950]])
+    assert judged("clawgui", alone, pixel(1026, 2000)).exact_match  # 950 thousandths; nothing is enlarged
+    assert not judged("clawgui", alone, pixel(1027, 2000)).exact_match
+
+
+@pytest.mark.parametrize("protocol", ["guievalkit", "agentcpm", "magicgui"])
+@pytest.mark.parametrize("dataset", ["aitz", "cagui"])
+def test_elsewhere_the_boxes_around_the_label(step: Step, protocol: str, dataset: str) -> None:
+    # Enlarged to [380, 620] x [395, 455] it holds the label only so; the other box does not.
+    task = step(click(385, 425), [[400, 400, 600, 450], [700, 700, 800, 800]], dataset=dataset)
+    for x, y, hit in ((619.9, 425, True), (620.1, 425, False), (750, 750, False), (385, 564.9, True), (385, 565.1, False)):
+        assert matches(protocol, task, click(x, y)) == (True, hit), (x, y)
+
+
+@pytest.mark.parametrize("protocol", ["guievalkit", "agentcpm", "magicgui"])
+def test_on_gui_odyssey_boxes_do_not_count_and_recent_is_home(step: Step, protocol: str) -> None:
+    task = step(click(500, 500), [[0, 0, 1000, 1000]], dataset="gui-odyssey")
+    assert judged(protocol, task, click(639.9, 500)).exact_match
+    assert not judged(protocol, task, click(640.1, 500)).exact_match
+    recent = step(Press(button="RECENT"), dataset="gui-odyssey")
+    assert matches(protocol, recent, Press(button="HOME")) == (True, True)
+    assert matches(protocol, recent, Press(button="RECENT")) == (True, False)
+    assert matches(protocol, step(Press(button="RECENT")), Press(button="HOME")) == (True, False)
+
+
+@pytest.mark.parametrize("protocol", ["uground-ac", "ac-curated-bbox"])
+def test_the_smallest_box_that_holds_the_label(step: Step, protocol: str) -> None:
+    boxes = [[0, 0, 1000, 1000], [400, 400, 600, 600], [450, 450, 550, 550]]
+    for x, hit in ((600, True), (600.1, False), (400, True), (399.9, False)):
+        assert matches(protocol, step(click(410, 500), boxes), click(x, 500)) == (True, hit), x
+    assert judged(protocol, step(click(100, 100), boxes), click(1000, 1000)).exact_match
+    assert not judged(protocol, step(click(500, 500)), click(500, 500)).exact_match  # no box, no slack
+
+
+def test_gui_r1s_reward_takes_less_than_140_px(step: Step) -> None:
+    for x, y, hit in ((540 + 139.9, 1200, True), (540 + 140, 1200, False), (540, 1200 + 139.9, True), (540, 1200 + 140, False)):
+        assert matches("gui-r1-reward", step(click(500, 500)), pixel(x, y)) == (True, hit), (x, y)
+
+
+CONTAINMENT = [("Hello World", " hello ", True), ("abc", "", True), ("abc", "abd", False), ("a b c", "a b d", False)]
+WHOLE_ABOVE_HALF = [
+    ("hello world", "hello there", False),  # F1 = 1/2
+    ("a b c", "c b d", True),  # 2/3
+    ("Hello", "hello", True),
+    ("hello", "hell", False),
+    ("", "", True),
+    ("", "a", False),
+]
+AT_LEAST_HALF_OR_PART = [
+    ("hello world", "hello there", True),
+    ("a b c", "a d e", False),  # 1/3
+    ("YouTube", "tube", True),
+    ("YouTube app", "tube", False),
+    ("[abc]", "abc", True),
+    ("", "", False),
+]
+CURATED = [
+    ("one two three four", "two", True),  # contained; F1 = 2/5
+    ("ONE TWO THREE FOUR", "two", False),
+    ("New York", "york", True),  # F1 = 2/3
+    ("YouTube", "TUBE", True),  # one word each
+    ("a b c", "x y z", False),
+]
+TEXTS: dict[str, list[tuple[str, str, bool]]] = {
+    **dict.fromkeys([*ANY_BOX, "ui-s1-sop-released", "mimo-vl", "guievalkit", "guievalkit-intended", "agentcpm"], CONTAINMENT),
+    **dict.fromkeys(["os-genesis", "clawgui", "osatlas-intended"], WHOLE_ABOVE_HALF),
+    **dict.fromkeys(["gui-r1", "gui-r1-reward", "magicgui"], AT_LEAST_HALF_OR_PART),
+    **dict.fromkeys(["ac-curated", "ac-curated-bbox"], CURATED),
+    "osatlas": [
+        ("hello world", "hello there you", True),  # only "[hello" is compared
+        ("hello world", "hello", False),  # "[hello" and "[hello]"
+        ("a b", "b a", False),
+        ("Hello", "hello", True),
+        ("hello there", "hello there", True),
+    ],
+    "ui-agile": [
+        ("hello world", "hello there", True),
+        ("a b c", "a d e", False),
+        ("YouTube", "tube", False),
+        ("", " ", True),
+    ],
+    "uground-ac": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
+    "ui-r1": [("abc", "xyz", True), ("abc", "", True)],
+}
+
+
+def test_every_row_has_its_texts() -> None:
+    assert set(TEXTS) == set(NAMES)
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_texts(step: Step, protocol: str) -> None:
+    for reference, predicted, exact in TEXTS[protocol]:
+        assert matches(protocol, step(Type(text=reference)), Type(text=predicted)) == (True, exact), (reference, predicted)
+
+
+LETTER_FOR_LETTER = [("Clock", "Clock", True), ("Clock", "clock", False), ("Clock", "Clock app", False)]
+APPS = {
+    **TEXTS,
+    **dict.fromkeys(["os-genesis", "mimo-vl", "uground-ac"], LETTER_FOR_LETTER),
+    "gui-r1-reward": [("Clock", "Maps", True)],
+}
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_apps_are_compared_as_texts_or_by_a_rule_of_their_own(step: Step, protocol: str) -> None:
+    for reference, predicted, exact in APPS[protocol]:
+        assert matches(protocol, step(Open(app=reference)), Open(app=predicted)) == (True, exact), (reference, predicted)
+
+
+def test_os_atlas_compares_whole_actions_on_gui_odyssey(step: Step) -> None:
+    for reference, predicted, exact in (
+        ("hello world", "hello there", True),  # "type" and "[hello" of three words each: F1 = 2/3
+        ("a", "b", False),  # "type" of two words each: 1/2
+        ("a b c", "x y c", False),  # "type" and "c]" of four words each: 1/2
+        ("hello", "hello world", False),  # "[hello]" is another word: 2/5
+        ("Hello", "hello", True),
+        ("", "", True),
+    ):
+        task = step(Type(text=reference), dataset="gui-odyssey")
+        assert matches("osatlas", task, Type(text=predicted)) == (True, exact), (reference, predicted)
+    for reference, predicted, exact in WHOLE_ABOVE_HALF:
+        task = step(Type(text=reference), dataset="gui-odyssey")
+        assert matches("osatlas-intended", task, Type(text=predicted)) == (True, exact), (reference, predicted)
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_an_icon_opens_an_app_in_qwens_rule_and_two_of_its_children(step: Step, protocol: str) -> None:
+    icon = step(Open(app="Clock"), [[400, 400, 600, 450]])
+    knows = protocol in ("qwen-gist", "infigui-r1", "ui-s1-sop")
+    assert matches(protocol, icon, click(619.9, 425)) == (knows, knows)
+    assert matches(protocol, icon, click(620.1, 425)) == (knows, False)
+    assert matches(protocol, step(Open(app="Clock")), click(500, 425)) == (False, False)
+
+
+def test_the_icons_own_distance_is_taken_from_the_first_boxs_centre(step: Step) -> None:
+    task = step(Open(app="Clock"), [[495, 495, 505, 505], [0, 0, 10, 10]])
+    for x, y, hit in ((539.9, 500, True), (540.1, 500, False)):
+        assert matches("ui-s1-sop", task, click(x, y)) == (True, hit)
+    for x, hit in ((635.9, True), (636.1, False)):
+        assert matches("infigui-r1", task, pixel(x, 1200)) == (True, hit)
+
+
+@pytest.mark.parametrize("protocol", [name for name in NAMES if name != "ui-s1-reward-match"])
+def test_scrolls_agree_by_direction_unless_any_does(step: Step, protocol: str) -> None:
+    any_agrees = protocol in ("ui-s1-sop", "ui-s1-sop-released", "ui-r1")
+    for direction, exact in (("up", True), ("down", any_agrees), ("left", any_agrees)):
+        assert matches(protocol, step(scroll("up")), scroll(direction)) == (True, exact)
+
+
+def test_ui_s1s_reward_swaps_up_and_down_of_the_label(step: Step) -> None:
+    told = step(scroll("up"), extras={"direction_label": "down"})
+    assert matches("ui-s1-reward-match", told, scroll("up")) == (True, True)
+    assert matches("ui-s1-reward-match", step(scroll("up")), scroll("up")) == (True, False)
+    assert matches("ui-s1-reward-match", step(scroll("left")), scroll("left")) == (True, True)
+
+
+def test_os_genesis_accepts_the_direction_that_the_prompt_names(step: Step) -> None:
+    # "Scroll down" explores what is further down: the finger moves up.
+    task = step(scroll("down")).model_copy(update={"instruction": "Scroll down to the end"})
+    assert matches("os-genesis", task, scroll("up")) == (True, True)
+    assert matches("os-genesis", task, scroll("down")) == (True, True)
+    assert matches("os-genesis", task, scroll("left")) == (True, False)
+    small = task.model_copy(update={"instruction": "scroll down to the end"})
+    assert matches("os-genesis", small, scroll("up")) == (True, False)
+
+
+TYPES_OF_THEIR_OWN = {
+    *("osatlas", "osatlas-intended", "gui-r1", "gui-r1-reward", "ui-agile"),
+    *("os-genesis", "ac-curated", "ac-curated-bbox", "uground-ac"),
+}
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
+    for button in BUTTONS:
+        assert matches(protocol, step(Press(button=button)), Press(button=button)) == (True, True)
+    own = protocol in TYPES_OF_THEIR_OWN
+    assert matches(protocol, step(Press(button="BACK")), Press(button="HOME")) == (not own, protocol == "ui-r1")
+    assert matches(protocol, step(Wait()), Wait(duration=1)) == (True, True)
+    assert matches(protocol, step(Stop()), Stop()) == (True, True)
+    assert matches(protocol, step(Stop()), Stop(status="impossible")) == (not own, not own)
+    one_type = protocol == "agentcpm"
+    assert matches(protocol, step(Wait()), Stop()) == (one_type, one_type)
+    assert matches(protocol, step(Stop()), Wait()) == (one_type, one_type)
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_long_presses_that_count_as_clicks(step: Step, protocol: str) -> None:
+    boxes = [[480.0, 480.0, 520.0, 520.0]]
+    limited = protocol in ("guievalkit", "guievalkit-intended", "agentcpm", "magicgui")
+    any_action = protocol == "gui-r1"
+    assert matches(protocol, step(click(500, 500), boxes), held(500, 500, 200)) == (limited, limited or any_action)
+    assert matches(protocol, step(click(500, 500), boxes), held(500, 500, 200.1)) == (False, any_action)
+    relabelled = protocol in ("agentcpm", "magicgui")
+    assert matches(protocol, step(held(500, 500), boxes), click(500, 500)) == (relabelled, relabelled or any_action)
+    assert matches(protocol, step(held(500, 500), boxes), held(500, 500)) == (not relabelled, not relabelled)
+    if relabelled:  # on AndroidControl alone
+        assert matches(protocol, step(held(500, 500), boxes, dataset="aitz"), held(500, 500)) == (True, True)
+        assert matches(protocol, step(held(500, 500), boxes, dataset="aitz"), click(500, 500)) == (False, False)
+
+
+def test_gui_r1_looks_at_the_place_or_the_text_alone(step: Step) -> None:
+    task = step(click(500, 500))
+    assert matches("gui-r1", task, scroll("up", Point(639.9, 500))) == (False, True)
+    assert matches("gui-r1", task, scroll("up", Point(640, 500))) == (False, False)
+    assert matches("gui-r1", task, held(640, 500)) == (False, False)
+    assert matches("gui-r1", task, Type(text="x")) == (False, False)
+    assert matches("gui-r1", step(Type(text="clock")), Open(app="clock")) == (False, True)
+    assert matches("gui-r1", step(Open(app="clock")), Type(text="maps")) == (False, False)
+
+
+def test_magicgui_takes_clicks_for_typing_and_for_buttons(step: Step) -> None:
+    assert matches("magicgui", step(Type(text="abc")), click(900, 900)) == (True, True)
+    assert matches("magicgui", step(click(900, 900)), Type(text="")) == (True, True)
+    back = step(Press(button="BACK"))
+    assert matches("magicgui", back, click(150, 150)) == (True, True)
+    assert matches("magicgui", back, click(150.1, 150)) == (False, False)
+    assert matches("magicgui", back, click(150, 150.1)) == (False, False)
+    for protocol in ("agentcpm", "guievalkit"):
+        assert matches(protocol, step(Type(text="abc")), click(900, 900)) == (False, False)
+        assert matches(protocol, back, click(10, 10)) == (False, False)
+
+
+def test_magicgui_has_0_14_on_androidcontrol_too(step: Step) -> None:
+    assert judged("magicgui", step(click(500, 500)), click(639.9, 500)).exact_match
+    assert not judged("magicgui", step(click(500, 500)), click(640.1, 500)).exact_match
+
+
+def test_uground_lets_a_clicks_element_stand_for_what_it_names(step: Step) -> None:
+    boxes, texts = [[100, 100, 200, 200], [300, 300, 400, 400]], {"box_texts": ["Clock and alarm", "Go Back"]}
+    opening = step(Open(app="clock"), boxes, extras=texts)
+    assert judged("uground-ac", opening, click(150, 150)).exact_match
+    assert not judged("uground-ac", opening, click(350, 350)).exact_match
+    assert not judged("uground-ac", step(Open(app="clock"), boxes), click(150, 150)).exact_match
+    back = step(Press(button="BACK"), boxes, extras=texts)
+    assert judged("uground-ac", back, click(400, 400)).exact_match
+    assert not judged("uground-ac", back, click(400.1, 400)).exact_match
+    assert judged("uground-ac", step(click(350, 350), boxes, extras=texts), Press(button="BACK")).exact_match
+    assert not judged("uground-ac", step(click(350, 350), boxes, extras=texts), Press(button="HOME")).exact_match
+
+
+def figures(protocol: str, columns: RunColumns) -> dict[str, float | None]:
+    """What the protocol's figures say of columns, whatever protocol these were judged under."""
+    (judged,) = columns.judged.values()
+    row = get_protocol(protocol)
+    return {figure.name: compute(figure, row.failure, columns, judged).value for figure in row.figures}
+
+
+def test_a_gap_before_the_first_mismatch_takes_an_episodes_progress_in_guievalkit() -> None:
+    # a opens an app and is right throughout; b is right, unparseable, right; c is right, wrong, unparseable
+    columns = made_columns(
+        [*"aaa", *"bbb", *"ccc"],
+        exact=[True, True, True, True, False, True, True, False, False],
+        ends=["right"] * 4 + ["unparseable"] + ["right"] * 2 + ["wrong", "unparseable"],
+        reference=["OPEN"] + ["CLICK"] * 8,
+    )
+    told = figures("guievalkit", columns)
+    assert told["IN_UNIFIED exact match"] == pytest.approx(6 / 7)
+    assert told["TARGET_NOT_OPEN exact match"] == pytest.approx(5 / 6)
+    assert told["IN_UNIFIED progress"] == pytest.approx((3 + 0 + 1) / (3 + 2 + 2))
+    assert told["TARGET_NOT_OPEN progress"] == pytest.approx((0 + 0 + 1) / (2 + 2 + 2))
+    intended = figures("guievalkit-intended", columns)
+    assert intended["exact match"] == pytest.approx(5 / 8)
+    assert intended["progress"] == pytest.approx((2 + 1 + 1) / (2 + 3 + 3))
+
+
+def test_agentcpm_leaves_out_what_is_missing_and_what_opens_an_app() -> None:
+    # a opens, is right, missing; b is right, unparseable
+    columns = made_columns(
+        [*"aaa", *"bb"],
+        exact=[False, True, False, True, False],
+        ends=["wrong", "right", "infrastructure_failure", "right", "unparseable"],
+        reference=["OPEN", *["CLICK"] * 4],
+    )
+    told = figures("agentcpm", columns)
+    assert told == {
+        "type match": pytest.approx(2 / 3),
+        "exact match": pytest.approx(2 / 3),
+        "success rate": pytest.approx(1 / 2),
+        "goal progress": pytest.approx((1 + 1 / 2) / 2),
+    }
+
+
+def test_os_atlas_divides_grounding_by_the_clicks_of_the_right_type() -> None:
+    columns = made_columns(
+        ["a"] * 5,
+        exact=[True, False, False, True, True],
+        typed=[True, True, False, True, True],
+        reference=["CLICK", "CLICK", "CLICK", "LONG_PRESS", "WAIT"],
+    )
+    assert figures("osatlas", columns) == {"SR": 3 / 5, "type": 4 / 5, "grounding": 1 / 2}
+
+
+def test_gui_r1_leaves_waits_and_buttons_out_of_its_step_figure() -> None:
+    columns = made_columns(
+        ["a"] * 6,
+        exact=[True, False, True, False, True, True],
+        typed=[False, True, True, True, True, True],
+        reference=["CLICK", "LONG_PRESS", "TYPE", "SCROLL", "WAIT", "PRESS"],
+    )
+    assert figures("gui-r1", columns) == {"Type": 5 / 6, "Step": 2 / 4, "GR": 1 / 2}
+
+
+def test_an_unreadable_reply_takes_an_episodes_progress_in_ui_s1() -> None:
+    columns = made_columns(
+        [*"aa", *"bb", *"cc"],
+        exact=[True, True, True, False, True, False],
+        ends=["right"] * 3 + ["unparseable", "right", "wrong"],
+    )
+    told = figures("ui-s1-sop", columns)
+    assert told == {"PG": pytest.approx((1 + 0 + 1 / 2) / 3), "TSR": pytest.approx(1 / 3), "score": pytest.approx(5 / 12)}
+
+
+def test_magicgui_tells_clicks_scrolls_and_typing_apart_from_the_rest() -> None:
+    columns = made_columns(["a"] * 4, exact=[True, False, True, True], reference=["CLICK", "SCROLL", "TYPE", "STOP"])
+    told = figures("magicgui", columns)
+    assert told["exact match"] == 3 / 4
+    assert told["CLICK_SCROLL_TYPE exact match"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"),
+    [
+        ("guievalkit", ("5 boxes", "x1.2", "0.04", "0.14", "200 ms", "HOME", "summed over all episodes")),
+        ("agentcpm", ("wait and stop are one type", "a labelled long press is a click", "mean over episodes")),
+        ("magicgui", ("any click matches where typing is labelled", "0.15 x 0.15", "square brackets")),
+        (
+            "osatlas",
+            (
+                "at most 140 px",
+                'second one in "TYPE [text]"',
+                'words in "TYPE [text]"',
+                "more than 0.5",
+                "among the steps of the right type",
+            ),
+        ),
+        ("gui-r1", ("less than 0.14", "though it is no type match", "over CLICK, LONG_PRESS steps")),
+        ("os-genesis", ("368.45", "px of the screenshot", "Scroll up", "whole pixels")),
+        ("clawgui", ("nearest to the predicted point", "canvas of 1080 x 2400")),
+        ("infigui-r1", ("0.04 of the screenshot's longer side",)),
+        ("ui-r1", ("less than 151.2 px", "coordinate of 0 misses", "any scroll agrees")),
+        ("uground-ac", ("smallest of the boxes", "holds the app's name")),
+        ("ui-s1-sop", ("UI-S1", "the intended version of ui-s1-sop-released")),
+    ],
+)
+def test_the_words_tell_what_is_special(protocol: str, words: tuple[str, ...]) -> None:
+    described = get_protocol(protocol).describe()
+    assert [word for word in words if word not in described] == []
+
+
+@pytest.mark.parametrize("protocol", NAMES)
+def test_notes_are_whole_sentences(protocol: str) -> None:
+    for note in get_protocol(protocol).notes:
+        assert note.endswith(".") and note[0].isupper(), note
