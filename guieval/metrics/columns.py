@@ -65,9 +65,11 @@ class RunColumns:
     Rows are in plan order: episode by episode, steps ascending. ``episode``: int32, indices into ``episodes``.
     ``step_index``: int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has
     it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
-    indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, prediction and
-    label lie in both action spaces. ``samples``: int16, answered samples of the step. ``groups``: for each key of the
-    steps' labels, n values ("" where a step has none). ``key_of`` names a row.
+    indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, the
+    prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; the label is not asked).
+    ``samples``: int16, answered samples of the step. ``groups``: for each key of the steps' labels, n values ("" where a step
+    has none). ``elsewhere``: bool, the predicted point lies in one of the step's boxes (border included, as published, not
+    enlarged) that does not hold the reference point; ``None`` where nobody told. ``key_of`` names a row.
 
     ``title`` names the run to a person, ``dataset`` is what protocols choose their rules by, ``mode`` and ``stop`` are the
     run's. ``selection`` says which steps these are.
@@ -90,6 +92,7 @@ class RunColumns:
     samples: NDArray[np.int16]
     groups: Mapping[str, Sequence[str]]
     judged: Mapping[str, Judged]
+    elsewhere: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.episode)
@@ -102,6 +105,14 @@ class RunColumns:
     def starts(self) -> NDArray[np.intp]:
         """(e,) each episode's first row."""
         return np.searchsorted(self.episode, np.arange(len(self.episodes)))
+
+    def labels(self, key: str) -> Sequence[str]:
+        """The n values of one key of the steps' labels, "" where there is none; of ``subset`` the episodes' by default."""
+        if key in self.groups:
+            return self.groups[key]
+        if key == "subset":
+            return [self.episodes[each].subset for each in self.episode.tolist()]
+        return [""] * len(self)
 
     def per_episode(self, values: NDArray[np.float64] | NDArray[np.bool_]) -> NDArray[np.float64]:
         """(e,) the sum of a row value over each episode. Every episode has a row, so there is no empty one."""
@@ -143,6 +154,7 @@ class RunColumns:
                 )
                 for name, each in self.judged.items()
             },
+            elsewhere=None if self.elsewhere is None else self.elsewhere[rows],
         )
 
 

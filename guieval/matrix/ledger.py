@@ -1,0 +1,260 @@
+"""The planned steps as rows, and what was answered and judged at each, before it is said which of them count.
+
+An answer is judged once for each distinct set of deciding rules, however many protocols there are: per step there are few, for
+most protocols differ in rules that a step's two action types never ask.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import Action, ActionSpace, Click, LongPress, Unsupported
+from guieval.benchmark import EpisodeRef
+from guieval.evaluation import ActionEvaluator
+from guieval.matrix.voting import voted
+from guieval.metrics.columns import (
+    FAILED,
+    NOT_REACHED,
+    NOT_RUN,
+    RIGHT,
+    TYPES,
+    UNPARSEABLE,
+    UNSUPPORTED,
+    WRONG,
+    Judged,
+)
+from guieval.steps import EpisodeKey, Plan, Sample, StepTaskModel
+
+_TYPE_CODES = {name: code for code, name in enumerate(TYPES)}
+
+
+class _Bucket:
+    """Answers of one kind: the protocols that judge it alike are one group, whose judgements stand in one column."""
+
+    def __init__(self, evaluators: Sequence[ActionEvaluator], group_of: Sequence[int]) -> None:
+        self.evaluators = evaluators
+        """One of each group."""
+        self.group_of = np.asarray(group_of, dtype=np.intp)
+        """(p,) the group of each protocol."""
+        self.row, self.number = array("q"), array("q")
+        self.matches = [array("b") for _ in evaluators]
+        """1: the type matches, 2: everything does."""
+        self.distance = [array("d") for _ in evaluators]
+        self.similarity = [array("d") for _ in evaluators]
+
+    def add(self, row: int, number: int, task: StepTaskModel, action: Action) -> NDArray[np.bool_]:
+        """Judge the answer that counts for a step; whether it is exact under each protocol."""
+        self.row.append(row)
+        self.number.append(number)
+        exact = []
+        for group, evaluator in enumerate(self.evaluators):
+            said = evaluator.judge(task, action)
+            exact.append(said.exact_match)
+            self.matches[group].append(said.type_match + 2 * said.exact_match)
+            self.distance[group].append(math.nan if said.distance is None else said.distance)
+            self.similarity[group].append(math.nan if said.text_similarity is None else said.text_similarity)
+        return np.asarray(exact)[self.group_of]
+
+    def exact(self, task: StepTaskModel, action: Action) -> NDArray[np.bool_]:
+        """(p,) whether a further sample's action is exact under each protocol."""
+        said = [evaluator.judge(task, action).exact_match for evaluator in self.evaluators]
+        return np.asarray(said)[self.group_of]
+
+
+class Ledger:
+    """The planned steps as rows, and what was answered and judged at each."""
+
+    def __init__(
+        self, plan: Plan, refs: Iterable[EpisodeRef], evaluators: tuple[ActionEvaluator, ...], spaces: Sequence[ActionSpace]
+    ) -> None:
+        self.evaluators = evaluators
+        self.unplanned = 0
+        self._spaces = spaces
+        self._steps = dict(plan)
+        counts = [len(steps) for steps in plan.values()]
+        n = sum(counts)
+        self._start = dict(zip(plan, np.cumsum([0, *counts]).tolist(), strict=False))
+        self._buckets: dict[tuple[Any, ...], _Bucket] = {}
+        self._many: dict[int, tuple[NDArray[np.int16], NDArray[np.bool_]]] = {}
+        self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
+        self._label = np.zeros(n, dtype=np.int32)
+        self._rank = np.full(n, -1, dtype=np.int8)
+        self._number = np.full(n, -1, dtype=np.int64)
+        whole = {ref.key: ref.length for ref in refs}
+        lengths = [whole.get(key, steps[-1] + 1) for key, steps in plan.items()]
+        self.length = np.repeat(np.array(lengths, dtype=np.int32), counts)
+        self.step_index = np.array([index for steps in plan.values() for index in steps], dtype=np.int32)
+        self.reference_type = np.full(n, -1, dtype=np.int8)
+        self.predicted_type = np.full(n, -1, dtype=np.int8)
+        self.covered = np.zeros(n, dtype=np.bool_)
+        self.elsewhere = np.zeros(n, dtype=np.bool_)
+        self.samples = np.zeros(n, dtype=np.int16)
+        self.base_end = np.full(n, NOT_RUN, dtype=np.int8)
+        """How a step ended where that does not depend on a protocol; of the others WRONG."""
+
+    def _row(self, key: EpisodeKey, index: int) -> int | None:
+        steps = self._steps.get(key, ())
+        return self._start[key] + steps.index(index) if index in steps else None
+
+    def rows_of(self, plan: Plan) -> NDArray[np.intp]:
+        """The rows of a part of the plan, in its order."""
+        pieces: list[NDArray[np.intp]] = []
+        for key, steps in plan.items():
+            start, own = self._start[key], self._steps[key]
+            places = np.asarray(steps, dtype=np.intp)
+            pieces.append(start + (places if isinstance(own, range) else np.searchsorted(np.asarray(own), places)))
+        return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.intp)
+
+    def counts(self, number: int, task: StepTaskModel) -> bool:
+        """Whether the answer with that number is the one that counts for its step."""
+        row = self._row(task.episode_key, task.step_index)
+        return row is not None and bool(self._number[row] == number)
+
+    def label(self, task: StepTaskModel) -> int | None:
+        """Take in what a step is, whoever answers it; its row, or ``None`` where it is not in the plan."""
+        row = self._row(task.episode_key, task.step_index)
+        if row is not None:
+            self.reference_type[row] = _TYPE_CODES[task.action.type]
+            self._label[row] = self._labels.setdefault(tuple(sorted(task.groups.items())), len(self._labels))
+            self.length[row] = task.episode_length
+        return row
+
+    def add(self, number: int, task: StepTaskModel, samples: Sequence[Sample]) -> None:
+        """Take in one record, the ``number``-th; a later one replaces it unless that is less finished."""
+        row = self.label(task)
+        if row is None:
+            self.unplanned += 1
+            return
+        if not samples:
+            return
+        answered = [one for one in samples if one.outcome.verdict != "infrastructure_failure"]
+        first = samples[0]
+        measured = first.outcome.verdict != "infrastructure_failure"
+        rank = 2 * measured + (len(answered) == len(samples))
+        if rank < self._rank[row]:
+            return
+        self._rank[row], self._number[row] = rank, number
+        self.samples[row] = len(answered)
+        self._many.pop(row, None)
+        action = first.action
+        self.predicted_type[row] = -1 if action is None else _TYPE_CODES[action.type]
+        self.covered[row] = measured and action is not None and all(action in space for space in self._spaces)
+        self.elsewhere[row] = measured and _in_another_box(task, action)
+        self.base_end[row] = WRONG
+        if not measured:
+            self.base_end[row] = FAILED
+            return
+        bucket = self._bucket(task, action)
+        if isinstance(bucket, int):
+            self.base_end[row] = bucket
+            exact = np.zeros(len(self.evaluators), dtype=np.bool_)
+        else:
+            assert action is not None
+            exact = bucket.add(row, number, task, action)
+        if len(answered) > 1:
+            votes = [exact, *(self._exact(task, one.action) for one in answered[1:])]
+            self._many[row] = (np.sum(votes, axis=0, dtype=np.int16), votes[voted([one.action for one in answered])])
+
+    def _exact(self, task: StepTaskModel, action: Action | None) -> NDArray[np.bool_]:
+        bucket = self._bucket(task, action)
+        if isinstance(bucket, int):
+            return np.zeros(len(self.evaluators), dtype=np.bool_)
+        assert action is not None
+        return bucket.exact(task, action)
+
+    def _bucket(self, task: StepTaskModel, action: Action | None) -> _Bucket | int:
+        """Where an answer is judged, or how the step ends when there is nothing to judge."""
+        if action is None:
+            return UNPARSEABLE
+        accepted = (task.action.type, *dict.fromkeys(each.type for each in task.alternatives if each.type != task.action.type))
+        if isinstance(action, Unsupported) and action.type not in accepted:
+            return UNSUPPORTED
+        kind = (task.dataset, accepted, action.type)
+        bucket = self._buckets.get(kind)
+        if bucket is None:
+            groups: dict[Any, int] = {}
+            chosen: list[ActionEvaluator] = []
+            group_of: list[int] = []
+            for evaluator in self.evaluators:
+                rules = evaluator.protocol.rules_for(task.dataset)
+                deciding = tuple(rules.deciding(each, action.type) for each in accepted)
+                if deciding not in groups:
+                    groups[deciding] = len(groups)
+                    chosen.append(evaluator)
+                group_of.append(groups[deciding])
+            bucket = self._buckets[kind] = _Bucket(chosen, group_of)
+        return bucket
+
+    def judged(self, protocol: int, rows: NDArray[np.intp]) -> Judged:
+        """What one protocol says of some rows, in a mode that does not stop."""
+        n = len(self._number)
+        end = self.base_end.copy()
+        type_match, exact_match = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+        distance, similarity = np.full(n, np.nan), np.full(n, np.nan)
+        for bucket in self._buckets.values():
+            where, number = np.array(bucket.row, dtype=np.intp), np.array(bucket.number, dtype=np.int64)
+            counts = self._number[where] == number
+            where = where[counts]
+            group = int(bucket.group_of[protocol])
+            matches = np.array(bucket.matches[group], dtype=np.int8)[counts]
+            type_match[where] = (matches & 1) > 0
+            exact_match[where] = matches > 1
+            end[where] = np.where(matches > 1, RIGHT, WRONG)
+            distance[where] = np.array(bucket.distance[group])[counts]
+            similarity[where] = np.array(bucket.similarity[group])[counts]
+        exact_samples, vote = exact_match.astype(np.int16), exact_match.copy()
+        for row, (counted_exact, voted_exact) in self._many.items():
+            exact_samples[row], vote[row] = counted_exact[protocol], voted_exact[protocol]
+        return Judged(
+            self.evaluators[protocol].protocol.name,
+            end[rows],
+            type_match[rows],
+            exact_match[rows],
+            distance[rows],
+            similarity[rows],
+            exact_samples[rows],
+            vote[rows],
+        )
+
+    def groups(self, rows: NDArray[np.intp]) -> dict[str, list[str]]:
+        """For each key of the steps' labels the rows' values, "" where a step has none."""
+        labels = [dict(label) for label in self._labels]
+        mine = self._label[rows].tolist()
+        keys = sorted({key for number in set(mine) for key in labels[number]})
+        return {key: [labels[number].get(key, "") for number in mine] for key in keys}
+
+
+def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
+    """Whether a predicted point lies in one of the step's boxes that does not hold the reference point."""
+    if not (isinstance(action, Click | LongPress) and isinstance(task.action, Click | LongPress) and len(task.boxes)):
+        return False
+    x1, y1, x2, y2 = task.boxes.array.T
+    (x, y), (at_x, at_y) = action.point, task.action.point
+    there = (x1 <= x) & (x <= x2) & (y1 <= y) & (y <= y2)
+    return bool((there & ~((x1 <= at_x) & (at_x <= x2) & (y1 <= at_y) & (at_y <= y2))).any())
+
+
+def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp]) -> Judged:
+    """The same in a mode where an episode ends at its first measured step that is no exact match."""
+    n = len(episode)
+    if not n:
+        return judged
+    rows = np.arange(n)
+    first_miss = np.minimum.reduceat(np.where(judged.measured & ~judged.exact_match, rows, n), starts)
+    beyond = rows > first_miss[episode]
+    return Judged(
+        judged.protocol,
+        np.where(beyond, NOT_REACHED, judged.end).astype(np.int8),
+        judged.type_match & ~beyond,
+        judged.exact_match & ~beyond,
+        np.where(beyond, np.nan, judged.distance),
+        np.where(beyond, np.nan, judged.similarity),
+        np.where(beyond, 0, judged.exact_samples).astype(np.int16),
+        judged.vote & ~beyond,
+    )

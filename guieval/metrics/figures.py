@@ -1,0 +1,230 @@
+"""Computes a protocol's figures from a run's columns, as its source divides, averages and drops.
+
+Every figure here is a function of sums over episodes (:func:`terms`), so that intervals and comparisons resample episodes of
+exactly the number that is shown. What a source leaves out of a figure stays visible: :attr:`FigureValue.strict` counts it as
+wrong. How sure a figure is, is :mod:`guieval.metrics.intervals`' business; what a step's judgement is, the evaluators'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.evaluation.protocol import FailurePolicy, Fate, Figure, Protocol
+from guieval.metrics.columns import (
+    FAILED,
+    NOT_REACHED,
+    NOT_RUN,
+    TYPES,
+    UNPARSEABLE,
+    UNSUPPORTED,
+    Judged,
+    RunColumns,
+)
+from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled
+
+Flags = NDArray[np.bool_]
+
+_JUDGED, _WRONG, _RIGHT, _LEFT_OUT, _EPISODE_OUT, _ZERO = range(6)
+_FATES: dict[Fate, int] = {"wrong": _WRONG, "left-out": _LEFT_OUT, "episode-left-out": _EPISODE_OUT, "zero": _ZERO}
+_BY_EPISODE = frozenset({"progress", "success", "score"})
+
+
+@dataclass(frozen=True)
+class FigureValue:
+    """One figure of one run; fractions in [0, 1].
+
+    ``value`` is ``None`` when there is nothing to divide by, or when what it skips cannot be told (see :func:`compute`).
+    ``n`` counts what it is an average of: steps (of step-weighted progress the steps of all episodes), episodes, or cells;
+    ``count`` is the sum over these: exact matches, prefixes, or the values of episodes or cells. ``strict`` is ``value`` with
+    every step that the policy drops counted as wrong. ``upper`` is what it would be if every step that was not measured were
+    right; ``None`` where that is the same.
+    """
+
+    value: float | None
+    count: float
+    n: int
+    strict: float | None
+    upper: float | None = None
+
+
+def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> FigureValue:
+    """A figure as its source computes it; ``policy`` is the protocol's, in place of which the figure may have its own.
+
+    A planned step of which nothing is known (no record, so no reference) is in scope of a figure over all types, stays in one
+    that leaves types out, is in none that counts certain types, and belongs to no cell. In a mode that stops, an episode figure
+    over some of the types is ``None`` where steps were never reached, because their references are not known.
+    """
+    own = figure.failure or policy
+    if _cannot_tell(figure, columns, judged):
+        return FigureValue(None, 0.0, 0, None)
+    fates = _fates(own, columns, judged)
+    dropped = fates >= _LEFT_OUT
+    unmeasured = (judged.end == FAILED) | (judged.end == NOT_RUN)
+    value, count, n = _total(figure, _terms(figure, own, columns, judged, fates))
+    strict = value
+    if dropped.any():
+        counted = np.where(dropped, _WRONG, fates)
+        strict = _total(figure, _terms(figure, FailurePolicy(), columns, judged, counted))[0]
+    upper = None
+    if unmeasured.any():
+        possible = np.where(unmeasured, _RIGHT, fates)
+        upper = _total(figure, _terms(figure, own, columns, judged, possible))[0]
+    return FigureValue(value, count, n, strict, upper if upper != value else None)
+
+
+def figures_of(protocol: Protocol, columns: RunColumns) -> list[tuple[Figure, FigureValue]]:
+    """Every figure that a protocol's source leads with, in its order; ``columns`` must hold the protocol."""
+    judged = columns.judged[protocol.name]
+    return [(figure, compute(figure, protocol.failure, columns, judged)) for figure in protocol.figures]
+
+
+def terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> Terms:
+    """The figure as sums over the run's e episodes: numerator and denominator, (e, c), and how their sums combine.
+
+    c is 1 except for averages over cells, which have one column for each cell that is not empty. Combining the sums over all
+    episodes gives :func:`compute`'s ``value``, NaN where that is ``None``.
+    """
+    own = figure.failure or policy
+    if _cannot_tell(figure, columns, judged):
+        return Terms(np.zeros((len(columns.episodes), 1)), np.zeros((len(columns.episodes), 1)), pooled)
+    return _terms(figure, own, columns, judged, _fates(own, columns, judged))
+
+
+def by_size(numerator: Floats, denominator: Floats) -> Floats:
+    """(r,) mean of c ratios, each weighing by the square of its denominator (a mean of means that were weighted already)."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((numerator * denominator).sum(axis=1) / (denominator * denominator).sum(axis=1))
+
+
+def _fates(policy: FailurePolicy, columns: RunColumns, judged: Judged) -> NDArray[np.int8]:
+    """What becomes of each step: its judgement, or what the policy makes of its lack. A step not reached is a mismatch."""
+    fates = np.full(len(columns), _JUDGED, dtype=np.int8)
+    if policy.outside != "wrong":  # such an action that is left in is judged like any other
+        fates[~columns.covered & (judged.end < UNPARSEABLE)] = _FATES[policy.outside]
+    fates[judged.end == UNPARSEABLE] = _FATES[policy.unparseable]
+    fates[judged.end == UNSUPPORTED] = _FATES[policy.unsupported]
+    fates[(judged.end == FAILED) | (judged.end == NOT_RUN)] = _FATES[policy.missing]
+    fates[judged.end == NOT_REACHED] = _WRONG
+    return fates
+
+
+def _in_scope(figure: Figure, columns: RunColumns) -> Flags:
+    types = columns.reference_type
+    scope = np.ones(len(columns), dtype=np.bool_)
+    if figure.over is not None:
+        scope = np.isin(types, [TYPES.index(name) for name in figure.over])
+    if figure.without:
+        scope &= ~np.isin(types, [TYPES.index(name) for name in figure.without])
+    return scope
+
+
+def _cannot_tell(figure: Figure, columns: RunColumns, judged: Judged) -> bool:
+    """Whether an episode figure skips steps by their reference where the references of some are not known."""
+    if figure.measure not in _BY_EPISODE or (figure.over is None and not figure.without):
+        return False
+    return bool(((judged.end == NOT_REACHED) & (columns.reference_type < 0)).any())
+
+
+def _terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]) -> Terms:
+    if figure.measure in _BY_EPISODE:
+        numerator, denominator = _episodes(figure, policy, columns, judged, fates)
+        if figure.average in ("cells", "cells-by-size"):
+            return _cells(figure, columns, columns.starts, np.arange(len(columns.episodes)), numerator, denominator)
+        return Terms(numerator[:, None], denominator[:, None], pooled)
+    counted = _in_scope(figure, columns) & judged.reached & (fates < _LEFT_OUT)
+    exact, typed = (
+        counted & ((matches & (fates == _JUDGED)) | (fates == _RIGHT)) for matches in (judged.exact_match, judged.type_match)
+    )
+    right = typed if figure.measure == "type" else exact
+    among = typed if figure.measure == "exact-given-type" else counted
+    if figure.average in ("cells", "cells-by-size"):
+        rows = np.arange(len(columns))
+        return _cells(figure, columns, rows, columns.episode, right.astype(np.float64), among.astype(np.float64))
+    numerator, denominator = columns.per_episode(right), columns.per_episode(among)
+    if figure.average == "episodes":
+        numerator, denominator = _shares(numerator, denominator)
+    return Terms(numerator[:, None], denominator[:, None], pooled)
+
+
+def _episodes(
+    figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]
+) -> tuple[Floats, Floats]:
+    """(e,) numerators and denominators of a figure that is told by whole episodes: the sequences of their steps that count."""
+    scope = _in_scope(figure, columns)
+    sequence = scope & (fates < _LEFT_OUT)
+    exact = sequence & ((judged.exact_match & (fates == _JUDGED)) | (fates == _RIGHT))
+    failed = scope & (fates == _ZERO)
+    gap = failed
+    if policy.missing == "zero":  # where a step that is missing is a gap in the episode, so is one that does not count
+        gap = (
+            gap | ~scope
+        )  # GUIEvalKit compares step numbers with places, so it overlooks a gap behind the last step that counts
+    rows = np.arange(len(columns))
+    beyond = len(columns)
+    first_miss = np.minimum.reduceat(np.where(sequence & ~exact, rows, beyond), columns.starts) if beyond else rows
+    before = rows < first_miss[columns.episode]
+    length = columns.per_episode(sequence)
+    broken = columns.per_episode(gap & before) > 0
+    prefix = np.where(broken, 0.0, columns.per_episode(sequence & before))
+    out = columns.per_episode(scope & (fates == _EPISODE_OUT)) > 0
+    length[out] = prefix[out] = 0.0
+    if figure.measure == "progress" and figure.average == "all":
+        return prefix, length
+    progress, some = _shares(prefix, length)
+    success = ((prefix == length) & ~broken & (length > 0)).astype(np.float64)
+    some[columns.per_episode(failed) > 0] = 1.0  # an episode that counts 0 counts, even where no other step of it does
+    return {"progress": progress, "success": success, "score": (progress + success) / 2}[figure.measure], some
+
+
+def _shares(numerator: Floats, denominator: Floats) -> tuple[Floats, Floats]:
+    """Each episode's own ratio, and 1 for each that has one."""
+    some = denominator > 0
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=some), some.astype(np.float64)
+
+
+def _cells(
+    figure: Figure,
+    columns: RunColumns,
+    rows: NDArray[np.intp],
+    episode: NDArray[np.integer],
+    numerator: Floats,
+    denominator: Floats,
+) -> Terms:
+    """Sums apart by cell, of things (steps or episodes) that stand in certain rows; one without a key is in no cell."""
+    labels = [[values[row] for row in rows.tolist()] for values in map(columns.labels, figure.keys)]
+    cell_of: dict[tuple[str, ...], int] = {}
+    cells = np.array(
+        [cell_of.setdefault(each, len(cell_of)) if all(each) else -1 for each in zip(*labels, strict=True)], dtype=np.intp
+    )
+    inside = cells >= 0 if len(cells) else np.zeros(0, dtype=np.bool_)
+    shape = (len(columns.episodes), max(1, len(cell_of)))
+    sums = np.zeros(shape), np.zeros(shape)
+    for total, values in zip(sums, (numerator, denominator), strict=True):
+        if len(cells):
+            np.add.at(total, (episode[inside], cells[inside]), values[inside])
+    filled = sums[1].sum(axis=0) > 0
+    if filled.any():
+        sums = sums[0][:, filled], sums[1][:, filled]
+    return Terms(*sums, mean_of_cells if figure.average == "cells" else by_size)
+
+
+def _total(figure: Figure, made: Terms) -> tuple[float | None, float, int]:
+    """The figure, the sum over what it is an average of, and how many these are."""
+    numerator, denominator = _sums(made.numerator), _sums(made.denominator)
+    if not sum(denominator):
+        return None, 0.0, 0
+    value = float(made.combine(np.array([numerator]), np.array([denominator]))[0])
+    if figure.average in ("cells", "cells-by-size"):
+        return value, math.fsum(a / b for a, b in zip(numerator, denominator, strict=True)), len(denominator)
+    return value, numerator[0], round(denominator[0])
+
+
+def _sums(values: Floats) -> list[float]:
+    """Sums over episodes, exactly rounded, so that they do not depend on the episodes' order."""
+    columns: Iterable[list[float]] = values.T.tolist()
+    return [math.fsum(column) for column in columns]

@@ -1,0 +1,213 @@
+"""Two or more runs on the same steps: is one better, by how much, and what difference could have been seen at all?
+
+The answer to quote is the paired bootstrap's (:func:`difference`): it resamples whole episodes, the same ones for both runs,
+so it keeps both what makes an episode's steps alike and what makes an episode hard for both runs. McNemar's test
+(:func:`mcnemar`) takes every step for independent; it is exact for grounding and for whether episodes succeed, and finds
+differences too easily among the steps of longer episodes. It is shown beside the other because readers expect it.
+
+Sources: Q. McNemar, Psychometrika 12 (1947); M. Fagerland, S. Lydersen, P. Laake, "The McNemar test for binary matched-pairs
+data: mid-p and asymptotic are better than exact conditional", BMC Med. Res. Methodol. 13:91 (2013); S. Holm, "A simple
+sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.errors import UsageError
+from guieval.metrics.columns import Judged, RunColumns
+from guieval.metrics.intervals import LEVEL, Floats, Interval, Resampled, Terms, resample
+
+RESAMPLES = 10_000
+"""More than for an interval: the smallest p-value is 2 / (resamples + 1), and Holm multiplies it by the number of pairs."""
+FEW_DISCORDANT = 25
+"""Below so many discordant pairs McNemar's exact test is used, from there on its mid-p form."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of one run minus the same figure of another.
+
+    ``p_value``: two-sided, below 1 - level where ``interval`` leaves out 0, but that few episodes or resampled sets cannot make
+    it as small as that (:meth:`guieval.metrics.intervals.Resampled.p_value`). ``standard_error``: the bootstrap's. All three
+    are ``None`` where nothing can be said, ``value`` where one of the figures is not defined.
+    """
+
+    value: float | None
+    interval: Interval | None
+    p_value: float | None
+    standard_error: float | None
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """How two runs' right and wrong pairs fall, and the two-sided p-value of "both are right equally often"."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    p_value: float
+    method: Literal["exact", "mid-p"]
+
+
+def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, RunColumns]:
+    """Both runs cut down to the steps that both planned, in the first one's order, so that row i is the same step in both.
+
+    An episode of which only a part is shared is that part from then on, also for figures of episodes: compare lengths before
+    and after. Raises :class:`UsageError` where no step is shared.
+    """
+    places = {second.key_of(row): row for row in range(len(second))}
+    rows = [(row, places[key]) for row in range(len(first)) if (key := first.key_of(row)) in places]
+    if not rows:
+        raise UsageError(f"{first.title!r} and {second.title!r} have no step in common, so there is nothing to compare")
+    own, others = (np.array(each, dtype=np.intp) for each in zip(*rows, strict=True))
+    return _taken(first, own), _taken(second, others)
+
+
+def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
+    """The first run's figure minus the second's, by the paired bootstrap: row i of both is the same episode.
+
+    Raises ``ValueError`` for unlike numbers of episodes.
+    """
+    one, other = resample([first, second], seed, resamples)
+    return _difference(one, other, level)
+
+
+def differences(
+    figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
+) -> list[list[Difference]]:
+    """(k, k) :func:`difference` of every two of k runs on the same episodes, all on the same resampled sets."""
+    drawn = resample(figures, seed, resamples) if figures else []
+    return [[_difference(one, other, level) for other in drawn] for one in drawn]
+
+
+def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
+    """McNemar's test on (n,) right or wrong of two runs; only pairs in which they differ have a say.
+
+    Exact (binomial) below :data:`FEW_DISCORDANT` such pairs. From there on mid-p, whose errors of the first kind stay near
+    the level, where the exact test's stay below it and the continuity-corrected chi-square's yet further below (Fagerland et
+    al. 2013). p is 1 where there is no such pair.
+    """
+    only_first = int(np.count_nonzero(first & ~second))
+    only_second = int(np.count_nonzero(second & ~first))
+    both = int(np.count_nonzero(first & second))
+    discordant, fewer = only_first + only_second, min(only_first, only_second)
+    from scipy.stats import binom
+
+    p_value = 2 * float(binom.cdf(fewer, discordant, 0.5))
+    if few := discordant < FEW_DISCORDANT:
+        p_value = min(1.0, p_value)
+    else:
+        p_value -= float(binom.pmf(fewer, discordant, 0.5))
+    method: Literal["exact", "mid-p"] = "exact" if few else "mid-p"
+    return McNemar(both, only_first, only_second, len(first) - both - discordant, p_value, method)
+
+
+def smallest_difference(standard_error: float, power: float = 0.8, alpha: float = 0.05) -> float:
+    """The smallest true difference that a two-sided test at ``alpha`` finds with probability ``power``.
+
+    ``standard_error`` is that of the difference, e.g. :attr:`Difference.standard_error`; the difference is taken as normal.
+    """
+    return _reach(power, alpha) * standard_error
+
+
+def smallest_difference_independent(rate: float, n: float, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The smallest rise from ``rate`` that two independent runs of ``n`` steps each would show, before any is made.
+
+    The two-sample z-test with each proportion's own variance: d = (z_alpha/2 + z_power) sqrt((p q + (p + d)(q - d)) / n),
+    solved for d. Where steps come in episodes, ``n`` is their number divided by the design effect
+    (:func:`guieval.metrics.intervals.design_effect`). Runs on the same steps see smaller differences than this. ``None``
+    where not even a rise to 1 would do. Raises ``ValueError`` for a rate outside [0, 1] or no step.
+    """
+    if not 0 <= rate <= 1 or n <= 0:
+        raise ValueError(f"no difference can be planned for a rate of {rate} on {n} steps")
+    k = _reach(power, alpha) ** 2 / n
+    linear, product = k * (1 - 2 * rate), k * rate * (1 - rate)
+    root = math.sqrt(linear**2 + 8 * (1 + k) * product)
+    # The same root of the quadratic either way; the first form would cancel where the second is used.
+    found = (linear + root) / (2 * (1 + k)) if linear >= 0 else 4 * product / (root - linear)
+    return found if 0 < found <= 1 - rate else None
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values: those below alpha may all be believed, with a chance of any error of at most alpha."""
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(factors * np.asarray(p_values, dtype=np.float64)[order]))
+    return [float(each) for each in adjusted]
+
+
+def holm_pairs(table: Sequence[Sequence[Difference]]) -> Floats:
+    """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of :func:`differences`; NaN where nothing can be said."""
+    k = len(table)
+    found = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}
+    adjusted = np.full((k, k), np.nan)
+    for (i, j), p_value in zip(found, holm(list(found.values())), strict=True):
+        adjusted[i, j] = adjusted[j, i] = p_value
+    return adjusted
+
+
+def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> list[int]:
+    """The rank of each of k runs; runs that do not differ significantly from the best of their group share one.
+
+    Going down by figure, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the first
+    run of the present group is below ``alpha``; NaN, nothing known, opens none. A group's rank is 1 + the number of runs in
+    better groups, so three runs of which the best two are alike are ranked 1, 1, 3. Sharing a rank does not show that two
+    runs are equal, and runs of neighbouring groups need not differ.
+    """
+    order = sorted(range(len(figures)), key=lambda run: -figures[run])
+    found, best = [1] * len(figures), order[0] if order else 0
+    for place, run in enumerate(order):
+        if p_values[best, run] < alpha:
+            best, found[run] = run, place + 1
+        else:
+            found[run] = found[best]
+    return found
+
+
+def _difference(one: Resampled, other: Resampled, level: float) -> Difference:
+    between = one.minus(other)
+    interval = between.interval(level)
+    known = math.isfinite(between.value)
+    return Difference(
+        value=between.value if known else None,
+        interval=interval,
+        p_value=between.p_value(),
+        standard_error=between.standard_error if interval is not None else None,
+    )
+
+
+def _reach(power: float, alpha: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(1 - alpha / 2) + ndtri(power))
+
+
+def _taken(columns: RunColumns, rows: NDArray[np.intp]) -> RunColumns:
+    """The rows asked for, in that order, in which every episode's rows must stand together."""
+
+    def arrays(of: RunColumns | Judged) -> dict[str, Any]:
+        every = {field.name: getattr(of, field.name) for field in fields(of)}
+        return {name: value[rows] for name, value in every.items() if isinstance(value, np.ndarray)}
+
+    of_rows = columns.episode[rows]
+    opens = np.flatnonzero(np.diff(of_rows, prepend=-1))
+    numbers = np.repeat(np.arange(len(opens), dtype=np.int32), np.diff([*opens.tolist(), len(rows)]))
+    return replace(
+        columns,
+        **arrays(columns)
+        | {
+            "episodes": tuple(columns.episodes[each] for each in of_rows[opens].tolist()),
+            "episode": numbers,
+            "groups": {key: [values[row] for row in rows.tolist()] for key, values in columns.groups.items()},
+            "judged": {name: replace(each, **arrays(each)) for name, each in columns.judged.items()},
+        },
+    )

@@ -1,0 +1,270 @@
+"""Cells and kinds of misses of small runs, counted by hand, and the properties that keep their sums honest."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guieval.errors import UsageError
+from guieval.evaluation import ClickRule, Protocol, StepRules, get_protocol
+from guieval.metrics.breakdown import ERROR_KINDS, LENGTHS, NEAR, Cell, breakdown, error_kinds, misses, near_limit, ways
+from guieval.metrics.columns import ENDS, TYPES, RunColumns
+from guieval.metrics.intervals import bootstrap, wilson
+from tests.metrics.made_columns import PROTOCOL, made_columns
+
+
+def shares(cells: list[Cell]) -> dict[str, tuple[int, float, float]]:
+    return {cell.label: (cell.n, cell.type_match, cell.exact_match) for cell in cells}
+
+
+def test_by_action_type() -> None:
+    run = made_columns(
+        ["a", "a", "a", "b", "b"],
+        exact=[True, False, True, False, False],
+        typed=[True, True, True, False, False],
+        reference=["CLICK", "CLICK", "SCROLL", "CLICK", "TYPE"],
+    )
+    cells = breakdown(run, PROTOCOL, "action")
+    assert shares(cells) == {"CLICK": (3, 2 / 3, 1 / 3), "SCROLL": (1, 1.0, 1.0), "TYPE": (1, 0.0, 0.0)}
+    assert [cell.label for cell in cells] == ["CLICK", "SCROLL", "TYPE"]
+
+
+def test_failures_count_as_wrong_in_their_cell_and_unreached_steps_are_in_none() -> None:
+    run = made_columns(
+        ["a", "a", "b", "b"],
+        exact=[True, False, False, False],
+        ends=["right", "infrastructure_failure", "wrong", "not_reached"],
+        stop="first-mismatch",
+    )
+    assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (2, 0.5, 0.5), "1": (1, 0.0, 0.0)}
+
+
+def test_a_step_without_a_record_has_a_place_but_no_action_type() -> None:
+    run = made_columns(
+        ["a", "a"], exact=[True, False], ends=["right", "not_run"], reference=["CLICK", ""], predicted=["CLICK", ""]
+    )
+    assert shares(breakdown(run, PROTOCOL, "action")) == {"CLICK": (1, 1.0, 1.0)}
+    assert shares(breakdown(run, PROTOCOL, "step")) == {"0": (1, 1.0, 1.0), "1": (1, 0.0, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("length", "label"),
+    [
+        (1, "1"),
+        (2, "2-5"),
+        (5, "2-5"),
+        (6, "6-10"),
+        (10, "6-10"),
+        (11, "11-15"),
+        (16, "16-20"),
+        (20, "16-20"),
+        (21, "21+"),
+        (90, "21+"),
+    ],
+)
+def test_by_length(length: int, label: str) -> None:
+    run = made_columns(["a"], exact=[True], lengths=[length])
+    assert [cell.label for cell in breakdown(run, PROTOCOL, "length")] == [label]
+
+
+def test_lengths_leave_no_gap() -> None:
+    assert all(first == last + 1 for (_, last), (first, _) in pairwise(LENGTHS) if last is not None)
+    assert LENGTHS[0][0] == 1 and LENGTHS[-1][1] is None
+
+
+@pytest.mark.parametrize(
+    ("length", "labels"),
+    [
+        (1, ["80-100 %"]),
+        (2, ["40-60 %", "80-100 %"]),
+        (3, ["20-40 %", "60-80 %", "80-100 %"]),
+        (5, ["0-20 %", "20-40 %", "40-60 %", "60-80 %", "80-100 %"]),
+        (6, ["0-20 %", "20-40 %", "40-60 %", "60-80 %", "80-100 %", "80-100 %"]),
+        (10, ["0-20 %"] * 2 + ["20-40 %"] * 2 + ["40-60 %"] * 2 + ["60-80 %"] * 2 + ["80-100 %"] * 2),
+    ],
+)
+def test_by_step_ratio(length: int, labels: list[str]) -> None:
+    """sr = (t + 1) / T in fifths, upper borders included (GUIEvalKit paper, D.2 and D.4)."""
+    run = made_columns(["a"] * length, exact=[True] * length)
+    assert {label: n for label, (n, *_) in shares(breakdown(run, PROTOCOL, "ratio")).items()} == Counter(labels)
+
+
+@given(st.integers(1, 300), st.data())
+def test_step_ratio_is_within_the_borders_of_its_cell(length: int, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, length - 1))
+    (cell,) = breakdown(made_columns(["a"], exact=[True], steps=[index], lengths=[length]), PROTOCOL, "ratio")
+    low, high = (int(each) for each in cell.label.removesuffix(" %").split("-"))
+    assert low * length < 100 * (index + 1) <= high * length
+
+
+def test_a_step_whose_episode_has_no_known_length_has_no_ratio() -> None:
+    """Of an episode without a record the length is only the number of planned steps; here step 7 alone was planned."""
+    run = made_columns(["a"], exact=[False], ends=["not_run"], steps=[7], lengths=[1])
+    assert breakdown(run, PROTOCOL, "ratio") == []
+
+
+def test_horizon_is_by_ratio_and_step_together() -> None:
+    run = made_columns(["a"] * 2 + ["b"] * 4, exact=[True, False, True, True, False, False])
+    assert shares(breakdown(run, PROTOCOL, ("ratio", "step"))) == {
+        "20-40 % / 0": (1, 1.0, 1.0),
+        "40-60 % / 0": (1, 1.0, 1.0),
+        "40-60 % / 1": (1, 1.0, 1.0),
+        "60-80 % / 2": (1, 0.0, 0.0),
+        "80-100 % / 1": (1, 0.0, 0.0),
+        "80-100 % / 3": (1, 0.0, 0.0),
+    }
+
+
+def test_by_subset_and_by_labels_of_the_benchmark() -> None:
+    run = made_columns(
+        ["web/a", "web/a", "mobile/b", "mobile/c"],
+        exact=[True, False, True, False],
+        groups={"app": ["Maps", "Clock", "", "Maps"], "element": ["text", "icon", "icon", "icon"]},
+    )
+    assert shares(breakdown(run, PROTOCOL, "subset")) == {"mobile": (2, 0.5, 0.5), "web": (2, 0.5, 0.5)}
+    assert shares(breakdown(run, PROTOCOL, "app")) == {"Clock": (1, 0.0, 0.0), "Maps": (2, 0.5, 0.5)}
+    assert shares(breakdown(run, PROTOCOL, ["element", "subset"])) == {
+        "icon / mobile": (2, 0.5, 0.5),
+        "icon / web": (1, 0.0, 0.0),
+        "text / web": (1, 1.0, 1.0),
+    }
+    assert ways(run) == ("action", "length", "step", "ratio", "subset", "app", "element")
+
+
+def test_a_label_that_is_not_there_is_not_guessed() -> None:
+    run = made_columns(["a", "b"], exact=[True, False])
+    for name in ("app", "language", "element", "subset"):
+        assert breakdown(run, PROTOCOL, name) == []
+    assert breakdown(made_columns([], exact=[]), PROTOCOL, "step") == []
+
+
+def test_a_name_or_protocol_that_is_unknown_is_told_with_the_nearest() -> None:
+    run = made_columns(["a"], exact=[True], groups={"platform": ["web"]})
+    with pytest.raises(UsageError, match=r"'platfrom' \(did you mean 'platform'\?\); this one can by action, length"):
+        breakdown(run, PROTOCOL, "platfrom")
+    with pytest.raises(UsageError, match=r"not judged by 'guievalkit2' \(did you mean 'guievalkit'\?\)"):
+        breakdown(run, "guievalkit2", "step")
+    with pytest.raises(UsageError, match="not judged by 'ui-s1-sop'"):
+        error_kinds(run, "ui-s1-sop")
+
+
+def test_intervals_of_cells_are_over_the_episodes_that_are_in_them() -> None:
+    names = [f"e{number}" for number in range(12) for _ in range(3)]
+    exact = [(7 * row) % 5 < 3 for row in range(36)]
+    run = made_columns(names, exact=exact, reference=["CLICK", "CLICK", "SCROLL"] * 12)
+    clicks, scrolls = breakdown(run, PROTOCOL, "action", seed=3)
+    right = np.array(exact).reshape(12, 3)
+    assert clicks.interval == bootstrap(right[:, :2].sum(axis=1).astype(float), np.full(12, 2.0), seed=3)
+    assert scrolls.interval == wilson(int(right[:, 2].sum()), 12)
+
+
+KINDS: list[tuple[str, str, str, bool, float, str]] = [
+    ("CLICK", "SCROLL", "wrong", False, math.nan, "type"),
+    ("CLICK", "CLICK", "wrong", True, 79.9, "near miss"),
+    ("CLICK", "CLICK", "wrong", True, 80.1, "far"),
+    ("LONG_PRESS", "LONG_PRESS", "wrong", True, 300.0, "far"),
+    ("OPEN", "CLICK", "wrong", True, math.nan, "target"),
+    ("SCROLL", "CLICK", "wrong", True, 50.0, "near miss"),  # an alternative is a click
+    ("TYPE", "TYPE", "wrong", True, math.nan, "text"),
+    ("OPEN", "OPEN", "wrong", True, math.nan, "app"),
+    ("SCROLL", "SCROLL", "wrong", True, math.nan, "direction"),
+    ("PRESS", "PRESS", "wrong", True, math.nan, "button"),
+    ("STOP", "STOP", "wrong", True, math.nan, "other"),
+    ("UNSUPPORTED", "UNSUPPORTED", "wrong", True, math.nan, "other"),
+    ("CLICK", "", "unparseable", False, math.nan, "unparseable"),
+    ("CLICK", "UNSUPPORTED", "unsupported", False, math.nan, "unsupported"),
+    ("CLICK", "", "infrastructure_failure", False, math.nan, "infrastructure"),
+    ("", "", "not_run", False, math.nan, "not run"),
+]
+
+
+@pytest.mark.parametrize(("reference", "predicted", "end", "typed", "distance", "kind"), KINDS)
+def test_kinds_of_misses(reference: str, predicted: str, end: str, typed: bool, distance: float, kind: str) -> None:
+    """Clicks may be 0.04 of the screen off here, so a near miss is up to 80 thousandths."""
+    protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule(fallback=0.04)))
+    run = made_columns(
+        ["a"], exact=[False], typed=[typed], ends=[end], reference=[reference], predicted=[predicted], distance=[distance]
+    )
+    assert ERROR_KINDS[error_kinds(run, protocol)[0]] == kind
+    (found,) = misses(run, protocol)
+    assert (found.kind, found.n, found.of, found.share) == (kind, 1, 1, 1.0)
+
+
+def test_a_point_in_another_box_is_another_element_however_close() -> None:
+    protocol = Protocol(PROTOCOL, "", "", StepRules(click=ClickRule(fallback=0.04)))
+    run = made_columns(
+        ["a", "a", "a", "b", "b"],
+        exact=[False, False, False, True, False],
+        typed=[True, True, True, True, False],
+        distance=[79.9, 300.0, 300.0, 10.0, math.nan],
+        elsewhere=[True, True, False, True, True],  # a right click may lie in another box too; a wrong type stays one
+    )
+    kinds = ["other element", "other element", "far", "", "type"]
+    assert [ERROR_KINDS[code] if code >= 0 else "" for code in error_kinds(run, protocol)] == kinds
+    assert {each.kind: each.n for each in misses(run, protocol)} == {"type": 1, "other element": 2, "far": 1}
+    kept = run.only(np.array([False, True, True, False, False]))
+    assert [ERROR_KINDS[code] for code in error_kinds(kept, protocol)] == ["other element", "far"]
+
+
+def test_neither_right_steps_nor_unreached_ones_are_misses() -> None:
+    run = made_columns(
+        ["a", "a", "a"], exact=[True, False, False], ends=["right", "wrong", "not_reached"], stop="first-mismatch"
+    )
+    assert error_kinds(run, PROTOCOL)[[0, 2]].tolist() == [-1, -1]
+    (found,) = misses(run, PROTOCOL)
+    assert (found.n, found.of, found.share) == (1, 2, 0.5)
+
+
+def test_what_is_near_depends_on_what_the_protocol_allows() -> None:
+    def allowing(rule: ClickRule) -> Protocol:
+        return Protocol("p", "", "", StepRules(click=rule), variants={"wide": StepRules(click=ClickRule(fallback=0.14))})
+
+    assert near_limit(allowing(ClickRule(fallback=0.05)), "any") == pytest.approx(100)
+    assert near_limit(allowing(ClickRule(fallback=0.05)), "wide") == pytest.approx(280)
+    assert near_limit(allowing(ClickRule()), "any") == NEAR == 140
+    assert near_limit(allowing(ClickRule(fallback=151.0, measure="canvas")), "any") == NEAR
+    assert near_limit(get_protocol("ui-s1-sop"), "androidcontrol") == pytest.approx(80)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> RunColumns:
+    lengths = draw(st.lists(st.integers(1, 5), min_size=1, max_size=6))
+    names = [f"{number % 2}/e{number}" for number, length in enumerate(lengths) for _ in range(length)]
+    n = len(names)
+    ends = draw(st.lists(st.sampled_from(ENDS), min_size=n, max_size=n))
+    known = [end != "not_run" for end in ends]
+    types = st.lists(st.sampled_from(TYPES), min_size=n, max_size=n)
+    exact = [end == "right" for end in ends]
+    return made_columns(
+        names,
+        exact=exact,
+        typed=[right or (end == "wrong" and draw(st.booleans())) for right, end in zip(exact, ends, strict=True)],
+        ends=ends,
+        reference=[each if here else "" for each, here in zip(draw(types), known, strict=True)],
+        predicted=draw(types),
+        distance=draw(st.lists(st.one_of(st.just(math.nan), st.floats(0, 1000)), min_size=n, max_size=n)),
+        stop="first-mismatch",
+    )
+
+
+@given(runs())
+@settings(max_examples=60, deadline=None)
+def test_cells_and_misses_add_up_to_the_reached_steps(run: RunColumns) -> None:
+    judged = run.judged[PROTOCOL]
+    reached, exact = int(judged.reached.sum()), int(judged.exact_match.sum())
+    for by in ("step", "ratio", "length", "subset", ("subset", "step")):
+        cells = breakdown(run, PROTOCOL, by, resamples=20)
+        assert sum(cell.n for cell in cells) == reached
+        assert round(sum(cell.n * cell.exact_match for cell in cells)) == exact
+        assert all(0 <= cell.exact_match <= cell.type_match <= 1 for cell in cells)
+    known = int((judged.reached & (run.reference_type >= 0)).sum())
+    assert sum(cell.n for cell in breakdown(run, PROTOCOL, "action", resamples=20)) == known
+    found = misses(run, PROTOCOL, resamples=20)
+    assert sum(each.n for each in found) + exact == reached
+    assert all(each.of == reached and each.n > 0 for each in found)

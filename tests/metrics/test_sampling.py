@@ -1,0 +1,189 @@
+"""Several answers and several seeds: against enumeration of all draws, published numbers, and small runs by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guieval.errors import UsageError
+from guieval.metrics.intervals import bootstrap, wilson
+from guieval.metrics.sampling import Luck, pass_all, pass_any, sampled, spread
+from tests.metrics.made_columns import PROTOCOL, made_columns
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_against_all_subsets(n: int) -> None:
+    for right, k in itertools.product(range(n + 1), range(1, n + 1)):
+        draws = list(itertools.combinations([answer < right for answer in range(n)], k))
+        answers, good = np.array([n]), np.array([right])
+        assert pass_any(answers, good, k)[0] == pytest.approx(sum(map(any, draws)) / len(draws), rel=1e-15)
+        assert pass_all(answers, good, k)[0] == pytest.approx(sum(map(all, draws)) / len(draws), rel=1e-15)
+
+
+@given(st.integers(1, 512), st.data())
+def test_the_two_are_each_other_turned_round_and_grow_and_shrink_with_k(n: int, data: st.DataObject) -> None:
+    right, k = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
+    any_of, all_of = (float(f(np.array([n]), np.array([right]), k)[0]) for f in (pass_any, pass_all))
+    assert any_of == pytest.approx(1 - float(pass_all(np.array([n]), np.array([n - right]), k)[0]), abs=1e-15)
+    assert all_of <= right / n + 1e-15 <= any_of + 2e-15
+    if k == 1:
+        assert any_of == all_of == right / n
+
+
+def test_many_samples_do_not_overflow() -> None:
+    # One right of 100,000: k of them hold it with chance k / n, and the other 99,999 are all right with 1 - k / n.
+    n = np.array([100_000])
+    assert pass_any(n, np.array([1]), 50_000)[0] == 0.5
+    assert pass_all(n, np.array([99_999]), 25_000)[0] == 0.75
+
+
+def test_numbers_of_answers_may_differ_between_steps() -> None:
+    assert pass_any(np.array([2, 4, 4]), np.array([1, 2, 0]), 2).tolist() == [1.0, 5 / 6, 0.0]
+    assert pass_any(np.array([], dtype=int), np.array([], dtype=int), 3).tolist() == []
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_no_more_answers_can_be_drawn_than_there_are(k: int) -> None:
+    with pytest.raises(UsageError, match=f"{k} answers cannot be drawn where there are 2"):
+        pass_any(np.array([2, 5]), np.array([1, 1]), k)
+
+
+FOUR, RIGHT_OF_FOUR = [4, 4, 4], [4, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("luck", "k", "name", "value"),
+    [
+        ("any", 2, "pass@2", (1 + 1 / 2 + 5 / 6) / 3),
+        ("any", None, "pass@4", 1.0),
+        ("all", 2, "pass^2", (1 + 0 + 1 / 6) / 3),
+        ("all", 4, "pass^4", 1 / 3),
+        ("mean", None, "mean@4", 7 / 12),
+        ("vote", None, "vote@4", 2 / 3),
+    ],
+)
+def test_one_run_with_four_answers_to_each_step(luck: Luck, k: int | None, name: str, value: float) -> None:
+    run = made_columns(
+        ["a", "a", "b"], exact=[True, False, True], vote=[True, False, True], samples=FOUR, right_samples=RIGHT_OF_FOUR
+    )
+    found = sampled([run], PROTOCOL, luck, k)
+    assert (found.name, found.n, found.samples) == (name, 3, 4)
+    assert found.value == pytest.approx(value)
+
+
+def test_first_answers_do_not_decide() -> None:
+    """Exact match is another figure: all first answers are wrong here."""
+    run = made_columns(
+        ["a", "a", "b"], exact=[False, False, False], vote=[True, True, False], samples=FOUR, right_samples=RIGHT_OF_FOUR
+    )
+    assert sampled([run], PROTOCOL, "any").value == 1.0
+    assert sampled([run], PROTOCOL, "vote").value == pytest.approx(2 / 3)
+
+
+def test_missing_answers_are_wrong() -> None:
+    run = made_columns(
+        ["a", "b", "c"],
+        exact=[True, True, False],
+        ends=["right", "right", "infrastructure_failure"],
+        samples=[4, 1, 0],
+        right_samples=[4, 1, 0],
+    )
+    assert sampled([run], PROTOCOL, "any", 1).value == pytest.approx((1 + 1 / 4 + 0) / 3)
+    assert sampled([run], PROTOCOL, "any", 1, drawn=5).value == pytest.approx((4 / 5 + 1 / 5 + 0) / 3)
+    with pytest.raises(UsageError, match="4 answers, more than the 3"):
+        sampled([run], PROTOCOL, "any", 1, drawn=3)
+
+
+def test_steps_that_are_not_reached_do_not_count() -> None:
+    run = made_columns(
+        ["a", "a", "b"], exact=[False, False, True], ends=["wrong", "not_reached", "right"], stop="first-mismatch"
+    )
+    found = sampled([run], PROTOCOL, "mean")
+    assert (found.value, found.n) == (0.5, 2)
+
+
+def test_a_run_without_steps_has_no_figure() -> None:
+    found = sampled([made_columns([], exact=[])], PROTOCOL, "any")
+    assert (found.value, found.n, found.interval) == (None, 0, None)
+
+
+def test_runs_of_several_seeds_are_further_answers() -> None:
+    one, other = (
+        made_columns(["a", "a", "b"], exact=[True, False, True]),
+        made_columns(["a", "a", "b"], exact=[True, True, False]),
+    )
+    assert sampled([one, other], PROTOCOL, "any").value == 1.0
+    assert sampled([one, other], PROTOCOL, "all").value == pytest.approx(1 / 3)
+    assert sampled([one, other], PROTOCOL, "mean").value == pytest.approx(4 / 6)
+
+
+def test_an_episode_is_one_try_of_each_run() -> None:
+    """Episode a succeeds in one run of two, b in one, c in none; steps put together would let a and c succeed too."""
+    one = made_columns(["a", "a", "b", "c", "c"], exact=[True, True, False, True, False])
+    other = made_columns(["a", "a", "b", "c", "c"], exact=[True, False, True, False, True])
+    found = sampled([one, other], PROTOCOL, "any", unit="episode")
+    assert (found.name, found.n, found.samples) == ("success pass@2", 3, 2)
+    assert found.value == pytest.approx(2 / 3)
+    assert sampled([one, other], PROTOCOL, "all", unit="episode").value == 0
+    assert sampled([one, other], PROTOCOL, "mean", unit="episode").value == pytest.approx(2 / 6)
+
+
+def test_intervals_are_over_episodes() -> None:
+    names = [name for name in "abcdefgh" for _ in range(3)]
+    right = [4] * 12 + [1] * 9 + [0] * 3
+    run = made_columns(names, exact=[each > 0 for each in right], samples=[4] * 24, right_samples=right)
+    per_episode = np.array([3.0] * 4 + [0.75] * 3 + [0.0])
+    assert sampled([run], PROTOCOL, "mean", seed=2).interval == bootstrap(per_episode, np.full(8, 3.0), seed=2)
+    assert sampled([run], PROTOCOL, "all", unit="episode").interval == wilson(7, 8)
+
+
+def test_mistakes_are_named() -> None:
+    run = made_columns(["a"], exact=[True], title="one")
+    other = made_columns(["b"], exact=[True], title="other")
+    stopping = made_columns(["a"], exact=[True], stop="first-mismatch")
+    with pytest.raises(UsageError, match="no run"):
+        sampled([], PROTOCOL, "any")
+    with pytest.raises(UsageError, match=r"'one' was not judged by 'guievalki' \(did you mean 'guievalkit'\?\)"):
+        sampled([run], "guievalki", "any")
+    with pytest.raises(UsageError, match="'other' and 'one' do not hold the same steps"):
+        sampled([run, other], PROTOCOL, "any")
+    with pytest.raises(UsageError, match="a vote"):
+        sampled([run, run], PROTOCOL, "vote")
+    with pytest.raises(UsageError, match="'sop' reach different steps"):
+        sampled([stopping, stopping], PROTOCOL, "any")
+    with pytest.raises(UsageError, match="2 answers cannot be drawn where there are 1"):
+        sampled([run], PROTOCOL, "any", 2)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "mean", "low", "high"),
+    [
+        ([0.1090, 0.1029, 0.1072, 0.1124, 0.1162, 0.1162, 0.1213, 0.1248], 0.1138, 0.1076, 0.1199),
+        ([0.1892, 0.1932, 0.1858, 0.1916, 0.1868, 0.1968, 0.1898, 0.1883], 0.1902, 0.1872, 0.1932),
+        ([0.1761, 0.1740, 0.1759, 0.1685, 0.1670, 0.1849, 0.1834, 0.1835], 0.1767, 0.1709, 0.1824),
+    ],
+)
+def test_spread_gives_the_published_intervals(seeds: list[float], mean: float, low: float, high: float) -> None:
+    """GUIEvalKit paper, Table 19: episode-level progress across eight seeds; printed from more digits than it prints."""
+    found = spread(seeds)
+    assert found.interval is not None and found.interval.method == "t"
+    assert (found.mean, found.interval.low, found.interval.high) == pytest.approx((mean, low, high), abs=0.0001)
+
+
+def test_spread_by_hand() -> None:
+    found = spread([0.1, 0.2, 0.3])
+    assert found.mean == pytest.approx(0.2) and found.sd == pytest.approx(0.1) and found.seeds == 3
+    assert found.interval is not None
+    assert found.interval.high - 0.2 == pytest.approx(4.302653 * 0.1 / math.sqrt(3), abs=1e-6)
+
+
+def test_one_seed_has_no_spread() -> None:
+    found = spread([0.4])
+    assert (found.mean, found.sd, found.interval) == (0.4, None, None)
+    with pytest.raises(ValueError, match="no value"):
+        spread([])
