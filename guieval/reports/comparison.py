@@ -1,0 +1,319 @@
+"""Two runs on the same steps: what they differ in, how far their figures are apart, and which steps flipped.
+
+Both are judged by today's rules of the same protocols, so which protocol a run was made with matters only as the default. How
+sure a difference is comes from :mod:`guieval.metrics.paired`; showing it is :mod:`guieval.reports.compare_table`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import Action
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.evaluation.protocol import EXACT_MATCH, Figure
+from guieval.journal import Records, read_manifest, read_planned
+from guieval.metrics.columns import Judged, RunColumns
+from guieval.metrics.figures import FigureValue, compute, terms
+from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
+from guieval.reports.cut_short import cut_short, judged_with_own
+from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
+
+_WHOLE_EPISODES = frozenset({"progress", "success", "score"})
+
+
+@dataclass(frozen=True)
+class FigureDifference:
+    """One figure of both runs; ``difference`` is the second minus the first.
+
+    ``smallest`` is the smallest true difference that these steps would show four times out of five (power 0.8, level 0.05).
+    ``shared`` says that the figure is over the steps that both runs reached, which is fewer than each has.
+    """
+
+    protocol: str
+    figure: Figure
+    first: FigureValue
+    second: FigureValue
+    difference: Difference
+    smallest: float | None
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
+
+    ``exact``: by protocol, how exact match falls on the steps that both runs reached; first is right alone in ``only_first``.
+    """
+
+    first: RunColumns
+    second: RunColumns
+    unlike: tuple[str, ...]
+    notes: tuple[str, ...]
+    figures: tuple[FigureDifference, ...]
+    exact: Mapping[str, McNemar]
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A step that one run has right and the other does not; ``now_right``: the second has it."""
+
+    protocol: str
+    key: StepKey
+    now_right: bool
+    reference: Action
+    first: Action | None
+    first_reason: str
+    second: Action | None
+    second_reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of a file of flips."""
+        plain = [
+            None if action is None else action.model_dump(mode="json") for action in (self.reference, self.first, self.second)
+        ]
+        return {
+            "protocol": self.protocol,
+            **self.key._asdict(),
+            "right": "second" if self.now_right else "first",
+            "reference": plain[0],
+            "first": plain[1],
+            "first_reason": self.first_reason,
+            "second": plain[2],
+            "second_reason": self.second_reason,
+        }
+
+
+def compare_runs(
+    first: Path, second: Path, protocols: Sequence[str] | None = None, *, anyway: bool = False, seed: int = 0
+) -> Comparison:
+    """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
+
+    Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, overlay, protocol (where
+    none is asked for), a mode that stops beside one that does not. With ``anyway`` they are compared all the same, on the
+    steps they share, and the reasons are in ``unlike``; with none in common there is nothing to compare.
+    """
+    manifests = [read_manifest(each) for each in (first, second)]
+    unlike = [*_unlike_manifests(*manifests, asked=bool(protocols)), *_unlike_plans(first, second)]
+    if unlike and not anyway:
+        raise UsageError(_refusal(first, second, unlike))
+    asked = list(protocols or [manifests[0]["protocol"]["name"]])
+    (answers_of_first, names), (answers_of_second, others) = (judged_with_own(each, asked) for each in (first, second))
+    answers = (answers_of_first, answers_of_second)
+    names = [name for name in names if name in others]
+    whole = [each.columns(protocols=names) for each in answers]
+    one, other = shared_steps(*whole)
+    notes = _notes(manifests, whole, one)
+    for letter, each in zip("AB", answers, strict=True):
+        notes += [f"{letter}: {note}" for note in (*each.notes, *cut_short(each, names))]
+    unlike += _unlike_labels(one, other)
+    if unlike and not anyway:
+        raise UsageError(_refusal(first, second, unlike))
+    figures = [found for name in names for found in _figures(name, one, other, seed)]
+    exact = {}
+    for name in names:
+        here = one.judged[name].reached & other.judged[name].reached
+        exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
+    return Comparison(one, other, tuple(unlike), tuple(notes), tuple(figures), exact)
+
+
+def flips(comparison: Comparison, first: Path, second: Path) -> Iterator[Flip]:
+    """Every step whose exact match differs where both runs reached it, by protocol, in the runs' order.
+
+    Reads both journals again, for the answers and for why they are judged as they are.
+    """
+    one, other = comparison.first, comparison.second
+    rows: dict[str, NDArray[np.intp]] = {}
+    for name, judged in one.judged.items():
+        beside = other.judged[name]
+        both = judged.reached & beside.reached
+        rows[name] = np.flatnonzero(both & (judged.exact_match != beside.exact_match))
+    wanted = {one.key_of(int(row)) for found in rows.values() for row in found}
+    answers = [_answers(each, wanted) for each in (first, second)]
+    for name, found in rows.items():
+        evaluator = ActionEvaluator(name)
+        for row in found.tolist():
+            key = one.key_of(row)
+            told = [_told(evaluator, each.get(key)) for each in answers]
+            task = next(each[key][0] for each in answers if key in each)
+            yield Flip(
+                protocol=name,
+                key=key,
+                now_right=bool(other.judged[name].exact_match[row]),
+                reference=task.action,
+                first=told[0][0],
+                first_reason=told[0][1],
+                second=told[1][0],
+                second_reason=told[1][1],
+            )
+
+
+def write_flips(found: Sequence[Flip], file: Path) -> None:
+    """Write flips as CSV or JSONL, by the file's ending; :class:`UsageError` for any other."""
+    check_ending(file)
+    lines = [each.to_json() for each in found]
+    text = _csv(lines) if file.suffix == ".csv" else "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    file.write_text(text, encoding="utf-8", newline="", errors="backslashreplace")
+
+
+def check_ending(file: Path) -> None:
+    """Raise :class:`UsageError` for a file whose ending :func:`write_flips` does not know, before any work is done."""
+    if file.suffix not in (".csv", ".jsonl"):
+        raise UsageError(f"{str(file)!r} must end in .csv or .jsonl, which says how the steps are written")
+
+
+def _csv(lines: Sequence[Mapping[str, Any]]) -> str:
+    import csv
+    import io
+
+    stream = io.StringIO(newline="")
+    names = ("protocol", *StepKey._fields, "right", "reference", "first", "first_reason", "second", "second_reason")
+    writer = csv.DictWriter(stream, names, lineterminator="\n")
+    writer.writeheader()
+    for line in lines:
+        actions = {name: json.dumps(line[name], ensure_ascii=False) for name in ("reference", "first", "second")}
+        writer.writerow({**line, **actions})
+    return stream.getvalue()
+
+
+def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
+    reasons = "; ".join(unlike)
+    return f"{str(first)!r} and {str(second)!r} cannot be compared: {reasons}; --anyway compares the steps they share"
+
+
+def _unlike_manifests(first: Mapping[str, Any], second: Mapping[str, Any], *, asked: bool) -> Iterator[str]:
+    pairs = {
+        "the benchmark": [each["benchmark"].get("name") for each in (first, second)],
+        "the overlay of accepted actions": [_overlay(each) for each in (first, second)],
+    }
+    if not asked:
+        pairs["the protocol"] = [each["protocol"]["name"] for each in (first, second)]
+    for what, (one, other) in pairs.items():
+        if one != other:
+            hint = ", --protocol names one for both" if what == "the protocol" else ""
+            yield f"{what} differs ({one!r} and {other!r}{hint})"
+    stops = [each["mode"]["stop"] for each in (first, second)]
+    if stops[0] != stops[1]:
+        modes = " and ".join(repr(each["mode"]["name"]) for each in (first, second))
+        yield f"the modes {modes} do not reach the same steps, for one of them ends an episode at its first mismatch"
+
+
+def _overlay(manifest: Mapping[str, Any]) -> str:
+    worn = manifest.get("overlay") or {}
+    return str(worn.get("sha256", "none"))[:12]
+
+
+def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
+    plans = [read_planned(each).plan for each in (first, second)]
+    steps = [{(key, index) for key, counted in plan.items() for index in counted} for plan in plans]
+    shared = len(steps[0] & steps[1])
+    if steps[0] == steps[1]:
+        return
+    missing = [len(each) - shared for each in steps]
+    examples = [_example(one - other) for one, other in (steps, steps[::-1])]
+    parts = [
+        f"{count:,} steps only in the {which}{example}"
+        for count, which, example in zip(missing, ("first", "second"), examples, strict=True)
+        if count
+    ]
+    yield f"the steps differ ({' and '.join(parts)}, {shared:,} in both)"
+
+
+def _example(steps: set[tuple[EpisodeKey, int]]) -> str:
+    if not steps:
+        return ""
+    key, index = min(steps)
+    return f", e.g. {StepKey(*key, index)}"
+
+
+def _unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
+    unlike = []
+    if first.dataset != second.dataset:
+        unlike.append(f"the data set differs ({first.dataset!r} and {second.dataset!r})")
+    known = (first.reference_type >= 0) & (second.reference_type >= 0)
+    other = int(np.count_nonzero(known & (first.reference_type != second.reference_type)))
+    if other:
+        unlike.append(f"{other:,} shared steps have references of another type, so the data behind the runs differs")
+    return unlike
+
+
+def _notes(manifests: Sequence[Mapping[str, Any]], whole: Sequence[RunColumns], shared: RunColumns) -> list[str]:
+    notes = []
+    modes = [each["mode"]["name"] for each in manifests]
+    if modes[0] != modes[1]:
+        notes.append(f"the modes differ ({modes[0]} and {modes[1]}): the runs saw different histories")
+    models = [each["model"]["name"] for each in manifests]
+    settings = [_settings(each) for each in manifests]
+    changed = sorted(name for name in settings[0] if settings[0][name] != settings[1][name])
+    if changed:
+        kind = "the runs are of one model and" if models[0] == models[1] else "besides the model, the runs"
+        notes.append(f"{kind} differ in {', '.join(changed)}")
+    if any(len(each) != len(shared) for each in whole):
+        sizes = [dict(zip(run.episodes, np.bincount(run.episode).tolist(), strict=True)) for run in (shared, *whole)]
+        cut = sum(any(each[key] != size for each in sizes[1:]) for key, size in sizes[0].items())
+        notes.append(
+            f"compared on the {len(shared):,} steps of {len(shared.episodes):,} episodes that both planned"
+            + (f"; {cut:,} episodes are cut short by that, also in figures of episodes" if cut else "")
+        )
+    return notes
+
+
+def _settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    config, model = manifest["config"], manifest["model"]
+    thinking = config.get("thinking")
+    return {
+        "thinking": model.get("thinking") if thinking is None else thinking,
+        "sampling": {**(model.get("sampling") or {}), **(config.get("sampling") or {})},
+        "adapter": model.get("adapter"),
+    }
+
+
+def _figures(protocol: str, first: RunColumns, second: RunColumns, seed: int) -> Iterator[FigureDifference]:
+    known = get_protocol(protocol)
+    figures = list(known.figures)
+    if not any(
+        (each.measure, each.over, each.without, each.average) == ("exact", None, frozenset(), "all") for each in figures
+    ):
+        figures.append(EXACT_MATCH)
+    both = first.judged[protocol].reached & second.judged[protocol].reached
+    cut = not both.all()
+    for figure in figures:
+        shared = cut and figure.measure not in _WHOLE_EPISODES
+        runs = [each.only(both) for each in (first, second)] if shared else [first, second]
+        judged: list[Judged] = [each.judged[protocol] for each in runs]
+        values = [compute(figure, known.failure, each, said) for each, said in zip(runs, judged, strict=True)]
+        one, other = (terms(figure, known.failure, each, said) for each, said in zip(runs, judged, strict=True))
+        found = difference(other, one, seed)
+        error = found.standard_error
+        yield FigureDifference(
+            protocol, figure, values[0], values[1], found, smallest_difference(error) if error else None, shared
+        )
+
+
+def _answers(directory: Path, wanted: set[StepKey]) -> dict[StepKey, tuple[StepTaskModel, Sample]]:
+    """The answer that counts of each wanted step: the last finished one, or where there is none the last."""
+    found: dict[StepKey, tuple[StepTaskModel, Sample]] = {}
+    standing: dict[StepKey, tuple[bool, bool]] = {}
+    for record in Records(directory):
+        key, own = record.task.key, (record.sample.outcome.verdict != "infrastructure_failure", record.finished)
+        if key in wanted and own >= standing.get(key, own):
+            found[key], standing[key] = (record.task, record.sample), own
+    return found
+
+
+def _told(evaluator: ActionEvaluator, answer: tuple[StepTaskModel, Sample] | None) -> tuple[Action | None, str]:
+    """The action that was read, and why it is judged as it is."""
+    if answer is None:
+        return None, "not run"
+    task, sample = answer
+    if sample.outcome.verdict == "infrastructure_failure":
+        return None, sample.outcome.reason or (sample.error.message if sample.error else "no answer")
+    outcome: StepOutcome = evaluator.evaluate(task, sample.action)
+    return sample.action, outcome.reason or outcome.verdict

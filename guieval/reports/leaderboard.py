@@ -1,0 +1,418 @@
+"""Several runs as one table: a row for each model and mode, a column for each figure, with ranks that chance cannot explain.
+
+What may not be compared stands in columns of its own: another benchmark, other steps, another overlay, protocol or figure.
+Modes share a column and are told by the row, and ranks are within a mode. Published tables stand beside one's own figures, with
+the difference. How a board is written down is left to :mod:`guieval.reports.leaderboard_formats`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from guieval.evaluation import get_protocol
+from guieval.evaluation.protocol import Figure
+from guieval.journal import read_manifest
+from guieval.metrics import COVERAGE_NEEDED
+from guieval.metrics.columns import ENDS, FAILED, NOT_RUN, End, Judged, RunColumns
+from guieval.metrics.figures import compute, terms
+from guieval.metrics.intervals import Interval, Terms, quoted
+from guieval.metrics.paired import differences, holm_pairs, ranks
+from guieval.reports.cut_short import cut_short, judged_with_own
+from guieval.results import Column as PublishedColumn
+from guieval.results import ResultTable, Row
+
+WORTH_SAYING = 0.001
+"""A figure is told with what its source drops counted as wrong where that moves it by more than this."""
+
+
+class Heading(NamedTuple):
+    """What a column is of; runs share one exactly where all of this is equal. ``steps`` is a digest of the planned steps."""
+
+    benchmark: str
+    steps: str
+    overlay: str
+    protocol: str
+    figure: str
+
+
+@dataclass(frozen=True)
+class BoardColumn:
+    """A column: its heading, which steps that are in words, and how many."""
+
+    heading: Heading
+    dataset: str
+    selection: str
+    step_count: int
+    episode_count: int
+    published_set: str | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a run: see :class:`guieval.metrics.figures.FigureValue`; fractions in [0, 1].
+
+    ``rank`` is among the runs of the same column and mode (``None`` where there is no other); rank 1 is the best run and all
+    that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces,
+    ``ends`` how the planned steps ended. ``published_steps`` says whether the run was over the steps that the source's
+    numbers count, where there is a set of these.
+    """
+
+    value: float | None
+    interval: Interval | None
+    count: float
+    n: int
+    strict: float | None
+    upper: float | None
+    rank: int | None
+    coverage: float | None
+    ends: Mapping[End, int]
+    directory: str
+    published_steps: bool | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step that was to be answered was."""
+        return not self.ends["infrastructure_failure"] and not self.ends["not_run"]
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A model in a mode; ``cells`` in the columns' order. ``note`` tells apart rows that share both."""
+
+    model: str
+    mode: str
+    thinking: bool | None
+    note: str
+    cells: tuple[Cell | None, ...]
+
+
+@dataclass(frozen=True)
+class ReferenceRow:
+    """What a paper prints, in percent, in the columns' order, with the decimals it prints."""
+
+    model: str
+    mode: str
+    source: str
+    table: str
+    values: tuple[tuple[float, int] | None, ...]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One's own figure beside the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
+
+    ``inside``: whether the published value lies in the interval of one's own.
+    """
+
+    model: str
+    mode: str
+    column: BoardColumn
+    own: float
+    published: float
+    decimals: int
+    inside: bool | None
+    published_steps: bool | None
+    source: str
+
+    @property
+    def difference(self) -> float:
+        """One's own minus the published figure, in points."""
+        return self.own - self.published
+
+    def __str__(self) -> str:
+        near = abs(self.difference)
+        text = (
+            f"{self.model} ({self.mode}), {self.column.heading.benchmark}, {self.column.heading.protocol}, "
+            f"{self.column.heading.figure}: {self.own:.2f} here, {self.published:.{self.decimals}f} in {self.source}, "
+            f"{self.difference:+.2f} points"
+        )
+        if self.inside:
+            text += f": reproduced within {near:.1f}, inside the interval"
+        elif self.inside is not None:
+            text += ", outside the interval"
+        if self.published_steps is False:
+            text += f" (other steps: the published ones are sample set {self.column.published_set})"
+        return text
+
+
+@dataclass(frozen=True)
+class Board:
+    """The whole table. ``notes`` are sentences that belong under it, whatever its format."""
+
+    columns: tuple[BoardColumn, ...]
+    rows: tuple[BoardRow, ...]
+    references: tuple[ReferenceRow, ...]
+    reproductions: tuple[Reproduction, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    directory: Path
+    manifest: Mapping[str, Any]
+    columns: RunColumns
+    notes: tuple[str, ...]
+    steps: str
+
+    @property
+    def title(self) -> str:
+        """Which steps these are, in short; earlier versions did not write it down."""
+        return str((self.manifest.get("selection") or {}).get("title", ""))
+
+    @property
+    def overlay(self) -> str:
+        return str((self.manifest.get("overlay") or {}).get("sha256", ""))[:12]
+
+    @property
+    def thinking(self) -> bool | None:
+        own: bool | None = self.manifest["config"].get("thinking")
+        given: bool | None = self.manifest["model"].get("thinking")
+        return given if own is None else own
+
+
+def leaderboard(
+    directories: Sequence[Path],
+    protocols: Sequence[str] | None = None,
+    references: Sequence[ResultTable] = (),
+    *,
+    seed: int = 0,
+) -> Board:
+    """Score every run and put the figures into one table.
+
+    ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. Raises
+    :class:`guieval.errors.UsageError` for a directory that is no run and for an unknown protocol.
+    """
+    runs = [_scored(each, protocols) for each in directories]
+    found: dict[Heading, BoardColumn] = {}
+    cells: list[dict[Heading, Cell]] = []
+    for run in runs:
+        cells.append({})
+        for name in run.columns.judged:
+            for figure in get_protocol(name).figures:
+                column = _column(run, name, figure)
+                found.setdefault(column.heading, column)
+                cells[-1][column.heading] = _cell(run, name, figure, column, seed)
+    _rank(runs, cells, seed)
+    columns = tuple(found.values())
+    rows = tuple(_rows(runs, cells, columns))
+    shown = [(table, _matching(table, columns)) for table in references]
+    notes = [*_notes(runs, rows, columns)]
+    notes += [f"{table.source} has none of these figures" for table, matching in shown if not matching]
+    return Board(
+        columns,
+        rows,
+        tuple(row for table, matching in shown for row in _reference_rows(table, matching, len(columns))),
+        tuple(each for table, matching in shown for each in _reproductions(table, matching, columns, rows)),
+        tuple(notes),
+    )
+
+
+def _scored(directory: Path, protocols: Sequence[str] | None) -> _Run:
+    answers, names = judged_with_own(directory, protocols)
+    columns = answers.columns(protocols=names)
+    keys = sorted(str(columns.key_of(row)) for row in range(len(columns)))
+    digest = sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return _Run(directory, read_manifest(directory), columns, (*answers.notes, *cut_short(answers, names)), digest)
+
+
+def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
+    columns = run.columns
+    heading = Heading(columns.benchmark, run.steps, run.overlay, protocol, figure.name)
+    published = get_protocol(protocol).sample_sets.get(columns.dataset)
+    return BoardColumn(heading, columns.dataset, run.title, len(columns), len(columns.episodes), published)
+
+
+def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: int) -> Cell:
+    judged, policy = run.columns.judged[protocol], get_protocol(protocol).failure
+    value = compute(figure, policy, run.columns, judged)
+    made = terms(figure, policy, run.columns, judged)
+    counts = np.bincount(judged.end, minlength=len(ENDS)).tolist()
+    asked = run.manifest["config"].get("sample_set")
+    return Cell(
+        value=value.value,
+        interval=quoted(*made, seed=seed) if value.value is not None else None,
+        count=value.count,
+        n=value.n,
+        strict=value.strict,
+        upper=value.upper,
+        rank=None,
+        coverage=_coverage(run.columns, judged),
+        ends=dict(zip(ENDS, counts, strict=True)),
+        directory=str(run.directory),
+        published_steps=None if column.published_set is None else asked == column.published_set,
+    )
+
+
+def _coverage(columns: RunColumns, judged: Judged) -> float | None:
+    measured = judged.measured
+    return float(columns.covered[measured].mean()) if measured.any() else None
+
+
+def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int) -> None:
+    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the figure."""
+    beside: defaultdict[tuple[Heading, str], list[int]] = defaultdict(list)
+    for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
+        for heading, cell in own.items():
+            if cell.value is not None:
+                beside[heading, run.columns.mode].append(place)
+    for (heading, _), places in beside.items():
+        if len(places) < 2:
+            continue
+        table = differences([_aligned(runs[place].columns, heading) for place in places], seed)
+        values = [cells[place][heading].value or 0.0 for place in places]
+        for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
+            cells[place][heading] = replace(cells[place][heading], rank=rank)
+
+
+def _aligned(columns: RunColumns, heading: Heading) -> Terms:
+    """A figure's terms with the episodes in one order for all runs, whatever order they were planned in."""
+    protocol = get_protocol(heading.protocol)
+    figure = next(each for each in protocol.figures if each.name == heading.figure)
+    made = terms(figure, protocol.failure, columns, columns.judged[protocol.name])
+    order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
+    return Terms(made.numerator[order], made.denominator[order], made.combine)
+
+
+def _rows(runs: Sequence[_Run], cells: Sequence[Mapping[Heading, Cell]], columns: Sequence[BoardColumn]) -> Iterator[BoardRow]:
+    """Runs of one model and mode share a row as long as no two have the same column; the others get rows of their own."""
+    grouped: defaultdict[tuple[str, str, bool | None], list[dict[Heading, Cell]]] = defaultdict(list)
+    for run, own in zip(runs, cells, strict=True):
+        rows = grouped[run.columns.model, run.columns.mode, run.thinking]
+        row = next((each for each in rows if not each.keys() & own.keys()), None)
+        if row is None:
+            rows.append(dict(own))
+        else:
+            row.update(own)
+    for (model, mode, thinking), rows in grouped.items():
+        for row in rows:
+            held = [row.get(column.heading) for column in columns]
+            directories = dict.fromkeys(cell.directory for cell in held if cell is not None)
+            yield BoardRow(model, mode, thinking, ", ".join(directories) if len(rows) > 1 else "", tuple(held))
+
+
+def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
+    modes: defaultdict[Heading, dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        for column, cell in zip(columns, row.cells, strict=True):
+            if cell is not None:
+                modes[column.heading][row.mode] = None
+    mixed = dict.fromkeys(mode for held in modes.values() if len(held) > 1 for mode in held)
+    if mixed:
+        yield f"modes share columns ({', '.join(mixed)}): a figure of one mode is none of another, and ranks are within a mode"
+    by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
+    for column in columns:
+        by_benchmark[column.heading.benchmark].setdefault((column.heading.steps, column.heading.overlay), column)
+    for benchmark, kinds in by_benchmark.items():
+        if len(kinds) > 1:
+            parts = "; ".join(map(_steps, kinds.values()))
+            yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
+    for run in runs:
+        yield from _shortcomings(run)
+    for row in rows:
+        for column, cell in zip(columns, row.cells, strict=True):
+            if cell is not None and _worth_saying(cell):
+                heading = column.heading
+                yield (
+                    f"{row.model} ({row.mode}), {heading.benchmark}, {heading.protocol}, {heading.figure}: "
+                    f"{_percent(cell.value)} drops steps as its source does; {_percent(cell.strict)} with these as wrong"
+                )
+
+
+def _steps(column: BoardColumn) -> str:
+    worn = f", overlay {column.heading.overlay}" if column.heading.overlay else ""
+    return f"{column.selection or 'all'} ({column.step_count:,} steps, {column.heading.steps[:6]}{worn})"
+
+
+def _shortcomings(run: _Run) -> Iterator[str]:
+    columns = run.columns
+    name = f"{columns.model} ({columns.mode}) on {columns.benchmark}"
+    yield from (f"{name}: {note}" for note in run.notes)
+    if columns.stop == "first-mismatch":
+        reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
+        yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
+    judged = next(iter(columns.judged.values()))
+    cut = columns.stop == "first-mismatch" and judged.protocol != run.manifest["protocol"]["name"]
+    lost = int(np.count_nonzero((judged.end == FAILED) | (False if cut else judged.end == NOT_RUN)))
+    if lost:
+        yield (
+            f"{name} is incomplete: {lost:,} of {len(columns):,} steps have no answer; "
+            f"`guieval run --resume {run.directory}` asks again"
+        )
+    coverage = _coverage(columns, judged)
+    if coverage is not None and coverage < COVERAGE_NEEDED:
+        yield f"{name}: coverage is {_percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
+
+
+def _worth_saying(cell: Cell) -> bool:
+    return cell.value is not None and cell.strict is not None and abs(cell.value - cell.strict) > WORTH_SAYING
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:
+    """Which column of a published table is which of the board's: (place there, place here, the published one)."""
+    return [
+        (there, here, published)
+        for there, published in enumerate(table.columns)
+        for here, column in enumerate(columns)
+        if published.benchmark is not None
+        and (published.benchmark, published.protocol, published.figure)
+        == (column.heading.benchmark, column.heading.protocol, column.heading.figure)
+    ]
+
+
+def _reference_rows(
+    table: ResultTable, matching: Sequence[tuple[int, int, PublishedColumn]], width: int
+) -> Iterator[ReferenceRow]:
+    for row in table.rows:
+        by_mode: defaultdict[str, list[tuple[float, int] | None]] = defaultdict(lambda: [None] * width)
+        for there, here, published in matching:
+            value = row.values[there]
+            if value is not None and published.mode is not None:
+                by_mode[published.mode][here] = (value, published.decimals)
+        for mode, values in by_mode.items():
+            yield ReferenceRow(row.title, mode, table.source, table.name, tuple(values))
+
+
+def _reproductions(
+    table: ResultTable,
+    matching: Iterable[tuple[int, int, PublishedColumn]],
+    columns: Sequence[BoardColumn],
+    rows: Sequence[BoardRow],
+) -> Iterator[Reproduction]:
+    for there, here, published in matching:
+        for row in rows:
+            cell = row.cells[here]
+            if cell is None or cell.value is None or row.mode != published.mode:
+                continue
+            for told in _of_checkpoint(table.rows, row):
+                value = told.values[there]
+                if value is None:
+                    continue
+                inside = None
+                if cell.interval is not None:
+                    inside = cell.interval.low <= value / 100 <= cell.interval.high
+                yield Reproduction(
+                    told.title,
+                    row.mode,
+                    columns[here],
+                    100 * cell.value,
+                    value,
+                    published.decimals,
+                    inside,
+                    cell.published_steps,
+                    table.source,
+                )
+
+
+def _of_checkpoint(rows: Iterable[Row], own: BoardRow) -> list[Row]:
+    return [row for row in rows if row.checkpoint == own.model and row.thinking in (None, own.thinking)]

@@ -1,0 +1,117 @@
+"""The images of a report: each screenshot checked, made small enough to be moved about, and once more as a thumbnail.
+
+Names come from what the file is (path, size, time), so writing a report again finds what is there, and nothing of a data
+set's own file names, which may hold anything, reaches the report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guieval.errors import ScreenshotError
+from guieval.screenshots import read_screenshot, resolve
+from guieval.steps import StepTaskModel
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LONGEST_SIDE = 1600
+THUMB = (240, 180)
+QUALITY, THUMB_QUALITY = 82, 70
+FULL_FOLDER, THUMB_FOLDER = "images", "thumbs"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A step's image: the ``name`` of its two files, or ``""`` and why there is none."""
+
+    name: str
+    why: str = ""
+
+
+class Pictures:
+    """Makes the images of a report in ``out`` from screenshots below ``root``; without a root there are none.
+
+    Images are at most 1600 pixels long, JPEG. A screenshot that is missing, damaged or not of the size its record says is
+    left out with the reason.
+    """
+
+    def __init__(self, root: Path | None, out: Path, absent: str = "the report was written without images") -> None:
+        self._root = root
+        self._out = out
+        self._absent = absent
+        self._known: dict[tuple[str, tuple[int, int]], Picture] = {}
+
+    @property
+    def root(self) -> Path | None:
+        """The folder that screenshots are looked for in."""
+        return self._root
+
+    def of(self, tasks: Sequence[StepTaskModel]) -> list[Picture]:
+        """The image of each step, made where it is not there yet; several at a time."""
+        root = self._root
+        if root is None:
+            return [Picture("", self._absent) for _ in tasks]
+        fresh = {_wanted(task): task for task in tasks if _wanted(task) not in self._known}
+        if fresh:
+            for folder in (FULL_FOLDER, THUMB_FOLDER):
+                (self._out / folder).mkdir(parents=True, exist_ok=True)
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # Pillow lets other threads run while it works
+                made = pool.map(lambda task: self._make(root, task), fresh.values())
+                self._known.update(zip(fresh, made, strict=True))
+        return [self._known[_wanted(task)] for task in tasks]
+
+    @property
+    def made(self) -> int:
+        """How many images the report has."""
+        return len({picture.name for picture in self._known.values() if picture.name})
+
+    @property
+    def lacking(self) -> list[str]:
+        """Why screenshots are missing, one reason for each that is."""
+        return [picture.why for picture in self._known.values() if not picture.name]
+
+    def _make(self, root: Path, task: StepTaskModel) -> Picture:
+        try:
+            path = resolve(root, task.screenshot)
+            state = path.stat()
+            told = f"{task.screenshot}\0{state.st_size}\0{state.st_mtime_ns}\0{task.screenshot_size}"
+            name = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            full, thumb = (self._out / folder / f"{name}.jpg" for folder in (FULL_FOLDER, THUMB_FOLDER))
+            if not (full.is_file() and thumb.is_file()):
+                _convert(read_screenshot(root, task.screenshot, task.screenshot_size).data, full, thumb)
+        except ScreenshotError as error:
+            return Picture("", str(error))
+        except (OSError, SyntaxError, ValueError) as error:
+            return Picture("", f"the screenshot cannot be shown: {error}")
+        return Picture(name)
+
+
+def _wanted(task: StepTaskModel) -> tuple[str, tuple[int, int]]:
+    return task.screenshot, task.screenshot_size
+
+
+def _convert(data: bytes, full: Path, thumb: Path) -> None:
+    from PIL import Image
+
+    with Image.open(BytesIO(data)) as opened:
+        opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # a JPEG is then read no larger than it is needed
+        image = opened.convert("RGB")
+    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
+    _save(image, full, QUALITY)
+    image.thumbnail(THUMB, Image.Resampling.BICUBIC)
+    _save(image, thumb, THUMB_QUALITY)
+
+
+def _save(image: Image, path: Path, quality: int) -> None:
+    """Write a file that is whole or not there: a report that was stopped is gone on with, not begun anew."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    image.save(temporary, format="JPEG", quality=quality)
+    temporary.replace(path)

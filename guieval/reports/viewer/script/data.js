@@ -1,0 +1,48 @@
+// The data files: scripts that call guieval.index, guieval.chunk and guieval.text, loaded when they are needed.
+
+const waiting = new Map();
+const loaded = { steps: new Map(), text: new Map() };
+const OWN_FILE = /^data\/(steps|text)-\d{5}\.js$/;
+const checked = (url) => {
+  if (!OWN_FILE.test(url)) throw new TypeError(`not a file of this report: ${url}`);
+  return url;
+};
+const policy = window.trustedTypes?.createPolicy("guieval", { createScriptURL: checked }) ?? { createScriptURL: checked };
+
+function load(kind, number) {
+  const kept = loaded[kind].get(number);
+  if (kept) {
+    loaded[kind].delete(number);
+    loaded[kind].set(number, kept);
+    return kept;
+  }
+  const promise = new Promise((resolve, reject) => {
+    const url = `data/${kind}-${String(number).padStart(5, "0")}.js`;
+    const script = document.createElement("script");
+    waiting.set(`${kind}${number}`, resolve);
+    script.addEventListener("load", () => script.remove());
+    script.addEventListener("error", () => {
+      script.remove();
+      loaded[kind].delete(number);
+      reject(new Error(`The file ${url} of this report is missing.`));
+    });
+    script.src = policy.createScriptURL(url);
+    document.head.append(script);
+  });
+  loaded[kind].set(number, promise);
+  if (kind === "steps" && loaded.steps.size > KEPT_CHUNKS) loaded.steps.delete(loaded.steps.keys().next().value);
+  return promise;
+}
+const arrive = (name, value) => {
+  waiting.get(name)?.(value);
+  waiting.delete(name);
+};
+window.guieval = Object.freeze({
+  index: (_, value) => start(value),
+  chunk: (number, value) => arrive(`steps${number}`, value),
+  text: (number, value) =>
+    arrive(
+      `text${number}`,
+      value.map((each) => each.toLowerCase()),
+    ),
+});

@@ -1,0 +1,206 @@
+// Filters and search: which steps are listed.
+
+function counts(of) {
+  const found = new Map();
+  for (let row = 0; row < index.steps.length; row++) {
+    const name = of(row);
+    if (name) found.set(name, (found.get(name) ?? 0) + 1);
+  }
+  return found;
+}
+
+function select(label, name, options) {
+  const node = el("select", { name, "aria-label": label }, el("option", { value: "" }, label));
+  for (const [value, text] of options) node.append(el("option", { value }, text));
+  return el("span", {}, node);
+}
+
+function withCounts(of, order) {
+  const found = counts(of);
+  const known = order ? order.filter((each) => found.has(each)) : [...found.keys()].sort();
+  return known.map((each) => [each, `${each} (${found.get(each).toLocaleString("en")})`]);
+}
+
+function buildFilters() {
+  const form = $("filters");
+  const search = el("input", {
+    type: "search",
+    name: "query",
+    placeholder: "Search task, reply, app",
+    "aria-label": "Search the instruction, the reply and the app",
+    "aria-keyshortcuts": "f",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  form.append(search);
+  const verdicts = [...new Set(ENDS.map((each) => each.verdict))];
+  form.append(
+    select(
+      "Verdict",
+      "verdict",
+      withCounts((row) => ENDS[end(row)].verdict, verdicts),
+    ),
+  );
+  form.append(select("Error", "kind", withCounts(kindOf)));
+  form.append(
+    select(
+      "Reference",
+      "reference",
+      withCounts((row) => type(index.reference[row])),
+    ),
+  );
+  form.append(
+    select(
+      "Prediction",
+      "predicted",
+      withCounts((row) => type(index.predicted[0][row])),
+    ),
+  );
+  if (index.protocols.length > 1) {
+    form.append(
+      select("Agreement", "disagree", [
+        ["yes", "Protocols disagree"],
+        ["no", "Protocols agree"],
+      ]),
+    );
+  }
+  if (comparing()) {
+    form.append(
+      select("A and B", "flipped", [
+        ["any", "Flipped, either way"],
+        ["won", "A right, B not"],
+        ["lost", "B right, A not"],
+      ]),
+    );
+  }
+  if (index.subsets.length > 1)
+    form.append(
+      select(
+        "Subset",
+        "subset",
+        index.subsets.map((name, at) => [String(at), name || "(none)"]),
+      ),
+    );
+  index.groups.forEach((group, place) => {
+    if (group.values.length > 1)
+      form.append(
+        select(
+          group.name,
+          `group:${place}`,
+          group.values.map((name, at) => [String(at), name || "(none)"]),
+        ),
+      );
+  });
+  form.append(el("button", { type: "reset", id: "clear", class: "quiet" }, "Clear filters"));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  let timer = 0;
+  form.addEventListener("input", (event) => {
+    clearTimeout(timer);
+    timer = setTimeout(readFilters, event.target === search ? 120 : 0);
+  });
+  form.addEventListener("reset", () => setTimeout(readFilters, 0));
+}
+
+/** The counts beside verdicts and errors are of the protocol that is shown. */
+function recount() {
+  const verdicts = [...new Set(ENDS.map((each) => each.verdict))];
+  const form = $("filters");
+  for (const [name, any, options] of [
+    ["verdict", "Verdict", withCounts((row) => ENDS[end(row)].verdict, verdicts)],
+    ["kind", "Error", withCounts(kindOf)],
+  ]) {
+    const node = form.elements[name];
+    const chosen = node.value;
+    node.replaceChildren(el("option", { value: "" }, any), ...options.map(([value, text]) => el("option", { value }, text)));
+    node.value = chosen;
+    if (node.value !== chosen) node.value = filters[name] = "";
+  }
+}
+
+function readFilters() {
+  const form = $("filters");
+  for (const node of form.elements) {
+    if (!node.name) continue;
+    node.classList.toggle("set", node.value !== "");
+    if (node.name.startsWith("group:")) grouped.set(Number(node.name.slice(6)), node.value);
+    else filters[node.name] = node.value;
+  }
+  applyFilters(true);
+  if (filters.query.trim()) searchTexts();
+}
+
+/** Loads the texts one file after the other; what is found is listed as they come. */
+async function searchTexts() {
+  const asked = filters.query;
+  const files = Math.ceil(index.steps.length / index.search);
+  for (let number = 0; number < files; number++) {
+    if (texts[number]) continue;
+    try {
+      texts[number] = await load("text", number);
+    } catch (error) {
+      return say(error.message);
+    }
+    if (filters.query !== asked) return;
+    if (number % 4 === 3 || number === files - 1) applyFilters(true);
+  }
+}
+
+function accepts() {
+  const tests = [];
+  const words = filters.query.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length) {
+    tests.push((row) => {
+      const near = lowered[episodeOf[row]];
+      const text = texts[Math.floor(row / index.search)]?.[row % index.search] ?? "";
+      return words.every((word) => near.includes(word) || text.includes(word));
+    });
+  }
+  if (filters.verdict) tests.push((row) => ENDS[end(row)].verdict === filters.verdict);
+  if (filters.kind) tests.push((row) => kindOf(row) === filters.kind);
+  if (filters.reference) tests.push((row) => type(index.reference[row]) === filters.reference);
+  if (filters.predicted) tests.push((row) => type(index.predicted[0][row]) === filters.predicted);
+  if (filters.disagree) tests.push((row) => disagree(row) === (filters.disagree === "yes"));
+  if (filters.flipped) {
+    tests.push((row) => {
+      const own = end(row) === RIGHT;
+      const other = end(row, 1) === RIGHT;
+      return filters.flipped === "won" ? own && !other : filters.flipped === "lost" ? other && !own : own !== other;
+    });
+  }
+  if (filters.subset) tests.push((row) => index.subset[episodeOf[row]] === Number(filters.subset));
+  for (const [place, wanted] of grouped) {
+    if (wanted) tests.push((row) => index.groups[place].of[row] === Number(wanted));
+  }
+  return (row) => tests.every((test) => test(row));
+}
+
+const disagree = (row) => index.protocols.some((_, each) => (end(row, 0, each) === RIGHT) !== (end(row, 0, 0) === RIGHT));
+
+function applyFilters(move) {
+  const accept = accepts();
+  listed = [];
+  listedEpisodes = [];
+  matches = new Uint8Array(index.steps.length);
+  let right = 0;
+  let reached = 0;
+  for (let row = 0; row < index.steps.length; row++) {
+    if (!accept(row)) continue;
+    matches[row] = 1;
+    listed.push(row);
+    const code = end(row);
+    right += code === RIGHT;
+    reached += code !== NOT_REACHED;
+    const last = listedEpisodes.at(-1);
+    if (last?.episode === episodeOf[row]) last.count++;
+    else listedEpisodes.push({ episode: episodeOf[row], first: row, count: 1 });
+  }
+  const all = index.steps.length;
+  const number = (value) => value.toLocaleString("en");
+  const share = reached ? `${((100 * right) / reached).toFixed(1)} % right of ${number(reached)}` : "none reached";
+  const what = listed.length === all ? `${number(all)} steps` : `${number(listed.length)} of ${number(all)} steps`;
+  $("count").textContent = listed.length ? `${what}: ${share}` : "No step matches these filters.";
+  $("clear").hidden = listed.length === all;
+  if (move && listed.length && !matches[state.row]) return go(listed[0], { replace: true }); // renders the list too
+  renderList(true);
+  markStrip();
+}

@@ -1,0 +1,88 @@
+// Moving about: links, the way from step to step, and what happens when a step is opened.
+
+const encode = (text) => encodeURIComponent(text.toWellFormed?.() ?? text.replace(/[\ud800-\udfff]/g, "�"));
+const linkTo = (row, protocol = state.protocol) =>
+  `#${encode(index.labels[episodeOf[row]])}/${index.steps[row]}/${encode(index.protocols[protocol].name)}`;
+
+/** Show a step and say so in the address; the event that follows finds it shown already. */
+function go(row, { protocol = state.protocol, replace = false } = {}) {
+  const link = linkTo(row, protocol);
+  if (replace) location.replace(link);
+  else if (link !== location.hash) location.hash = link;
+  openStep(row, protocol);
+}
+
+function readLink() {
+  const [episode, step, protocol] = location.hash
+    .slice(1)
+    .split("/")
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return "";
+      }
+    });
+  const at = names.get(episode) ?? -1;
+  if (at < 0) return null;
+  const named = index.protocols.findIndex((each) => each.name === protocol);
+  const judge = named < 0 ? state.protocol : named;
+  for (let row = index.starts[at]; row <= lastRow(at); row++) {
+    if (index.steps[row] === Number(step)) return [row, judge];
+  }
+  return [index.starts[at], judge];
+}
+
+function followLink() {
+  const [row, protocol] = readLink() ?? [listed[0] ?? 0, state.protocol];
+  if (row === state.row && protocol === state.protocol) return;
+  const strange = location.hash.length > 1 && linkTo(row, protocol) !== location.hash;
+  if (strange) say("The link names nothing in this report; this is what comes nearest.");
+  go(row, { protocol, replace: true });
+}
+
+/** The next row that matches, forwards or backwards; from a row that itself need not match. */
+function beside(row, direction) {
+  for (let next = row + direction; next >= 0 && next < matches.length; next += direction) if (matches[next]) return next;
+  return -1;
+}
+
+function move(direction) {
+  const next = beside(state.row, direction);
+  if (next >= 0) go(next);
+}
+
+function moveEpisode(direction) {
+  const here = episodeOf[state.row];
+  const places = direction > 0 ? listedEpisodes : [...listedEpisodes].reverse();
+  const next = places.find((each) => (direction > 0 ? each.episode > here : each.episode < here));
+  if (next) go(next.first);
+}
+
+async function openStep(row, protocol) {
+  const another = protocol !== state.protocol;
+  if (row !== state.row) state.sample = [0, 0];
+  state.row = row;
+  state.protocol = protocol;
+  $("protocol").value = String(protocol);
+  if (another) {
+    recount();
+    applyFilters(false);
+  } else renderList(true);
+  try {
+    const chunk = await load("steps", Math.floor(row / index.chunk));
+    if (state.row !== row) return; // another step was asked for meanwhile
+    shown = { row, lines: chunk.lines, ...chunk.rows[row % index.chunk] };
+    renderScreen();
+    renderPanel();
+    await renderStrip();
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+function say(text) {
+  const note = el("p", { class: "toast", role: "alert" }, text);
+  document.body.append(note);
+  setTimeout(() => note.remove(), 6000);
+}

@@ -1,0 +1,56 @@
+// How a step may end, the fixed places of the page, and how nodes are built: foreign words only ever become text nodes.
+
+// How a step ended; the order is that of the codes in reading.py.
+const ENDS = [
+  { mark: "✓", word: "right", verdict: "right" },
+  { mark: "≈", word: "wrong, of the right type", verdict: "wrong" },
+  { mark: "✕", word: "wrong type", verdict: "wrong" },
+  { mark: "?", word: "no action in the reply", verdict: "unparseable" },
+  { mark: "U", word: "action outside the unified space", verdict: "unsupported" },
+  { mark: "!", word: "no answer: a failure on the way", verdict: "failed" },
+  { mark: "·", word: "not reached: the mode stopped before", verdict: "not reached" },
+  { mark: "–", word: "never asked", verdict: "not run" },
+  { mark: " ", word: "not in that run's plan", verdict: "not planned" },
+];
+const [RIGHT, MISS, WRONG_TYPE] = [0, 1, 2];
+const NOT_REACHED = 6;
+const DETAIL = {
+  CLICK: "wrong place",
+  LONG_PRESS: "wrong place",
+  SCROLL: "wrong direction",
+  TYPE: "wrong text",
+  OPEN: "wrong app",
+  PRESS: "wrong button",
+  STOP: "wrong status",
+  UNSUPPORTED: "wrong arguments",
+};
+const ROW_HEIGHT = 76;
+const KEPT_CHUNKS = 12;
+const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
+
+const $ = (id) => document.getElementById(id);
+const canvas = $("canvas");
+const list = $("list");
+const rows = $("rows");
+const strip = $("strip");
+const panel = $("panel");
+const legend = $("legend");
+
+function fill(node, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name, value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(Infinity).filter((each) => each !== null && each !== undefined && each !== false));
+  return node;
+}
+const el = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+const svg = (tag, props, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+const foreign = (text, props) => el("bdi", { dir: "auto", ...props }, String(text));
+const badge = (code, more) =>
+  el(
+    "span",
+    { class: `badge end${code}${more ? ` ${more}` : ""}`, role: "img", "aria-label": ENDS[code].word, title: ENDS[code].word },
+    ENDS[code].mark,
+  );

@@ -1,0 +1,141 @@
+// Help, colours, keys, and the start.
+
+function buildHelp() {
+  const keys = [
+    ["j or →", "next step that is listed"],
+    ["k or ←", "step before"],
+    ["n", "next episode"],
+    ["p", "episode before"],
+    ["f or /", "search and filters"],
+    ["z", "enlarge the screen, or fit it again"],
+    ["?", "this help"],
+  ];
+  fill($("help-body"), {}, [
+    el(
+      "dl",
+      {},
+      keys.map(([key, what]) => [
+        el(
+          "dt",
+          {},
+          key.split(" or ").flatMap((each, at) => [at ? " or " : "", el("kbd", {}, each)]),
+        ),
+        el("dd", {}, what),
+      ]),
+    ),
+    el("h3", {}, "Verdicts"),
+    el(
+      "ul",
+      { class: "plain" },
+      ENDS.slice(0, comparing() ? 9 : 8).map((each, code) => el("li", {}, badge(code), ` ${each.word}`)),
+    ),
+    el("h3", {}, "On the screen"),
+    el(
+      "p",
+      {},
+      "R, a ring: the reference point. P (or A and B, of two runs), a diamond or a square: the prediction. An arrow is the ",
+      "finger's path. Small rings are further accepted points. Thin lines are the benchmark's boxes; green areas are where the ",
+      "chosen protocol accepts a click; where that “varies”, it chooses among the boxes by the click itself.",
+    ),
+    el("h3", {}, "This report"),
+    index.runs.map((run, at) =>
+      el(
+        "p",
+        {},
+        comparing() ? `${"AB"[at]}: ` : "",
+        foreign(`${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}`),
+      ),
+    ),
+    index.notes.map((note) => el("p", {}, foreign(note))),
+  ]);
+}
+
+function setTheme(name) {
+  if (name === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = name;
+  $("theme").textContent = THEMES[name];
+  $("theme").setAttribute("aria-label", `Colours: ${name === "auto" ? "as the system has them" : name}`);
+}
+
+function theme() {
+  try {
+    return THEMES[localStorage.getItem("guieval-theme")] ? localStorage.getItem("guieval-theme") : "auto";
+  } catch {
+    return "auto"; // a browser may refuse pages from disk any storage
+  }
+}
+
+function nextTheme() {
+  const known = Object.keys(THEMES);
+  const next = known[(known.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % known.length];
+  setTheme(next);
+  try {
+    localStorage.setItem("guieval-theme", next);
+  } catch {
+    // it then lasts for as long as the page
+  }
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+  const field = event.target.closest?.("input, select, textarea");
+  if (field) {
+    if (event.key === "Escape") field.blur();
+    return;
+  }
+  const search = () => $("filters").elements.query.focus();
+  const act = {
+    j: () => move(1),
+    ArrowRight: () => move(1),
+    k: () => move(-1),
+    ArrowLeft: () => move(-1),
+    n: () => moveEpisode(1),
+    p: () => moveEpisode(-1),
+    f: search,
+    "/": search,
+    z: zoom,
+    "?": () => $("help").showModal(),
+  }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function start(value) {
+  index = value;
+  episodeOf = new Int32Array(index.steps.length);
+  index.starts.forEach((first, episode) => episodeOf.fill(episode, first, lastRow(episode) + 1));
+  lowered = index.labels.map((label, at) => `${label}\n${index.instructions[at]}`.toLowerCase());
+  names = new Map(index.labels.map((label, at) => [encodeSafe(label), at]));
+  state.protocol = index.shown;
+  const run = index.runs[0];
+  $("about").append(
+    foreign(comparing() ? `A: ${run.model}, ${run.mode}   B: ${index.runs[1].model}, ${index.runs[1].mode}` : run.steps),
+  );
+  index.protocols.forEach((each, at) =>
+    $("protocol").append(el("option", { value: String(at), title: each.summary }, each.name)),
+  );
+  $("protocol").addEventListener("change", (event) => {
+    go(state.row, { protocol: Number(event.target.value) });
+  });
+  $("theme").addEventListener("click", nextTheme);
+  $("help-open").addEventListener("click", () => $("help").showModal());
+  document.body.classList.toggle("two", comparing());
+  setTheme(theme());
+  buildFilters();
+  buildHelp();
+  document.addEventListener("keydown", pressed);
+  window.addEventListener("hashchange", followLink);
+  list.addEventListener("scroll", () => renderList(false), { passive: true });
+  new ResizeObserver(() => {
+    fit();
+    renderList(false);
+  }).observe(canvas);
+  applyFilters(false);
+  followLink();
+}
+
+/** A label as it comes back from a link: half a surrogate pair does not survive one. */
+function encodeSafe(label) {
+  return decodeURIComponent(encode(label));
+}

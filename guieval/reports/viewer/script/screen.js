@@ -1,0 +1,170 @@
+// The screen, and what is drawn on it. Places come in thousandths of the screen and are drawn in pixels of the page.
+
+function renderScreen() {
+  const task = shown.task;
+  const [width, height] = task?.size ?? [9, 16];
+  const picture = imagePath("images", shown.image);
+  const screen = el("div", { id: "screen", class: picture ? "" : "empty" });
+  screen.dataset.ratio = String(width / height);
+  if (picture) screen.append(el("img", { src: picture, alt: "Screenshot of the step", decoding: "async", draggable: "false" }));
+  else
+    screen.append(
+      el("p", {}, task ? foreign(`No screenshot: ${shown.why}`) : "There is no record of this step, and so no screen to show."),
+    );
+  screen.append(svg("svg", { id: "marks", "aria-hidden": "true" }));
+  canvas.replaceChildren(screen);
+  renderLegend();
+  fit();
+}
+
+/** The largest size at which the whole screen is seen, times the zoom. */
+function fit() {
+  const screen = $("screen");
+  if (!screen) return;
+  const style = getComputedStyle(canvas);
+  const room = [
+    canvas.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight),
+    canvas.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom),
+  ];
+  const ratio = Number(screen.dataset.ratio);
+  const width = Math.max(120, Math.min(room[0], room[1] * ratio)) * state.zoom;
+  screen.style.width = `${width}px`;
+  screen.style.height = `${width / ratio}px`;
+  draw(width, width / ratio);
+}
+
+const areaOf = (task) => (task?.area[state.protocol] >= 0 ? task.areas[task.area[state.protocol]] : null);
+const answer = (run) => shown.runs[run]?.samples?.[state.sample[run]] ?? null;
+
+function draw(width, height) {
+  const marks = $("marks");
+  const task = shown.task;
+  marks.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  marks.replaceChildren();
+  if (!task) return;
+  const x = (value) => (value * width) / 1000;
+  const y = (value) => (value * height) / 1000;
+  const rectangle = (box, kind) =>
+    svg("rect", {
+      class: kind,
+      x: x(box[0]),
+      y: y(box[1]),
+      width: Math.max(0, x(box[2] - box[0])),
+      height: Math.max(0, y(box[3] - box[1])),
+    });
+  const corners = (points) => points.map(([px, py]) => `${x(px)},${y(py)}`).join(" ");
+  const area = areaOf(task);
+  if (drawn.accepted && area) {
+    for (const kind of ["light", "accepted"]) {
+      // light below dark, so that the lines are seen on any screen
+      for (const box of area.boxes ?? task.boxes) marks.append(rectangle(box, kind));
+      if (area.polygon) marks.append(svg("polygon", { class: kind, points: corners(task.polygon) }));
+      for (const [px, py, across, down] of area.radii)
+        marks.append(svg("ellipse", { class: `${kind} near`, cx: x(px), cy: y(py), rx: x(across), ry: y(down) }));
+    }
+  }
+  if (drawn.boxes) {
+    for (const box of task.boxes) marks.append(rectangle(box, "light"), rectangle(box, "box"));
+    if (task.polygon) marks.append(svg("polygon", { class: "box", points: corners(task.polygon) }));
+  }
+  if (drawn.alternatives) for (const action of task.alternatives) marks.append(...mark(action, "alternative", "", x, y));
+  if (drawn.reference) marks.append(...mark(task.reference, "reference", "R", x, y));
+  if (drawn.prediction) {
+    for (let run = index.runs.length - 1; run >= 0; run--) {
+      const action = answer(run)?.action;
+      if (action) marks.append(...mark(action, run ? "second" : "first", comparing() ? "AB"[run] : "P", x, y));
+    }
+  }
+}
+
+function mark(action, kind, letter, x, y) {
+  if (!action.point) return [];
+  const px = x(action.point[0]);
+  const py = y(action.point[1]);
+  const nodes = [];
+  if (action.path) {
+    const [x1, y1, x2, y2] = [x(action.path[0]), y(action.path[1]), x(action.path[2]), y(action.path[3])];
+    const turn = Math.atan2(y2 - y1, x2 - x1);
+    const wing = (angle) => `${x2 - 13 * Math.cos(turn + angle)},${y2 - 13 * Math.sin(turn + angle)}`;
+    const path = `M${x1},${y1}L${x2},${y2}M${wing(0.5)}L${x2},${y2}L${wing(-0.5)}`;
+    nodes.push(svg("path", { class: `halo ${kind}`, d: path }), svg("path", { class: `arrow ${kind}`, d: path }));
+  }
+  const shape = (cls) => {
+    if (kind === "first")
+      return svg("path", { class: cls, d: `M${px},${py - 11}L${px + 11},${py}L${px},${py + 11}L${px - 11},${py}Z` });
+    if (kind === "second") return svg("rect", { class: cls, x: px - 8.5, y: py - 8.5, width: 17, height: 17 });
+    return svg("circle", { class: cls, cx: px, cy: py, r: kind === "alternative" ? 6 : 10 });
+  };
+  nodes.push(shape(`halo ${kind}`), shape(`ring ${kind}`), svg("circle", { class: `dot ${kind}`, cx: px, cy: py, r: 2.5 }));
+  const offset = { reference: [17, -10], first: [-17, -10], second: [17, 21] }[kind];
+  if (offset) {
+    // on the other side of the mark where the screen ends
+    const inside = (from, by, least, most) => (from + by < least || from + by > most ? from - by : from + by);
+    nodes.push(
+      svg(
+        "text",
+        { class: `letter ${kind}`, x: inside(px, offset[0], 8, x(1000) - 8), y: inside(py, offset[1], 14, y(1000) - 2) },
+        letter,
+      ),
+    );
+  }
+  return nodes;
+}
+
+function renderLegend() {
+  const task = shown.task;
+  legend.replaceChildren();
+  if (!task) return;
+  const area = areaOf(task);
+  const located = (action) => Boolean(action?.point);
+  const entries = [
+    ["reference", "R", "Reference", located(task.reference)],
+    ["prediction", comparing() ? "A B" : "P", "Prediction", index.runs.some((_, run) => located(answer(run)?.action))],
+    ["alternatives", "○", "Alternatives", task.alternatives.some(located)],
+    ["boxes", "□", `Boxes (${task.boxes.length})`, task.boxes.length > 0 || task.polygon],
+    [
+      "accepted",
+      "▨",
+      area?.varies ? "Accepted, varies" : "Accepted",
+      area && (area.radii.length > 0 || area.polygon || (area.boxes ?? task.boxes).length > 0),
+    ],
+  ];
+  for (const [name, sign, word, there] of entries) {
+    legend.append(
+      el(
+        "button",
+        {
+          type: "button",
+          class: `toggle ${name}`,
+          "aria-pressed": String(drawn[name]),
+          disabled: !there,
+          click: (event) => {
+            drawn[name] = !drawn[name];
+            event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
+            fit();
+          },
+        },
+        el("b", { "aria-hidden": "true" }, sign),
+        ` ${word}`,
+      ),
+    );
+  }
+  legend.append(
+    el(
+      "button",
+      { type: "button", class: "quiet", "aria-pressed": String(state.zoom > 1), "aria-keyshortcuts": "z", click: zoom },
+      state.zoom > 1 ? "Fit" : "Enlarge",
+    ),
+  );
+}
+
+/** Twice as large about the reference, or where the prediction is, or the middle; and back. */
+function zoom() {
+  state.zoom = state.zoom > 1 ? 1 : 2;
+  renderLegend();
+  fit();
+  const [x, y] = shown.task?.reference.point ?? answer(0)?.action?.point ?? [500, 500];
+  const screen = $("screen");
+  canvas.scrollLeft = screen.offsetLeft + (screen.offsetWidth * x) / 1000 - canvas.offsetLeft - canvas.clientWidth / 2;
+  canvas.scrollTop = screen.offsetTop + (screen.offsetHeight * y) / 1000 - canvas.offsetTop - canvas.clientHeight / 2;
+}

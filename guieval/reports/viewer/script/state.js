@@ -1,0 +1,24 @@
+// What is shown now, and how the index is asked.
+
+let index, episodeOf, lowered, names;
+let texts = []; // by file, once searched
+const state = { row: -1, protocol: 0, sample: [0, 0], zoom: 1 };
+const drawn = { reference: true, prediction: true, alternatives: true, boxes: false, accepted: true };
+const filters = { query: "", verdict: "", kind: "", reference: "", predicted: "", disagree: "", flipped: "", subset: "" };
+const grouped = new Map(); // by the place of the group among the index's: a name could be anything
+let listed = []; // rows that match
+let listedEpisodes = []; // {episode, first, count}
+let matches = new Uint8Array(0);
+let shown = null; // {row, values, image, why}
+
+const end = (row, run = 0, protocol = state.protocol) => index.ends[run][protocol].charCodeAt(row) - 48;
+const type = (code) => (code < 0 ? null : index.types[code]);
+const lastRow = (episode) => (index.starts[episode + 1] ?? index.steps.length) - 1;
+const comparing = () => index.runs.length > 1;
+
+function kindOf(row) {
+  const code = end(row);
+  if (code === MISS) return DETAIL[type(index.predicted[0][row])] ?? "wrong detail";
+  if (code === WRONG_TYPE) return "wrong type";
+  return code === RIGHT || code === NOT_REACHED ? "" : ENDS[code].word;
+}

@@ -1,0 +1,159 @@
+"""What the page is told of one step: plain JSON values, coordinates in thousandths of the screen as the record has them.
+
+Where a protocol accepts a point is asked of its own rules, so nothing of their geometry is written a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from guieval.actions import Action, Click, LongPress, Open, Point, Scroll, scroll_path
+from guieval.evaluation import ActionEvaluator, ClickRule, StepRules
+from guieval.evaluation.rules import polygon_of
+from guieval.reports.viewer.reading import SeenStep, code_of
+from guieval.steps import Sample, StepOutcome, StepTaskModel
+
+TEXT_LIMIT = 20_000
+"""Characters of a text that the page gets; the journal has all of it."""
+JSON_LIMIT = 4_000
+
+
+def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any]:
+    """The step as the benchmark gives it, and what each protocol accepts of a click there.
+
+    ``areas`` holds the different accepted areas and ``area`` says, for each evaluator, which is its own (-1: a click is not
+    what the step asks for). ``polygon`` has the corners of the step's target, where it has one.
+    """
+    areas: list[dict[str, Any]] = []
+    chosen: list[int] = []
+    boxes = _rounded(task.boxes)
+    for evaluator in evaluators:
+        area = _accepted(evaluator.protocol.rules_for(task.dataset), task, boxes)
+        if area is None:
+            chosen.append(-1)
+            continue
+        if area not in areas:
+            areas.append(area)
+        chosen.append(areas.index(area))
+    polygon = polygon_of(task)
+    return {
+        "instruction": clipped(task.instruction),
+        "low": clipped(task.low_level_instruction),
+        "setting": task.setting,
+        "split": task.split,
+        "length": task.episode_length,
+        "size": list(task.screenshot_size),
+        "reference": action_values(task.action),
+        "alternatives": [action_values(each) for each in task.alternatives],
+        "boxes": boxes,
+        "polygon": None if polygon is None else [list(corner) for corner in polygon],
+        "areas": areas,
+        "area": chosen,
+        "groups": dict(task.groups),
+        "extras": _as_text(task.extras) if task.extras else None,
+    }
+
+
+def seen_values(seen: SeenStep) -> dict[str, Any]:
+    """What a run has of the step: how it ended under each protocol, and every sample."""
+    values: dict[str, Any] = {"ends": list(seen.ends)}
+    if seen.record is not None:
+        values["history"] = list(seen.record.history)
+        pairs = zip(seen.record.samples, seen.outcomes, strict=True)
+        values["samples"] = [_sample_values(sample, outcomes) for sample, outcomes in pairs]
+    return values
+
+
+def action_values(action: Action) -> dict[str, Any]:
+    """An action with its own fields; a scroll also with the ``path`` it is drawn as: [x1, y1, x2, y2]."""
+    values = action.model_dump(mode="python")
+    if isinstance(action, Scroll):
+        start, end = scroll_path(action)
+        values["path"] = [*start, *end]
+    for name, value in values.items():
+        if isinstance(value, str):
+            values[name] = clipped(value)
+        elif isinstance(value, dict):
+            values[name] = _as_text(value)
+    return values
+
+
+def clipped(text: str | None, limit: int = TEXT_LIMIT) -> str | None:
+    """The text, cut where it is longer than the page should hold; the cut is said."""
+    if text is None or len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[... {len(text) - limit:,} more characters, in the journal]"
+
+
+def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str, Any]:
+    usage = sample.usage
+    return {
+        "raw": clipped(sample.raw_response),
+        "reasoning": clipped(sample.reasoning),
+        "thought": clipped(sample.thought),
+        "conclusion": clipped(sample.conclusion),
+        "action": None if sample.action is None else action_values(sample.action),
+        "error": None if sample.error is None else [sample.error.stage, clipped(sample.error.message)],
+        "tokens": None if usage is None else [usage.prompt_tokens, usage.completion_tokens],
+        "finish": sample.finish_reason,
+        "seconds": _finite(sample.seconds),
+        "attempts": sample.attempts,
+        "outcomes": [
+            [code_of(each), _finite(each.distance), _finite(each.text_similarity), clipped(each.reason)] for each in outcomes
+        ],
+    }
+
+
+def _accepted(rules: StepRules, task: StepTaskModel, plain: list[list[float]]) -> dict[str, Any] | None:
+    """Where ``rules`` accept a click; ``boxes`` is ``None`` where they are just the step's own, ``plain``.
+
+    ``radii`` are the distances accepted around points: [x, y, horizontally, vertically], in thousandths of each side.
+    ``varies`` tells that boxes are chosen by the click itself: those given are what it is chosen from, or none at all.
+    """
+    targets: list[tuple[ClickRule, Point]] = []
+    for action in (task.action, *task.alternatives):
+        read = rules.read(action)
+        if isinstance(read, Click | LongPress):
+            targets.append((rules.click, read.point))
+        elif isinstance(read, Open) and rules.open.icon is not None and len(task.boxes):
+            targets.append((rules.open.icon, rules.open.icon_point(task.boxes)))
+    if not targets:
+        return None
+    boxes: dict[tuple[float, ...], None] = {}
+    radii: list[list[float]] = []
+    polygon = varies = False
+    for rule, point in targets:
+        if rule.polygon and polygon_of(task) is not None:
+            polygon = True
+        elif rule.by_node:
+            varies = True
+        else:
+            varies |= rule.boxes == "nearest-to-prediction" and len(task.boxes) > rule.nearest
+            corners = 1000 * rule.accepted(task.boxes, point, screen=task.screenshot_size).T
+            boxes.update((tuple(round(each, 3) for each in box), None) for box in corners.tolist())
+        if rule.fallback is not None:
+            x, y = (0.0, 0.0) if rule.reference == "origin" else point
+            across, down, limit = rule.reach(task.screenshot_size)
+            radii.append([round(each, 3) for each in (x, y, 1000 * limit / across, 1000 * limit / down)])
+    listed = [list(each) for each in boxes]
+    return {"boxes": None if listed == plain else listed, "polygon": polygon, "radii": radii, "varies": varies}
+
+
+def _rounded(boxes: Iterable[Iterable[float]]) -> list[list[float]]:
+    return [[round(side, 3) for side in box] for box in boxes]
+
+
+def _as_text(value: Any) -> str:
+    """Foreign values as JSON text, for they may hold what JSON numbers cannot (NaN) or be deeper than a page should read."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=1, default=repr)
+    except (ValueError, RecursionError):
+        text = "(nested too deep to show)"
+    return clipped(text, JSON_LIMIT) or ""
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else round(value, 4)

@@ -1,0 +1,344 @@
+"""Writes the folder: the page, an index small enough to filter on at once, and the steps in chunks that are loaded when seen.
+
+A page that was opened from disk may not fetch files, but it may load scripts, so data are scripts: each calls one function
+with one text of JSON. Whatever models and data sets say is inside that text, in ASCII, with every character escaped that means
+anything to HTML or JavaScript; the page only ever shows it as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.reports.viewer.pictures import Pictures
+from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
+from guieval.reports.viewer.step import clipped, seen_values, task_values
+from guieval.steps import EpisodeKey, StepRecord, StepTaskModel
+
+CHUNK = 200
+"""Steps in a file of their own: one is loaded for whatever is looked at."""
+SEARCH_CHUNK = 2000
+"""Steps whose texts are in one file, loaded when somebody searches."""
+SEARCH_LIMIT = 4000
+INSTRUCTION_LIMIT = 300
+SCRIPT_PARTS = ("nodes", "data", "state", "filters", "episodes", "moving", "filmstrip", "screen", "panel", "page")
+"""The page's script, in the order in which its parts are joined."""
+DATA = "data"
+PAGE = "index.html"
+MARKER = "guieval-report.txt"
+"""By its presence a folder is known to be a report, whose files may be replaced."""
+_OURS = re.compile(r"(index|(steps|text)-\d{5})\.js")
+_NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a report holds: how many steps of how many episodes, images, and why others are missing."""
+
+    page: Path
+    steps: int
+    episodes: int
+    images: int
+    lacking: Sequence[str]
+    notes: Sequence[str]
+
+
+def write_report(
+    out: Path,
+    run: ShownRun,
+    pictures: Pictures,
+    protocols: Sequence[str],
+    *,
+    against: ShownRun | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Written:
+    """Write the viewer of ``run`` into ``out``, judged under each of ``protocols``, beside ``against`` where that is given.
+
+    ``on_progress`` is told (steps done, steps in all). What an earlier report left in the folder is replaced, its images are
+    used again. Raises :class:`UsageError` for a folder that holds something else, or a run to compare with that shares no
+    step.
+    """
+    _prepare(out)
+    runs = [run] if against is None else [run, against]
+    notes = list(run.notes)
+    if against is not None:
+        notes += [f"Compared run: {note}" for note in against.notes]
+        notes += _compared(run, against)
+    folder = _Folder(out, _private_paths(runs, pictures))
+    evaluators = [ActionEvaluator(name) for name in protocols]
+    index = _Index(len(runs), len(protocols))
+    chunk = _Chunk()
+    texts: list[str] = []
+    total = sum(map(len, run.planned.plan.values()))
+    files_of_text = files_of_steps = 0
+    for key, counted in run.planned.plan.items():
+        known = [each.read(key) for each in runs]
+        seen = [each.walk(key, records, evaluators) for each, records in zip(runs, known, strict=True)]
+        tasks = _tasks(counted, known)
+        index.begin_episode(key, next(iter(tasks.values()), None))
+        for step in counted:
+            both = [each.get(step, SeenStep((ABSENT,) * len(protocols))) for each in seen]
+            task = tasks.get(step)
+            index.add(step, task, both)
+            prompts = [_prompt(each, records, one.record) for each, records, one in zip(runs, known, both, strict=True)]
+            chunk.add(key, step, task, both, prompts, evaluators)
+            texts.append(_searched(task, both))
+            if len(chunk.rows) == CHUNK:
+                folder.script(f"steps-{files_of_steps:05}.js", "chunk", files_of_steps, chunk.values(pictures))
+                files_of_steps, chunk = files_of_steps + 1, _Chunk()
+                on_progress(len(index), total)
+            if len(texts) == SEARCH_CHUNK:
+                folder.script(f"text-{files_of_text:05}.js", "text", files_of_text, texts)
+                files_of_text, texts = files_of_text + 1, []
+    if chunk.rows:
+        folder.script(f"steps-{files_of_steps:05}.js", "chunk", files_of_steps, chunk.values(pictures))
+    if texts:
+        folder.script(f"text-{files_of_text:05}.js", "text", files_of_text, texts)
+    on_progress(total, total)
+    head = {
+        "chunk": CHUNK,
+        "search": SEARCH_CHUNK,
+        "notes": notes,
+        "runs": [_described(each) for each in runs],
+        "protocols": [{"name": each.protocol.name, "summary": each.protocol.summary} for each in evaluators],
+        "shown": protocols.index(run.protocol) if run.protocol in protocols else 0,
+    }
+    folder.script("index.js", "index", 0, {**head, **index.values()})
+    folder.page(_title(run))
+    return Written(out / PAGE, len(index), len(run.planned.plan), pictures.made, pictures.lacking, notes)
+
+
+def script_text(function: str, number: int, json_text: str) -> str:
+    """A script that hands JSON to one function of the page; nothing inside the text can end the string, or the script.
+
+    It is a string for ``JSON.parse`` rather than a literal: faster to read, and a key named ``__proto__`` is only a key.
+    """
+    escaped = json_text
+    for character in "<>&'":
+        escaped = escaped.replace(character, f"\\u{ord(character):04x}")
+    escaped = escaped.replace("\\", "\\\\")
+    return f"guieval.{function}({number},JSON.parse('{escaped}'));\n"
+
+
+class _Folder:
+    """The files of a report; paths of this computer that stand in a text are cut short on the way."""
+
+    def __init__(self, out: Path, private: Iterable[str]) -> None:
+        self._out = out
+        inside_json = {json.dumps(path)[1:-1] for path in private}
+        longest_first = sorted(inside_json, key=len, reverse=True)
+        self._private = re.compile("|".join(f"{re.escape(path)}(?![\\w.-])" for path in longest_first) or r"(?!)")
+
+    def script(self, name: str, function: str, number: int, value: Any) -> None:
+        text = self._private.sub("[...]", json.dumps(value, separators=(",", ":"), allow_nan=False))
+        (self._out / DATA / name).write_text(script_text(function, number, text), encoding="ascii")
+
+    def page(self, title: str) -> None:
+        from jinja2 import Environment, StrictUndefined
+
+        own = files("guieval.reports.viewer")
+        environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+        page = environment.from_string((own / "page.html.jinja").read_text(encoding="utf-8"))
+        parts = [(own / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT_PARTS]
+        # One function around all of it: what is foreign (the data files) sees nothing of it but window.guieval.
+        script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+        (self._out / "app.js").write_text(script, encoding="utf-8")
+        (self._out / "style.css").write_text((own / "style.css").read_text(encoding="utf-8"), encoding="utf-8")
+        (self._out / PAGE).write_text(page.render(title=self._private.sub("[...]", title)), encoding="utf-8", errors="replace")
+
+
+@dataclass
+class _Chunk:
+    """Up to :data:`CHUNK` steps; lines of prompts, most of which are the same from step to step, are kept once."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    tasks: dict[int, StepTaskModel] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self,
+        key: EpisodeKey,
+        step: int,
+        task: StepTaskModel | None,
+        both: Sequence[SeenStep],
+        prompts: Sequence[tuple[str, str]],
+        evaluators: Sequence[ActionEvaluator],
+    ) -> None:
+        values: dict[str, Any] = {"key": str(key), "step": step, "runs": [seen_values(seen) for seen in both]}
+        if task is not None:
+            values["task"] = task_values(task, evaluators)
+            self.tasks[len(self.rows)] = task
+        for one, (text, note) in zip(values["runs"], prompts, strict=True):
+            one["prompt"] = [self.lines.setdefault(line, len(self.lines)) for line in text.split("\n")] if text else []
+            one["note"] = note
+        self.rows.append(values)
+
+    def values(self, pictures: Pictures) -> dict[str, Any]:
+        for place, picture in zip(self.tasks, pictures.of(list(self.tasks.values())), strict=True):
+            self.rows[place]["image"] = picture.name
+            self.rows[place]["why"] = picture.why
+        return {"rows": self.rows, "lines": list(self.lines)}
+
+
+class _Index:
+    """What filters look at: a character or a small number for each step, a line for each episode."""
+
+    def __init__(self, runs: int, protocols: int) -> None:
+        self._labels: dict[str, None] = {}
+        self._instructions: list[str] = []
+        self._subsets: dict[str, int] = {}
+        self._subset: list[int] = []
+        self._starts: list[int] = []
+        self._steps: list[int] = []
+        self._types: dict[str, int] = {}
+        self._reference: list[int] = []
+        self._predicted: list[list[int]] = [[] for _ in range(runs)]
+        self._ends: list[list[list[str]]] = [[[] for _ in range(protocols)] for _ in range(runs)]
+        self._groups: dict[str, tuple[dict[str, int], list[int]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def begin_episode(self, key: EpisodeKey, task: StepTaskModel | None) -> None:
+        label = name = "/".join(part for part in (key.subset, key.episode_id) if part)
+        repeated = 1
+        while label in self._labels:  # a/b may be episode b of subset a, and an episode of that name in none
+            repeated += 1
+            label = f"{name} ({repeated})"
+        self._labels[label] = None
+        self._instructions.append("" if task is None else clipped(task.instruction, INSTRUCTION_LIMIT) or "")
+        self._subset.append(self._subsets.setdefault(key.subset, len(self._subsets)))
+        self._starts.append(len(self._steps))
+
+    def add(self, step: int, task: StepTaskModel | None, both: Sequence[SeenStep]) -> None:
+        row = len(self._steps)
+        self._steps.append(step)
+        self._reference.append(_NOBODY if task is None else self._type(task.action.type))
+        for seen, predicted, ends in zip(both, self._predicted, self._ends, strict=True):
+            action = None if seen.record is None else seen.record.sample.action
+            predicted.append(_NOBODY if action is None else self._type(action.type))
+            for column, code in zip(ends, seen.ends, strict=True):
+                column.append(str(code))
+        for name, value in ({} if task is None else task.groups).items():
+            values, column_of = self._groups.setdefault(name, ({}, []))
+            column_of += [_NOBODY] * (row - len(column_of))
+            column_of.append(values.setdefault(value, len(values)))
+
+    def _type(self, name: str) -> int:
+        return self._types.setdefault(name, len(self._types))
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "labels": list(self._labels),
+            "instructions": self._instructions,
+            "subsets": list(self._subsets),
+            "subset": self._subset,
+            "starts": self._starts,
+            "steps": self._steps,
+            "types": list(self._types),
+            "reference": self._reference,
+            "predicted": self._predicted,
+            "ends": [["".join(column) for column in ends] for ends in self._ends],
+            "groups": [
+                {"name": name, "values": list(values), "of": column + [_NOBODY] * (len(self) - len(column))}
+                for name, (values, column) in self._groups.items()
+            ],
+        }
+
+
+def _tasks(counted: Sequence[int], known: Sequence[dict[int, StepRecord]]) -> dict[int, StepTaskModel]:
+    """The steps themselves, from the first run that recorded them."""
+    return {step: next(each[step].task for each in known if step in each) for step in counted if any(step in k for k in known)}
+
+
+def _prompt(run: ShownRun, records: dict[int, StepRecord], record: StepRecord | None) -> tuple[str, str]:
+    if record is None:
+        return "", "There is no record of this step."
+    if run.prompter is None:
+        return "", "The report was written without prompts."
+    text, note = run.prompter(record, records)
+    return clipped(text) or "", note
+
+
+def _searched(task: StepTaskModel | None, both: Sequence[SeenStep]) -> str:
+    """What a search looks through: the instructions, what the reference types or opens, labels, and the first replies."""
+    parts: list[str] = []
+    if task is not None:
+        told = task.instruction if len(task.instruction) > INSTRUCTION_LIMIT else ""
+        parts += [told, task.low_level_instruction or "", *task.groups.values()]
+        parts += [str(getattr(task.action, name, "")) for name in ("text", "app", "name")]
+    for seen in both:
+        if seen.record is not None:
+            sample = seen.record.sample
+            parts += [sample.raw_response or "", sample.reasoning or ""]
+            parts += [] if sample.error is None else [sample.error.message]
+    return "\n".join(filter(None, parts))[:SEARCH_LIMIT]
+
+
+def _described(run: ShownRun) -> dict[str, str]:
+    manifest = run.manifest
+    selection = manifest.get("selection") or {}
+    return {
+        "model": str(manifest["model"].get("name", "")),
+        "benchmark": str(manifest["benchmark"].get("name", "")),
+        "mode": str(manifest["mode"].get("name", "")),
+        "protocol": run.protocol,
+        "created": str(manifest.get("created", "")),
+        "steps": str(selection.get("text", "")),
+    }
+
+
+def _title(run: ShownRun) -> str:
+    told = _described(run)
+    return f"{told['model']} on {told['benchmark']}, {told['mode']}"
+
+
+def _compared(run: ShownRun, against: ShownRun) -> list[str]:
+    """How far two runs are over the same steps; :class:`UsageError` when they share none."""
+    other = {key: frozenset(steps) for key, steps in against.planned.plan.items()}
+    total = sum(map(len, run.planned.plan.values()))
+    shared = sum(len(other.get(key, frozenset()).intersection(steps)) for key, steps in run.planned.plan.items())
+    if not shared:
+        raise UsageError(
+            f"the runs {str(run.directory)!r} and {str(against.directory)!r} share no step, so there is nothing to set "
+            f"side by side: they are over {_described(run)['benchmark']!r} and {_described(against)['benchmark']!r}"
+        )
+    more = sum(map(len, other.values())) - shared
+    notes = []
+    if shared < total:
+        notes.append(f"The compared run was not asked about {total - shared:,} of the {total:,} steps.")
+    if more:
+        notes.append(f"The compared run holds {more:,} more steps, which are not shown.")
+    return notes
+
+
+def _private_paths(runs: Sequence[ShownRun], pictures: Pictures) -> list[str]:
+    """Folders of this computer that error messages and data may name, and that are nobody's business elsewhere."""
+    folders = [Path.home(), Path.cwd(), *(run.directory for run in runs)]
+    if pictures.root is not None:
+        folders.append(pictures.root)
+    folders += [Path(data) for run in runs if (data := run.manifest["config"].get("data"))]
+    named = {str(form) for folder in folders for form in (folder, folder.absolute(), folder.resolve())}
+    home = str(Path.home())
+    return [path for path in named if path.startswith("/") and (path.count("/") > 1 or (path == home and path != "/"))]
+
+
+def _prepare(out: Path) -> None:
+    """Make the folder, or clear away what an earlier report has in it; its images stay."""
+    try:
+        if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"{str(out)!r} is there already and is no report; choose another --out")
+        (out / DATA).mkdir(parents=True, exist_ok=True)
+        (out / MARKER).write_text(f"A report of guieval. Open {PAGE} in a browser.\n", encoding="ascii")
+        for each in (out / DATA).iterdir():
+            if _OURS.fullmatch(each.name):
+                each.unlink()
+    except OSError as error:
+        raise UsageError(f"the report cannot be written to {str(out)!r}: {error.strerror}") from None

@@ -1,0 +1,78 @@
+"""A headless Chromium, and a page in it that notes everything a hostile text could have made it do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+CHROMIUM = Path(os.environ.get("GUIEVAL_CHROMIUM", "/usr/bin/chromium"))
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+@dataclass
+class Opened:
+    """A page and what it did: dialogs, console errors, exceptions, and every address it asked for."""
+
+    page: Page
+    dialogs: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def refuse(self, dialog: Dialog) -> None:
+        """Note a dialog and close it, or the page would wait for somebody."""
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def go(self, report: Path, fragment: str = "") -> Page:
+        """Open a report from disk and wait until a step is shown."""
+        from playwright.sync_api import expect
+
+        self.page.goto(f"{(report / 'index.html').as_uri()}{fragment}")
+        expect(self.page.locator("#strip [aria-current=step]")).to_have_count(1)
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A browser for one module's tests: while it lives, Playwright's event loop keeps this thread from running another."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no Chromium at {CHROMIUM} (set GUIEVAL_CHROMIUM)")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, **options: Any) -> Iterator[Opened]:
+    """A page in a context of its own; at its end it must have made no error."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, **options)
+    context.set_default_timeout(10_000)
+    one = Opened(context.new_page())
+    one.page.on("dialog", one.refuse)
+    one.page.on("console", lambda message: one.errors.append(message.text) if message.type in ("error", "warning") else None)
+    one.page.on("pageerror", lambda error: one.errors.append(str(error)))
+    one.page.on("request", lambda request: one.requests.append(request.url))
+    one.page.on("requestfailed", lambda request: one.errors.append(f"failed: {request.url}"))
+    yield one
+    context.close()
+    assert one.errors == [] and one.dialogs == []
+    assert one.requests and all(each.startswith(("file://", "data:")) for each in one.requests)
+
+
+@pytest.fixture
+def tab(chromium: Browser) -> Iterator[Opened]:
+    yield from opened(chromium, color_scheme="light")
+
+
+@pytest.fixture
+def dark_tab(chromium: Browser) -> Iterator[Opened]:
+    yield from opened(chromium, color_scheme="dark")

@@ -1,0 +1,68 @@
+"""The leaderboard's page in Chromium: it sorts by mouse and keyboard, asks for nothing, and no name in it can run."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guieval.reports.leaderboard import leaderboard
+from guieval.reports.leaderboard_formats import written
+from tests.reports.scripted_runs import EPISODES, made_run, named
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog
+
+HOSTILE = "z<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+
+
+def board_page(folder: Path) -> Path:
+    """A page of four runs, of which one is over other steps."""
+    runs = [
+        made_run(folder / "a", [("e00", 0)], episodes=EPISODES[:6], rewrite=named("middle")),
+        made_run(folder / "b", episodes=EPISODES[:6], rewrite=named(HOSTILE)),
+        made_run(folder / "c", lambda _, step: step > 0, episodes=EPISODES[:6], rewrite=named("worst")),
+        made_run(folder / "d", episodes=EPISODES[6:], rewrite=named("elsewhere")),
+    ]
+    file = folder / "board.html"
+    file.write_text(written(leaderboard(runs, ["aitw-original"]), "html"), encoding="utf-8")
+    return file
+
+
+def test_the_page_sorts_and_runs_nothing_of_the_names(tmp_path: Path, chromium: Browser) -> None:
+    with ThreadPoolExecutor(1) as thread:  # Playwright keeps this thread's event loop, and a run needs one of its own
+        page_file = thread.submit(board_page, tmp_path).result()
+    noted: list[str] = []
+    asked: list[str] = []
+    page = chromium.new_page(color_scheme="dark")
+
+    def refuse(dialog: Dialog) -> None:
+        noted.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    page.on("console", lambda message: noted.append(message.text))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(page_file.as_uri())
+
+    table = page.locator("table").first
+    names = table.locator("tbody th")
+    head = table.locator("thead th").nth(2)
+
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert names.all_inner_texts() == [HOSTILE, "middle", "worst", "elsewhere"]  # no figure: below, either way
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert names.all_inner_texts() == ["worst", "middle", HOSTILE, "elsewhere"]
+    table.locator("thead th button").first.press("Space")
+    assert names.all_inner_texts() == ["elsewhere", "middle", "worst", HOSTILE]
+    assert table.locator("thead [aria-sort]").count() == 1
+
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    assert noted == []
+    assert asked == [page_file.as_uri()]
+    page.close()

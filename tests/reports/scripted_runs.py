@@ -1,0 +1,54 @@
+"""Runs of scripted models for the reports: who misses which steps is decided here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Press
+from guieval.journal import MANIFEST
+from guieval.models import Request
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
+
+HOME = Press(button="HOME")
+EPISODES = tuple(f"e{number:02}" for number in range(12))
+Missed = Callable[[str, int], bool]
+
+
+def made_run(
+    directory: Path,
+    missed: Missed | Collection[tuple[str, int]] = (),
+    *,
+    episodes: Sequence[str] = EPISODES,
+    rewrite: Callable[[dict[str, Any]], None] | None = None,
+    **settings: Any,
+) -> Path:
+    """A run over episodes of four steps that presses HOME at the ``missed`` ones and is right at all others.
+
+    ``rewrite`` changes the manifest afterwards, e.g. the model's name.
+    """
+
+    def policy(request: Request) -> str:
+        task = request.task
+        name = (task.episode_id, task.step_index)
+        wrong = missed(*name) if callable(missed) else name in missed
+        return reply_with(HOME if wrong else task.action)
+
+    run_scripted(directory, [make_episode(name, ACTIONS) for name in episodes], ScriptedEngine(policy), **settings)
+    if rewrite is not None:
+        manifest = json.loads((directory / MANIFEST).read_text())
+        rewrite(manifest)
+        (directory / MANIFEST).write_text(json.dumps(manifest))
+    return directory
+
+
+def named(model: str, **more: Any) -> Callable[[dict[str, Any]], None]:
+    """Gives a run another model's name, and its configuration ``more``."""
+
+    def rewrite(manifest: dict[str, Any]) -> None:
+        manifest["model"]["name"] = manifest["config"]["model"] = model
+        manifest["config"].update(more)
+
+    return rewrite

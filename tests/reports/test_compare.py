@@ -1,0 +1,183 @@
+"""Comparing two runs: differences by hand, flips, and every reason not to compare."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.reports.comparison import FigureDifference, compare_runs, flips, write_flips
+from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
+from tests.scripted import CLICK
+
+
+def exact(figures: tuple[FigureDifference, ...]) -> FigureDifference:
+    """The share of all steps that match, whatever its name."""
+    return next(each for each in figures if each.figure.measure == "exact" and each.figure.over is None)
+
+
+def test_differences_flips_and_mcnemar_by_hand(tmp_path: Path) -> None:
+    """A misses step 0 of 6 episodes, B step 1 of the first of them: 5 flips to B beside 1 step that A alone has."""
+    one = made_run(tmp_path / "a", [(name, 0) for name in EPISODES[:6]])
+    other = made_run(tmp_path / "b", [(EPISODES[0], 0), (EPISODES[0], 1)])
+    found = compare_runs(one, other, ["aitw-original"])
+    assert found.unlike == ()
+    difference = exact(found.figures)
+    assert (difference.first.count, difference.second.count, difference.first.n) == (42, 46, 48)
+    assert difference.difference.value == pytest.approx(4 / 48)
+    interval = difference.difference.interval
+    assert interval is not None and interval.low < 4 / 48 < interval.high
+    assert difference.smallest is not None and difference.smallest > 0
+    table = found.exact["aitw-original"]
+    assert (table.only_first, table.only_second, table.both, table.neither) == (1, 5, 41, 1)
+    assert table.p_value == pytest.approx(2 * (1 + 6) / 64)  # binomial: at most 1 of 6, two-sided
+
+    flipped = list(flips(found, one, other))
+    assert [(each.key.episode_id, each.key.step_index, each.now_right) for each in flipped] == [
+        (EPISODES[0], 1, False),
+        *((name, 0, True) for name in EPISODES[1:6]),
+    ]
+    last = flipped[-1]
+    assert (last.reference, last.first, last.second) == (CLICK, HOME, CLICK)
+    assert last.first_reason and last.second_reason and last.first_reason != last.second_reason
+
+
+def test_b_minus_a_turns_with_the_order(tmp_path: Path) -> None:
+    one = made_run(tmp_path / "a", [(name, 2) for name in EPISODES[3:9]])
+    other = made_run(tmp_path / "b", [(EPISODES[0], 3)])
+    there, back = compare_runs(one, other, ["all"]), compare_runs(other, one, ["all"])
+    assert len(there.figures) == len(back.figures) > 5
+    for first, second in zip(there.figures, back.figures, strict=True):
+        assert (first.protocol, first.figure) == (second.protocol, second.figure)
+        if first.difference.value is not None:
+            assert first.difference.value == pytest.approx(-(second.difference.value or 0), abs=1e-12)
+
+
+def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", [(name, 2) for name in EPISODES[3:9]])
+    found = compare_runs(run, run)
+    assert {each.difference.value for each in found.figures} == {0.0}
+    assert list(flips(found, run, run)) == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_flips_are_written_with_both_answers_and_reasons(tmp_path: Path, ending: str) -> None:
+    one, other = made_run(tmp_path / "a", [("e00", 1)]), made_run(tmp_path / "b")
+    file = tmp_path / f"flips.{ending}"
+    write_flips(list(flips(compare_runs(one, other), one, other)), file)
+    text = file.read_text(encoding="utf-8")
+    (line,) = list(csv.DictReader(text.splitlines())) if ending == "csv" else map(json.loads, text.splitlines())
+    assert (line["benchmark"], line["episode_id"], int(line["step_index"]), line["right"]) == ("scripted", "e00", 1, "second")
+    actions = {name: line[name] if ending == "jsonl" else json.loads(line[name]) for name in ("reference", "first", "second")}
+    assert actions["first"] == HOME.model_dump(mode="json")
+    assert actions["second"] == actions["reference"] == {"type": "TYPE", "text": "tea"}
+    assert line["first_reason"] and line["second_reason"]
+
+
+def other_benchmark(manifest: dict[str, Any]) -> None:
+    manifest["benchmark"]["name"] = "demo"
+
+
+def worn(manifest: dict[str, Any]) -> None:
+    manifest["overlay"] = {"sha256": "0123456789abcdef", "file": "more.jsonl", "steps": 1, "actions": 1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"episodes": EPISODES[:7]}, r"the steps differ \(20 steps only in the first, e.g. scripted/e07#0, 28 in both\)"),
+        ({"rewrite": other_benchmark}, "the benchmark differs"),
+        ({"rewrite": worn}, "the overlay of accepted actions differs"),
+        (
+            {"protocol": "aitw-original"},
+            r"the protocol differs \('guievalkit' and 'aitw-original', --protocol names one for both",
+        ),
+        ({"mode": "sop"}, "the modes 'offline' and 'sop' do not reach the same steps"),
+    ],
+)
+def test_unlike_runs_are_refused_with_the_reason_and_compared_anyway(
+    tmp_path: Path, settings: dict[str, Any], said: str
+) -> None:
+    one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", [("e00", 1)], **settings)
+    with pytest.raises(UsageError, match=said):
+        compare_runs(one, other)
+    assert len(compare_runs(one, other, anyway=True).unlike) == 1
+
+
+def test_every_reason_is_named_at_once(tmp_path: Path) -> None:
+    one = made_run(tmp_path / "a")
+    other = made_run(tmp_path / "b", episodes=EPISODES[2:], mode="sop", rewrite=worn)
+    with pytest.raises(UsageError, match=r"overlay.*modes.*steps differ \(8 steps only in the first"):
+        compare_runs(one, other)
+
+
+def test_shared_steps_are_what_is_compared_anyway(tmp_path: Path) -> None:
+    """Of 12 and 7 episodes 7 are shared; A misses a step that only it has, which then counts nowhere."""
+    one, other = made_run(tmp_path / "a", [("e11", 0)]), made_run(tmp_path / "b", [("e00", 1)], episodes=EPISODES[:7])
+    found = compare_runs(one, other, anyway=True)
+    difference = exact(compare_runs(one, other, ["aitw-original"], anyway=True).figures)
+    assert (difference.first.count, difference.second.count, difference.first.n) == (28, 27, 28)
+    assert any("28 steps of 7 episodes" in note for note in found.notes)
+
+
+def test_runs_without_a_common_step_cannot_be_compared(tmp_path: Path) -> None:
+    one, other = made_run(tmp_path / "a", episodes=EPISODES[:3]), made_run(tmp_path / "b", episodes=EPISODES[3:])
+    with pytest.raises(UsageError, match="no step in common"):
+        compare_runs(one, other, anyway=True)
+
+
+def test_modes_may_differ_where_both_reach_every_step(tmp_path: Path) -> None:
+    one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", [("e00", 1)], mode="soeval")
+    found = compare_runs(one, other)
+    assert found.unlike == ()
+    assert any("modes differ (offline and soeval)" in note for note in found.notes)
+
+
+def test_steps_of_modes_that_stop_are_compared_where_both_came(tmp_path: Path) -> None:
+    """A stops behind step 1 of e00 (2 reached), B behind step 2 (3 reached): 2 + 11 x 4 are shared; progress is over all."""
+    one = made_run(tmp_path / "a", [("e00", 1)], mode="sop", protocol="ui-s1-sop")
+    other = made_run(tmp_path / "b", [("e00", 3), ("e00", 2)], mode="sop", protocol="ui-s1-sop")
+    figures = {each.figure.name: each for each in compare_runs(one, other).figures}
+    assert figures["exact match"].shared
+    assert (figures["exact match"].first.count, figures["exact match"].second.count, figures["exact match"].first.n) == (
+        45,
+        46,
+        46,
+    )
+    assert not figures["PG"].shared
+    assert figures["PG"].difference.value == pytest.approx((2 / 4 - 1 / 4) / 12)
+
+
+def test_a_run_stopped_by_another_protocol_is_said_to_be_a_lower_bound(tmp_path: Path) -> None:
+    """The wrong scroll direction ends the episode under guievalkit, and would not under ui-s1-sop."""
+    from guieval.actions import Scroll
+    from guieval.models import Request
+    from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
+
+    def policy(request: Request) -> str:
+        action = request.task.action
+        return reply_with(Scroll(point=action.point, direction="down") if isinstance(action, Scroll) else action)
+
+    for name in ("a", "b"):
+        run_scripted(tmp_path / name, [make_episode("e00", ACTIONS)], ScriptedEngine(policy), mode="sop")
+    found = compare_runs(tmp_path / "a", tmp_path / "b", ["ui-s1-sop"])
+    assert sum("stopped by guievalkit: 1 steps that ui-s1-sop would have gone on to" in note for note in found.notes) == 2
+    assert not any("lower bounds" in note for note in compare_runs(tmp_path / "a", tmp_path / "b").notes)
+
+
+def test_settings_that_differ_are_named(tmp_path: Path) -> None:
+    one = made_run(tmp_path / "a", rewrite=named("x", thinking=True))
+    other = made_run(tmp_path / "b", rewrite=named("x", thinking=False))
+    assert any("of one model and differ in thinking" in note for note in compare_runs(one, other).notes)
+
+
+def test_unknown_protocols_and_folders_are_one_sentence(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "a", episodes=EPISODES[:2])
+    with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
+        compare_runs(run, run, ["guievalki"])
+    with pytest.raises(UsageError, match="no run directory"):
+        compare_runs(run, tmp_path)

@@ -1,0 +1,231 @@
+"""Leaderboards: what shares a column, ranks, published figures beside one's own, and that no name can break a format."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from guieval.metrics.columns import ENDS
+from guieval.reports.leaderboard import Board, Cell, leaderboard
+from guieval.reports.leaderboard_formats import FORMATS, format_named, written
+from guieval.results import ResultTable
+from tests.reports.scripted_runs import EPISODES, made_run, named
+
+PROTOCOL = "aitw-original"
+HOSTILE = "a|b <script>alert(1)</script> & 50% $x_1^2$ \\end{table} ~#{} [x](javascript:y) `c` \ud83d"
+
+
+def published(**row: object) -> ResultTable:
+    """A table of one figure that the boards here have."""
+    column = {"name": "exact", "title": "exact", "metric": "exact match, in %", "decimals": 1, "mode": "offline"}
+    column |= {"benchmark": "scripted", "protocol": PROTOCOL, "figure": figure_name()}
+    values = {"name": "mine", "paper": "A paper", "short": "Mine", "table": "Table 1", "caption": "one figure"}
+    rows = [{"model": "A", "values": [81.0], **row}, {"model": "B", "values": [None]}]
+    return ResultTable.model_validate({**values, "columns": [column], "rows": rows})
+
+
+def figure_name() -> str:
+    from guieval.evaluation import get_protocol
+
+    return next(each.name for each in get_protocol(PROTOCOL).figures if each.measure == "exact")
+
+
+def cells(board: Board) -> dict[str, Cell | None]:
+    """The cells of the first column, by model."""
+    return {row.model: row.cells[0] for row in board.rows}
+
+
+def test_runs_that_do_not_differ_share_a_rank_and_worse_ones_do_not(tmp_path: Path) -> None:
+    """Two good runs that miss one step each, and one that is wrong in every first step."""
+    runs = [
+        made_run(tmp_path / "x", [("e00", 1)], rewrite=named("x")),
+        made_run(tmp_path / "y", [("e05", 2), ("e06", 2)], rewrite=named("y")),
+        made_run(tmp_path / "z", lambda _, step: step == 0, rewrite=named("z")),
+    ]
+    board = leaderboard(runs, [PROTOCOL])
+    found = {name: (cell.count, cell.n, cell.rank) for name, cell in cells(board).items() if cell is not None}
+    assert found == {"x": (47, 48, 1), "y": (46, 48, 1), "z": (36, 48, 3)}
+    lines = written(board, "latex").splitlines()
+    bold = [line.split(" & ")[0] for line in lines if r"\textbf" in line]
+    assert bold == ["x", "y"]
+
+
+def test_a_run_by_itself_has_no_rank(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x")], [PROTOCOL])
+    assert {cell.rank for row in board.rows for cell in row.cells if cell} == {None}
+    assert "**" not in written(board, "md").split("\n\n")[0]
+
+
+def test_runs_over_other_steps_have_columns_of_their_own(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path / "x"), made_run(tmp_path / "y", episodes=EPISODES[:5], rewrite=named("y"))]
+    board = leaderboard(runs, [PROTOCOL])
+    width = len(board.columns) // 2
+    assert [column.step_count for column in board.columns] == [48] * width + [20] * width
+    assert [[cell is not None for cell in row.cells] for row in board.rows] == [
+        [True] * width + [False] * width,
+        [False] * width + [True] * width,
+    ]
+    assert any("runs on scripted differ in their steps" in note for note in board.notes)
+
+
+def test_modes_share_columns_and_are_ranked_apart(tmp_path: Path) -> None:
+    runs = [
+        made_run(tmp_path / "x", rewrite=named("x")),
+        made_run(tmp_path / "y", lambda _, step: step == 0, rewrite=named("y")),
+        made_run(tmp_path / "z", lambda _, step: step < 2, mode="soeval", rewrite=named("z")),
+    ]
+    board = leaderboard(runs, [PROTOCOL])
+    assert [(row.mode, row.cells[0].rank) for row in board.rows if row.cells[0]] == [
+        ("offline", 1),
+        ("offline", 2),
+        ("soeval", None),
+    ]
+    assert any("modes share columns (offline, soeval)" in note for note in board.notes)
+
+
+def test_two_runs_of_one_model_and_mode_are_two_rows_that_say_which(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path / "x"), made_run(tmp_path / "y", [("e00", 0)])]
+    board = leaderboard(runs, [PROTOCOL])
+    assert [row.note for row in board.rows] == [str(each) for each in runs]
+
+
+def test_a_run_under_several_protocols_is_one_row(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x")], ["guievalkit", PROTOCOL])
+    (row,) = board.rows
+    assert {column.heading.protocol for column in board.columns} == {"guievalkit", PROTOCOL}
+    assert None not in row.cells
+
+
+def test_the_order_of_runs_changes_no_figure_and_no_rank(tmp_path: Path) -> None:
+    runs = [
+        made_run(tmp_path / name, [(each, 0) for each in EPISODES[:n]], rewrite=named(name)) for name, n in (("x", 1), ("y", 9))
+    ]
+    assert cells(leaderboard(runs, [PROTOCOL])) == cells(leaderboard(runs[::-1], [PROTOCOL]))
+
+
+def test_verdicts_coverage_and_missing_answers_are_told(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "x", [("e00", 1)])
+    journal = run / "steps.jsonl"
+    journal.write_text("".join(line for line in journal.open() if '"episode_id":"e03"' not in line))
+    board = leaderboard([run], [PROTOCOL])
+    cell = board.rows[0].cells[0]
+    assert cell is not None and not cell.complete
+    assert cell.ends == dict.fromkeys(ENDS, 0) | {"right": 43, "wrong": 1, "not_run": 4}
+    assert cell.coverage == 1
+    assert any("incomplete: 4 of 48 steps have no answer" in note for note in board.notes)
+    line = next(csv.DictReader(written(board, "csv").splitlines()))
+    assert (line["right"], line["wrong"], line["not_run"], line["coverage"]) == ("43", "1", "4", "1.0")
+
+
+def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
+    """38 of 48 steps are 79.17 %: 1.83 points below the 81.0 that the table prints."""
+    run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
+    board = leaderboard([run], [PROTOCOL], [published(checkpoint="x")])
+    (told,) = board.reproductions
+    assert told.own == pytest.approx(100 * 38 / 48)
+    assert told.difference == pytest.approx(100 * 38 / 48 - 81)
+    assert told.inside is True
+    assert str(told).endswith("79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.8, inside the interval")
+    (row,) = board.references  # B prints nothing for this column
+    assert (row.model, row.mode, row.source, row.values[0]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
+    for form in FORMATS:
+        assert "81.0" in written(board, form) or "0.81" in written(board, form)
+
+
+def test_a_figure_outside_the_interval_is_not_reproduced(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "x", lambda name, step: step < 3 and name < "e08", rewrite=named("x"))
+    (told,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    assert told.inside is False
+    assert "reproduced" not in str(told) and "outside the interval" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("row", "run"), [({"checkpoint": "y"}, {}), ({"checkpoint": "x", "thinking": True}, {"thinking": False})]
+)
+def test_other_checkpoints_and_other_thinking_are_not_ones_own(
+    tmp_path: Path, row: dict[str, object], run: dict[str, object]
+) -> None:
+    directory = made_run(tmp_path / "x", rewrite=named("x", **run))
+    board = leaderboard([directory], [PROTOCOL], [published(**row)])
+    assert board.reproductions == () and len(board.references) == 1
+
+
+def test_another_mode_is_not_ones_own_and_another_figure_is_said(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "x", mode="soeval", rewrite=named("x"))
+    assert leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions == ()
+    board = leaderboard([run], ["guievalkit"], [published(checkpoint="x")])
+    assert board.references == () and "Mine, Table 1 has none of these figures" in board.notes
+
+
+def test_json_holds_everything_at_full_precision(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x", [("e00", 1)])], [PROTOCOL], [published()])
+    values = json.loads(written(board, "json"))
+    cell = values["rows"][0]["cells"][0]
+    assert cell["value"] == 47 / 48 and cell["n"] == 48 and cell["ends"]["right"] == 47
+    assert cell["interval"]["low"] < 47 / 48
+    assert values["columns"][0]["protocol"] == PROTOCOL
+    assert values["references"][0]["values"][0] == [81.0, 1]
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements, attributes, and text outside script and style."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self._hidden = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self._hidden = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._hidden else data
+
+
+def test_the_page_loads_nothing_and_runs_only_its_own_script(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL])
+    page = Page(written(board, "html"))
+    assert page.tags.count("script") == 1
+    assert not {"link", "img", "iframe", "object"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href", "style")]
+    policy = next(value for name, value in page.attributes if name == "content" and value and "default-src" in value)
+    assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
+    assert "<script>alert(1)</script> & 50%" in page.text
+
+
+def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
+    board = leaderboard(
+        [made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL], [published(model=HOSTILE.replace("\ud83d", ""))]
+    )
+    width = len(board.columns) + 2
+    for line in written(board, "md").split("\n\n")[0].splitlines():
+        assert len(re.findall(r"(?<!\\)\|", line)) == width + 1, line
+        assert "<script" not in line and "](" not in line.replace(r"\](", "")
+    tex = written(board, "latex")
+    assert tex.count(r"\end{table}") == 1
+    body = next(line for line in tex.splitlines() if "textless" in line)
+    assert r"\textbackslash{}end\{table\}" in body and r"50\%" in body and r"\$x\_1\textasciicircum{}2\$" in body
+    for form in FORMATS:
+        written(board, form).encode()  # half a surrogate pair could not be written
+    assert len(list(csv.DictReader(written(board, "csv").splitlines()))) == len(board.columns) + 1
+
+
+@pytest.mark.parametrize(
+    ("form", "out", "found"),
+    [(None, None, "md"), (None, "b.tex", "latex"), (None, "b.html", "html"), ("csv", "b.html", "csv")],
+)
+def test_the_files_ending_says_the_format(form: str | None, out: str | None, found: str) -> None:
+    assert format_named(form, None if out is None else Path(out)) == found

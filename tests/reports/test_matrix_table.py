@@ -1,0 +1,158 @@
+"""The table of one prediction under every protocol: each protocol's own figures, and what stands beside them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from guieval.actions import Action, Click, Point, Unsupported
+from guieval.errors import UsageError
+from guieval.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
+from guieval.reports.disagreement_file import write_disagreements
+from guieval.reports.matrix_table import agreement_lines, matrix_json, matrix_table, step_lines, unmeasured_lines
+from tests.made_runs import key, record, step, write_run
+
+TARGET = Click(point=Point(500, 500))
+NEAR_MISS = Click(point=Point(600, 500))
+MISS = Click(point=Point(900, 100))
+PROTOCOLS = ("seeclick-official", "guievalkit", "sspro-official")
+
+
+def answers_of(
+    folder: Path,
+    said: Sequence[Action | None],
+    *,
+    missing: int = 0,
+    protocols: Sequence[str] = PROTOCOLS,
+    mode: str = "offline",
+) -> JudgedAnswers:
+    """A run of one episode of clicks on a button; the ``missing`` last steps are not recorded."""
+    length = len(said) + missing
+    tasks = [step(TARGET, index=index, length=length, boxes=[[450.0, 450.0, 550.0, 550.0]]) for index in range(length)]
+    records = [record(task, action) for task, action in zip(tasks, said, strict=False)]
+    return judge_run(write_run(folder / "run", records, plan={key("a"): range(length)}, mode=mode), protocols)
+
+
+def printed(answers: JudgedAnswers, width: int = 200) -> str:
+    stream = StringIO()
+    Console(file=stream, width=width).print(matrix_table(on_own_sets(answers)))
+    return stream.getvalue()
+
+
+def cells(text: str, row: str) -> list[str]:
+    """The cells of the row of that name."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"  {row} ")]
+    return re.split(r"\s{2,}", line.strip())[1:]
+
+
+def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_path: Path) -> None:
+    text = printed(answers_of(tmp_path, [TARGET, NEAR_MISS, None, Unsupported(name="drag"), MISS], missing=1))
+    assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3", "-"]
+    assert cells(text, "coverage") == ["60.00% of 5"] * 3
+    assert cells(text, "right") == ["1", "2", "1"]
+    assert cells(text, "wrong") == ["2", "1", "2"]
+    for row in ("unparseable", "unsupported", "not run"):
+        assert cells(text, row) == ["1"] * 3
+    assert cells(text, "infrastructure failure") == ["0"] * 3
+    assert cells(text, "planned steps") == ["6"] * 3
+    assert "not reached" not in text
+
+
+def test_what_a_protocol_drops_stands_below_its_figure_as_wrong(tmp_path: Path) -> None:
+    text = printed(answers_of(tmp_path, [TARGET, TARGET, MISS, None], protocols=["guievalkit"]))
+    lines = text.splitlines()
+    (exact,) = [number for number, line in enumerate(lines) if "IN_UNIFIED exact match" in line]
+    assert lines[exact].endswith("66.67% of 3  ") and lines[exact + 1].strip().startswith("dropped steps as wrong")
+    assert lines[exact + 1].endswith("50.00%  ")
+    assert "dropped steps" not in printed(answers_of(tmp_path / "whole", [TARGET, MISS], protocols=["guievalkit"]))
+
+
+def test_where_everything_is_dropped_what_it_is_as_wrong_still_stands_there(tmp_path: Path) -> None:
+    lines = printed(answers_of(tmp_path, [None, None], protocols=["guievalkit"])).splitlines()
+    (exact,) = [number for number, line in enumerate(lines) if "IN_UNIFIED exact match" in line]
+    assert lines[exact].endswith(" -  ") and lines[exact + 1].endswith(" 0.00%  ")
+
+
+def test_a_difference_of_a_tenth_of_a_point_is_not_shown(tmp_path: Path) -> None:
+    said = [MISS] * 1 + [TARGET] * 1000 + [None]  # 1000 / 1001 and 1000 / 1002
+    assert "dropped steps" not in printed(answers_of(tmp_path, said, protocols=["guievalkit"])).split("progress")[0]
+
+
+def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: Path) -> None:
+    answers = answers_of(tmp_path, [TARGET, MISS])
+    narrow = printed(answers, width=64)
+    assert max(map(len, narrow.splitlines())) <= 64
+    tables = narrow.split("planned steps")[:-1]
+    assert len(tables) > 1 and [table for table in tables if "guievalkit" in table and "IN_UNIFIED exact match" in table]
+    assert all("IN_UNIFIED" not in table for table in tables if "guievalkit" not in table)
+    assert printed(answers, width=200).count("planned steps") == 1
+
+
+def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -> None:
+    answers = answers_of(tmp_path, [TARGET, NEAR_MISS], missing=1)
+    placed = on_own_sets(answers)
+    assert step_lines(placed) == ["steps of: all 1 episodes that it set out to do"]
+    assert unmeasured_lines(placed) == [
+        "incomplete: 1 of 3 steps were not measured (0 failed, 1 never asked) under every protocol"
+    ]
+    assert agreement_lines(answers.columns()) == [
+        "agreement: 1 of 3 steps are exact under some of the 3 protocols only",
+        "  alike:   seeclick-official, sspro-official",
+        "  each by itself: guievalkit",
+    ]
+    alike = answers_of(tmp_path / "alike", [TARGET, MISS])
+    assert agreement_lines(alike.columns()) == ["agreement: the 3 protocols judge all 2 steps alike"]
+    assert unmeasured_lines(on_own_sets(alike)) == []
+    assert agreement_lines(answers_of(tmp_path / "one", [TARGET], protocols=["guievalkit"]).columns()) == []
+
+
+def test_a_looser_protocol_would_have_gone_on(tmp_path: Path) -> None:
+    placed = on_own_sets(answers_of(tmp_path, [TARGET, NEAR_MISS], missing=2, mode="sop"))
+    assert unmeasured_lines(placed) == ["incomplete: 2 of 4 steps were not measured (0 failed, 2 never asked) under guievalkit"]
+
+
+def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Path) -> None:
+    answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1)
+    values = json.loads(matrix_json(answers, on_own_sets(answers)))
+    assert (values["title"], values["own_protocol"]) == ("made-up-model on made-up, offline", "seeclick-official")
+    assert [each["name"] for each in values["protocols"]] == list(PROTOCOLS)
+    kit = values["protocols"][1]
+    figures = {each["name"]: each for each in kit["figures"]}
+    exact = figures["IN_UNIFIED exact match"]
+    assert (exact["value"], exact["count"], exact["n"]) == (1.0, 2, 2)
+    assert (exact["dropped_as_wrong"], exact["unmeasured_as_right"]) == (2 / 4, 1.0)
+    assert kit["verdicts"]["unparseable"] == kit["verdicts"]["not_run"] == 1 and kit["verdicts"]["planned"] == 4
+    assert kit["coverage"] == {"value": 2 / 3, "count": 2, "n": 3}
+
+
+@pytest.mark.parametrize("name", ["found.jsonl", "found.csv"])
+def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
+    answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None])
+    file = tmp_path / name
+    assert write_disagreements(file, disagreements(answers.columns(), answers), answers.protocols) == 1
+    if file.suffix == ".csv":
+        (row,) = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
+        assert (row["episode_id"], row["step_index"], row["guievalkit"], row["sspro-official"]) == ("a", "1", "right", "wrong")
+        assert row["sspro-official: reason"] == "outside every target box"
+        said = json.loads(row["reference"]), json.loads(row["prediction"])
+    else:
+        (line,) = file.read_text(encoding="utf-8").splitlines()
+        values = json.loads(line)
+        assert (values["episode_id"], values["step_index"], values["verdicts"]["guievalkit"]) == ("a", 1, "right")
+        assert values["reasons"]["sspro-official"] == "outside every target box"
+        said = values["reference"], values["prediction"]
+    assert said == (TARGET.model_dump(mode="json"), NEAR_MISS.model_dump(mode="json"))
+
+
+def test_a_file_of_no_known_form_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must end in \.csv or \.jsonl, got '\.txt'"):
+        write_disagreements(tmp_path / "found.txt", [], PROTOCOLS)
+    with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
+        write_disagreements(tmp_path / "none" / "found.csv", [], PROTOCOLS)

@@ -1,0 +1,308 @@
+"""Plots: what is drawn is what was computed, nothing is cut off, and equal input gives equal files."""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from guieval.errors import UsageError
+from guieval.metrics.breakdown import Cell, breakdown
+from guieval.metrics.correlation import correlate
+from guieval.metrics.intervals import Interval
+from guieval.metrics.sampling import sampled
+from guieval.reports.plots import (
+    MOST_SERIES,
+    WIDTHS,
+    Grid,
+    Panel,
+    bars,
+    check_file,
+    heat,
+    horizon,
+    reliability,
+    samples,
+    write,
+)
+from guieval.reports.plots.heat import contrast
+from guieval.results import get_results
+from tests.metrics.made_columns import PROTOCOL, made_columns
+
+
+def cell(label: str | tuple[str, ...], share: float, n: int = 20) -> Cell:
+    labels = (label,) if isinstance(label, str) else label
+    return Cell(labels, n, 1.0, share, Interval(max(share - 0.1, 0.0), min(share + 0.2, 1.0), 0.95, "bca"))
+
+
+RUNS = {
+    "offline": [cell("CLICK", 0.5, 120), cell("LONG_PRESS", 0.0, 4), cell("STOP", 1.0, 30)],
+    "sop": [cell("CLICK", 0.25, 60), cell("STOP", 0.75, 30)],
+}
+
+
+def axes_of(figure: Figure) -> Axes:
+    (axes,) = figure.axes
+    return axes
+
+
+def assert_nothing_is_cut_off(figure: Figure) -> None:
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert box.x0 >= 0 and box.y0 >= 0, box
+    assert box.x1 <= width and box.y1 <= height, (box, width, height)
+
+
+def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text() and text.get_visible()]
+    return [
+        (one, other) for place, (one, box) in enumerate(boxes) for other, beside in boxes[place + 1 :] if box.overlaps(beside)
+    ]
+
+
+def test_bars_are_the_cells_shares_in_percent_with_their_intervals() -> None:
+    figure = bars(RUNS)
+    axes = axes_of(figure)
+    containers = [each for each in axes.containers if isinstance(each, BarContainer)]
+    assert [[bar.get_width() for bar in each] for each in containers] == [[50.0, 0.0, 100.0], [25.0, 75.0]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "CLICK\nn = 60–120",
+        "LONG_PRESS\nn = 0–4",
+        "STOP\nn = 30",
+    ]
+    whiskers = [tuple(np.asarray(line.get_xdata()).tolist()) for line in axes.lines if line.get_color() == "black"]
+    assert np.allclose(whiskers, [(40, 70), (0, 20), (90, 100), (15, 45), (65, 95)])
+    assert axes.get_xlim() == (0, 100) and axes.get_xlabel() == "exact match (%)"
+    assert len({bar.get_hatch() for each in containers for bar in each}) == 2
+    assert_nothing_is_cut_off(figure)
+
+
+def test_bars_of_two_runs_do_not_cover_each_other() -> None:
+    figure = bars(RUNS)
+    spans = sorted(
+        (bar.get_y(), bar.get_y() + bar.get_height())
+        for each in axes_of(figure).containers
+        if isinstance(each, BarContainer)
+        for bar in each
+    )
+    assert all(above[1] <= below[0] + 1e-9 for above, below in pairwise(spans))
+
+
+def test_a_cell_without_an_interval_has_no_whisker() -> None:
+    figure = bars({"a": [Cell(("CLICK",), 3, 1.0, 0.5, None)]})
+    assert not axes_of(figure).lines
+
+
+def test_bars_come_in_the_order_of_the_action_space_and_lengths_by_number() -> None:
+    def order(labels: list[str]) -> list[str]:
+        axes = axes_of(bars({"a": [cell(label, 0.5) for label in labels]}))
+        return [label.get_text().split("\n")[0] for label in axes.get_yticklabels()]
+
+    assert order(["STOP", "CLICK", "TYPE"]) == ["CLICK", "TYPE", "STOP"]
+    assert order(["21+", "6-10", "1", "11-15"]) == ["1", "6-10", "11-15", "21+"]
+
+
+def test_horizon_draws_the_cells_of_a_real_breakdown() -> None:
+    # Two episodes of two steps: the first step exact in both, the second in one. Fifths 2 and 4 of 5 are (0.4, 0.6], (0.8, 1].
+    run = made_columns(["a", "a", "b", "b"], exact=[True, True, True, False])
+    figure = horizon({"a run": breakdown(run, PROTOCOL, "ratio")}, "ratio")
+    axes = axes_of(figure)
+    curve = next(line for line in axes.lines if line.get_marker() == "o")
+    assert np.asarray(curve.get_ydata()).tolist() == [100.0, 50.0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["40-60 %\nn = 2", "80-100 %\nn = 2"]
+    assert axes.get_ylim() == (0, 100)
+    assert_nothing_is_cut_off(figure)
+
+
+def test_horizon_by_step_leaves_small_cells_out_and_no_line_leads_over_them() -> None:
+    cells = [cell("0", 0.9, 40), cell("1", 0.8, 30), cell("2", 0.1, 9), cell("3", 0.6, 12), cell("4", 0.2, 3)]
+    axes = axes_of(horizon({"a": cells}, "step"))
+    curve = next(line for line in axes.lines if line.get_marker() == "o")
+    assert np.asarray(curve.get_xdata()).tolist() == [0, 1, 2, 3]
+    assert np.allclose(np.asarray(curve.get_ydata(), dtype=float), [90, 80, np.nan, 60], equal_nan=True)
+    whiskers = [each.get_segments() for each in axes.collections if hasattr(each, "get_segments")]
+    assert np.allclose(whiskers, [[[[3, 50], [3, 80]]]])  # step 3 has no neighbour, hence no band
+
+
+def test_the_band_is_the_interval() -> None:
+    axes = axes_of(horizon({"a": [cell("2-5", 0.5), cell("6-10", 0.3)]}, "length"))
+    (band,) = (each for each in axes.collections if isinstance(each, PolyCollection))
+    corners = {(round(x, 6), round(y, 6)) for x, y in np.asarray(band.get_paths()[0].vertices).tolist()}
+    assert corners == {(0, 40), (0, 70), (1, 20), (1, 50)}
+
+
+@pytest.mark.parametrize(("width", "shape"), [("column", (5, 1)), ("two-column", (1, 5))])
+def test_figure_19_has_a_panel_for_each_fifth(width: str, shape: tuple[int, int]) -> None:
+    fifths = ["0-20 %", "20-40 %", "40-60 %", "60-80 %", "80-100 %"]
+    cells = [cell((fifth, str(step)), 0.5) for fifth in fifths for step in range(12)]
+    figure = horizon({"a": cells, "b": cells}, "ratio-step", width="two-column" if width == "two-column" else "column")
+    assert [axes.get_title() for axes in figure.axes] == fifths
+    corners = [axes.get_position() for axes in figure.axes]
+    lefts, tops = {round(box.x0, 2) for box in corners}, {round(box.y1, 2) for box in corners}
+    assert (len(tops), len(lefts)) == shape
+    assert_nothing_is_cut_off(figure)
+
+
+def test_heat_writes_every_value_readably() -> None:
+    values: list[list[float | None]] = [[0.0, 0.25, 0.5], [0.625, 1.0, None]]
+    figure = heat(Grid(["strict", "lenient"], ["CLICK", "TYPE", "STOP"], values, ["100", "20", "5"]))
+    axes = axes_of(figure)
+    cells = {(round(text.get_position()[1]), round(text.get_position()[0])): text for text in axes.texts}
+    assert [cells[0, column].get_text() for column in range(3)] == ["0.0", "25.0", "50.0"]
+    assert [cells[1, column].get_text() for column in range(3)] == ["62.5", "100", "–"]
+    assert [cells[2, column].get_text() for column in range(3)] == ["100", "20", "5"]
+    (image,) = axes.images
+    colours = np.asarray(image.cmap(image.norm(np.array([[0.0, 25, 50], [62.5, 100, 0]]))))
+    for row, column in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1)):
+        red, green, blue = to_rgb(cells[row, column].get_color())
+        assert contrast((red, green, blue), tuple(colours[row, column, :3].tolist())) >= 4.5  # WCAG 2.1, level AA
+    assert_nothing_is_cut_off(figure)
+
+
+def test_contrast_of_black_and_white_is_the_standards_21() -> None:
+    assert contrast((0, 0, 0), (1, 1, 1)) == pytest.approx(21.0)
+    assert contrast((0.2, 0.4, 0.6), (0.2, 0.4, 0.6)) == 1.0
+
+
+def test_names_of_many_columns_lean_and_values_stay_within_their_cells() -> None:
+    types = ["CLICK", "LONG_PRESS", "SCROLL", "TYPE", "OPEN", "PRESS", "WAIT", "STOP"]
+    rows = [f"protocol-number-{each}" for each in range(12)]
+    figure = heat(Grid(rows, types, [[0.875] * 8] * 12, ["1,234"] * 8))
+    axes = axes_of(figure)
+    assert_nothing_is_cut_off(figure)
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {45.0}
+    assert not overlapping(list(axes.texts)) and not overlapping(list(axes.get_yticklabels()))
+    height = axes.get_window_extent().height / figure.dpi / 13
+    assert height == pytest.approx(0.19, abs=0.005)
+
+
+TABLE_20 = get_results("guievalkit-table-20")
+
+
+def panel(x: str) -> Panel:
+    points = TABLE_20.pairs(x, "androidworld")
+    return Panel(x, [name for name, _, _ in points], [one for _, one, _ in points], [other for _, _, other in points])
+
+
+def test_reliability_of_table_20_says_what_the_paper_prints() -> None:
+    figure = reliability([panel("soeval-exact"), panel("offline-exact"), panel("soeval-progress")], "AW (%)", 1, "two-column")
+    titles = [axes.get_title() for axes in figure.axes]
+    assert [re.findall(r"= (\d\.\d\d)[ ,(]", title) for title in titles] == [
+        ["0.62", "0.77"],
+        ["0.48", "0.66"],
+        ["0.54", "0.77"],
+    ]
+    for axes, name in zip(figure.axes, ("soeval-exact", "offline-exact", "soeval-progress"), strict=True):
+        points = next(line for line in axes.lines if line.get_marker() == "o")
+        assert np.asarray(points.get_xydata()).tolist() == [
+            [one, other] for _, one, other in TABLE_20.pairs(name, "androidworld")
+        ]
+        assert axes.get_ylim()[0] == 0
+    assert_nothing_is_cut_off(figure)
+
+
+def test_the_curve_is_the_fit_of_the_degree_asked_for() -> None:
+    given = panel("soeval-exact")
+    figure = reliability([given], "AW (%)", degree=2)
+    curve = next(line for line in axes_of(figure).lines if line.get_linestyle() == "--")
+    fit = correlate(given.x, given.y, degrees=(2,)).fits[0]
+    assert np.allclose(np.asarray(curve.get_ydata()), fit.at(np.asarray(curve.get_xdata())))
+    assert "R² = 0.76" in axes_of(figure).get_title()  # 0.7586 by the table's note
+
+
+@pytest.mark.parametrize(("table", "x"), [("guievalkit-table-20", "soeval-exact"), ("ui-s1-table-1", "sop-pg")])
+def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table: str, x: str) -> None:
+    points = get_results(table).pairs(x, "androidworld")
+    figure = reliability([Panel(x, [p[0] for p in points], [p[1] for p in points], [p[2] for p in points])], "AW (%)")
+    axes = axes_of(figure)
+    names = [text for text in axes.texts if text.get_text()]
+    assert {text.get_text().replace("\n", " ") for text in names} == {name for name, _, _ in points}
+    assert not overlapping(names)
+    inside = axes.get_window_extent()
+    places = axes.transData.transform([(one, other) for _, one, other in points])
+    for text in names:
+        box = text.get_window_extent()
+        assert inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1, text
+        assert not any(box.contains(*place) for place in places.tolist()), text
+
+
+def test_samples_are_drawn_against_the_number_of_answers() -> None:
+    # One step, four answers, of which two are right: pass@2 = 1 - C(2,2)/C(4,2) = 5/6, pass^2 = C(2,2)/C(4,2) = 1/6.
+    run = made_columns(["a", "b"], exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
+    figures = [sampled([run], PROTOCOL, "any", k) for k in (1, 2, 4)] + [sampled([run], PROTOCOL, "all", k) for k in (4, 2, 1)]
+    figure = samples({"m": [*figures, sampled([run], PROTOCOL, "vote")]})
+    axes = axes_of(figure)
+    curves = {str(line.get_linestyle()): np.asarray(line.get_xydata()).tolist() for line in axes.lines}
+    assert np.allclose(curves["-"], [(1, 50), (2, 100 * 5 / 6), (4, 100)])
+    assert np.allclose(curves["--"], [(1, 50), (2, 100 / 6), (4, 0)])
+    assert curves[":"] == [[4, 50]]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pass@n", "vote", "pass^n"]
+    assert_nothing_is_cut_off(figure)
+
+
+def test_one_answer_to_each_step_makes_no_curve() -> None:
+    run = made_columns(["a", "b"], exact=[True, False])
+    with pytest.raises(UsageError, match="one answer to each step"):
+        samples({"m": [sampled([run], PROTOCOL, "any", 1)]})
+
+
+def test_series_differ_in_more_than_colour() -> None:
+    runs = {f"run {each}": [cell("2-5", 0.5), cell("6-10", each / 10)] for each in range(MOST_SERIES)}
+    lines = [line for line in axes_of(horizon(runs, "length")).lines if line.get_marker() != "None"]
+    assert len({line.get_marker() for line in lines}) == MOST_SERIES
+    hatches = {bar.get_hatch() for each in axes_of(bars(runs)).containers if isinstance(each, BarContainer) for bar in each}
+    assert len(hatches) == MOST_SERIES
+    with pytest.raises(UsageError, match="at most 8"):
+        bars({**runs, "one more": [cell("2-5", 0.5)]})
+
+
+def test_long_names_fit_the_column() -> None:
+    long = {
+        f"a-model-with-quite-a-long-name-{each}, offline, with thinking and more": [cell("CLICK", 0.5)] for each in range(4)
+    }
+    for figure in (bars(long), horizon({name: [cell("2-5", 0.5)] for name in long}, "length")):
+        assert_nothing_is_cut_off(figure)
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
+def test_files_are_as_wide_as_asked_for_and_equal_each_time(suffix: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with rc_context({"font.size": 20, "savefig.bbox": "tight", "font.family": "serif"} if name == "two" else {}):
+            write(bars(RUNS), tmp_path / "new" / f"{name}.{suffix}")
+    one, two = ((tmp_path / "new" / f"{name}.{suffix}").read_bytes() for name in ("one", "two"))
+    assert one == two
+    starts = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
+    assert one.startswith(starts[suffix])
+    assert b"CreationDate" not in one and b"dc:date" not in one
+    if suffix == "png":
+        assert int.from_bytes(one[16:20]) == round(WIDTHS["column"] * 300)
+    if suffix == "svg":
+        assert b'width="237.6pt"' in one  # 3.3 in of 72 pt
+
+
+def test_mistakes_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"must end in \.pdf, \.svg, \.png"):
+        check_file(Path("figure.jpg"))
+    with pytest.raises(UsageError, match="nothing to draw"):
+        bars({})
+    with pytest.raises(UsageError, match="no cell holds 10 steps"):
+        horizon({"a": [cell("0", 0.5, 9)]}, "step")
+    with pytest.raises(UsageError, match="not by 'app'"):
+        horizon({"a": [cell("0", 0.5)]}, "app")
+    with pytest.raises(UsageError, match="too few for a curve of degree 2"):
+        reliability([Panel("x", ["a", "b", "c"], [1, 2, 3], [1, 2, 4])], "y", degree=2)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match=r"pip install 'guieval\[report\]'"):
+        bars(RUNS)

@@ -1,0 +1,97 @@
+"""Run directories whose every step a test writes, through the journal itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Action, ActionSpace, Click, Point
+from guieval.evaluation import ActionEvaluator, infrastructure_failure
+from guieval.journal import Journal
+from guieval.reports.viewer import Pictures, Written, open_run, protocols_to_show, write_report
+from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
+
+PROTOCOL = "guievalkit"
+
+
+def at(x: float, y: float) -> Click:
+    return Click(point=Point(x, y))
+
+
+def task(episode: str = "e1", step: int = 0, length: int = 3, **more: Any) -> StepTaskModel:
+    values: dict[str, Any] = {
+        "benchmark": "demo",
+        "dataset": "demo",
+        "episode_id": episode,
+        "step_index": step,
+        "episode_length": length,
+        "instruction": f"Goal of {episode}",
+        "screenshot": f"{episode}/{step}.png",
+        "screenshot_size": (300, 600),
+        "action": at(500, 500),
+    }
+    return StepTaskModel(**{**values, **more})
+
+
+def record(of: StepTaskModel, *actions: Action | None, raw: str = "a reply", **more: Any) -> StepRecord:
+    """A step with one sample an action; ``None`` is a reply without one."""
+    evaluator = ActionEvaluator(PROTOCOL)
+    samples = tuple(
+        Sample(raw_response=raw, action=action, outcome=evaluator.evaluate(of, action), **more) for action in actions
+    )
+    return StepRecord(task=of, history=("reference",) * of.step_index, samples=samples)
+
+
+def failed(of: StepTaskModel, message: str = "the server is gone") -> StepRecord:
+    error = StepError(stage="generate", message=message)
+    return StepRecord(task=of, samples=(Sample(error=error, outcome=infrastructure_failure(message)),))
+
+
+def write_run(
+    directory: Path,
+    records: Sequence[StepRecord],
+    *,
+    stop: str = "never",
+    plan: dict[EpisodeKey, Sequence[int]] | None = None,
+    data: Path | None = None,
+    model: str = "ocr-baseline",
+) -> Path:
+    space = ActionSpace().to_json()
+    manifest = {
+        "schema": 1,
+        "created": "2030-01-01T00:00:00+00:00",
+        "config": {"bench": "demo", "data": None if data is None else str(data), "bench_options": {}},
+        "model": {"name": model, "adapter": "ocr_baseline"},
+        "benchmark": {"name": "demo"},
+        "protocol": {"name": PROTOCOL},
+        "mode": {"name": "offline", "history": "reference", "stop": stop},
+        "action_spaces": {"model": space, "benchmark": space},
+        "selection": {"text": "the steps of a test"},
+    }
+    if plan is None:
+        plan = {each.task.episode_key: range(each.task.episode_length) for each in records}
+    with Journal(directory) as journal:
+        journal.start(manifest, plan)
+        for each in records:
+            journal.append(each)
+    return directory
+
+
+def report(
+    folder: Path,
+    records: Sequence[StepRecord],
+    *,
+    protocols: Sequence[str] = (),
+    against: Sequence[StepRecord] | None = None,
+    screenshots: Path | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    **more: Any,
+) -> Written:
+    """A report of a run with these records in ``folder``/report."""
+    run = open_run(write_run(folder / "run", records, **more))
+    other = None if against is None else open_run(write_run(folder / "other", against))
+    out = folder / "report"
+    pictures = Pictures(screenshots, out)
+    chosen = protocols_to_show(run, protocols)
+    return write_report(out, run, pictures, chosen, against=other, on_progress=on_progress)

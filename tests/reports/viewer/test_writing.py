@@ -1,0 +1,292 @@
+"""What a report's files hold: verdicts, accepted areas, images, and nothing that a browser would run."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from guieval.actions import Action, Boxes, Open, Point, Scroll, Stop, Type, Unsupported
+from guieval.errors import UsageError
+from guieval.matrix import score_run
+from guieval.reports.viewer import open_run, protocols_to_show
+from guieval.reports.viewer.pictures import LONGEST_SIDE, Pictures
+from guieval.reports.viewer.writing import CHUNK, script_text
+from guieval.steps import EpisodeKey, StepRecord
+from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
+
+RIGHT, MISS, WRONG_TYPE, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN, ABSENT = "012345678"
+
+
+def value_in(script: str) -> Any:
+    """What a browser hands to the page: the text of the one string, read as JSON."""
+    inside = script[script.index("JSON.parse('") + len("JSON.parse('") : script.rindex("'))")]
+    assert "'" not in inside
+    return json.loads(inside.replace("\\\\", "\\"))
+
+
+def read(folder: Path, name: str) -> Any:
+    return value_in((folder / "report" / "data" / name).read_text(encoding="ascii"))
+
+
+def three_steps() -> list[StepRecord]:
+    return [record(task(step=0), at(500, 500)), record(task(step=1), at(500, 900)), record(task(step=2), Stop())]
+
+
+@given(st.recursive(st.text() | st.none() | st.integers(), lambda inner: st.dictionaries(st.text(), inner)))
+def test_a_script_holds_any_value_and_nothing_else(value: Any) -> None:
+    script = script_text("chunk", 3, json.dumps(value))
+    assert script.isascii() and script.count("\n") == 1
+    assert not set(script.removeprefix("guieval.chunk(3,JSON.parse('").removesuffix("'));\n")) & set("<>&'\u2028")
+    assert value_in(script) == value
+
+
+@pytest.mark.parametrize("text", ["</script><script>alert(1)</script>", "<!--", "\u2028\u2029", "\\", "\\'", "\0", "\ud800"])
+def test_nothing_closes_the_string_or_the_script(text: str) -> None:
+    script = script_text("index", 0, json.dumps({text: text}))
+    assert script.isascii() and "<" not in script and value_in(script) == {text: text}
+
+
+def test_every_planned_step_has_a_verdict_under_every_protocol(tmp_path: Path) -> None:
+    boxed = task("e2", 0, 2, boxes=Boxes([[400, 400, 600, 600]]))
+    records = [*three_steps(), record(boxed, at(600, 600)), failed(task("e2", 1, 2))]
+    plan = {EpisodeKey("demo", "", "e1"): range(3), EpisodeKey("demo", "", "e2"): range(2), EpisodeKey("demo", "", "e3"): [4]}
+    written = report(tmp_path, records, protocols=("guievalkit", "ui-s1-sop"), plan=plan)
+    index = read(tmp_path, "index.js")
+    assert (written.steps, written.episodes) == (6, 3)
+    assert index["ends"] == [[RIGHT + MISS + WRONG_TYPE + RIGHT + FAILED + NOT_RUN] * 2]
+    assert index["labels"] == ["e1", "e2", "e3"] and index["starts"] == [0, 3, 5] and index["steps"] == [0, 1, 2, 0, 1, 4]
+    assert [each["name"] for each in index["protocols"]] == ["guievalkit", "ui-s1-sop"] and index["shown"] == 0
+    rows = read(tmp_path, "steps-00000.js")["rows"]
+    assert [each[0] for each in rows[3]["runs"][0]["samples"][0]["outcomes"]] == [0, 0]
+    assert "task" not in rows[5]  # nothing was recorded of it
+
+
+def test_other_ends_are_told_apart(tmp_path: Path) -> None:
+    report(tmp_path, [record(task(length=2), None), record(task(step=1, length=2), Unsupported(name="fly"))])
+    assert read(tmp_path, "index.js")["ends"] == [[UNPARSEABLE + UNSUPPORTED]]
+
+
+def test_what_lies_behind_the_stop_is_not_reached_under_each_protocol_by_itself(tmp_path: Path) -> None:
+    # 100 thousandths off: right under guievalkit (140 allowed), wrong under ui-s1-sop (40 allowed).
+    records = [record(task(step=0), at(500, 600)), record(task(step=1), at(500, 500)), record(task(step=2), Stop())]
+    report(tmp_path, records, protocols=("guievalkit", "ui-s1-sop"), stop="first-mismatch")
+    assert read(tmp_path, "index.js")["ends"] == [[RIGHT + RIGHT + WRONG_TYPE, MISS + NOT_REACHED * 2]]
+
+
+@pytest.mark.parametrize("stop", ["never", "first-mismatch"])
+def test_every_end_is_the_one_that_the_figures_count(tmp_path: Path, stop: str) -> None:
+    """The viewer walks a run by itself; the columns that all figures start from must say the same of every step."""
+    rng = random.Random(stop)
+    answers: list[Action | None] = [at(500, 500), at(560, 590), Stop(), Unsupported(name="fly"), None]
+    records = []
+    for episode in range(12):
+        steps = [task(f"e{episode}", each, 5) for each in range(5)]
+        for one in steps[: rng.randint(3, 5)]:
+            records.append(failed(one) if rng.random() < 0.15 else record(one, rng.choice(answers)))
+    written = report(tmp_path, records, protocols=("all",), stop=stop)
+    index = read(tmp_path, "index.js")
+    columns = score_run(tmp_path / "run", [each["name"] for each in index["protocols"]])
+    as_columns = {RIGHT: 0, MISS: 1, WRONG_TYPE: 1, UNPARSEABLE: 2, UNSUPPORTED: 3, FAILED: 4, NOT_REACHED: 5, NOT_RUN: 6}
+    assert written.steps == len(columns) == 60
+    for protocol, ends in zip(index["protocols"], index["ends"][0], strict=True):
+        judged = columns.judged[protocol["name"]]
+        assert [as_columns[each] for each in ends] == judged.end.tolist(), protocol
+        typed = [row for row, each in enumerate(ends) if each == MISS]
+        assert judged.type_match[typed].all() and not judged.exact_match[typed].any()
+
+
+def test_the_last_finished_record_counts(tmp_path: Path) -> None:
+    again = [record(task(length=1), Stop()), record(task(length=1), at(500, 500)), failed(task(length=1))]
+    report(tmp_path / "a", again)
+    assert read(tmp_path / "a", "index.js")["ends"] == [[RIGHT]]
+    report(tmp_path / "b", [failed(task(length=1)), record(task(length=1), Stop())])
+    assert read(tmp_path / "b", "index.js")["ends"] == [[WRONG_TYPE]]
+
+
+def test_accepted_areas_are_the_rules_own(tmp_path: Path) -> None:
+    """By hand: a box of 100 x 200 about (300, 300), enlarged x1.2, is 120 x 240 about it; UI-S1 accepts 40 thousandths."""
+    boxed = task(length=1, boxes=Boxes([[250, 200, 350, 400]]), action=at(300, 300))
+    report(tmp_path, [record(boxed, at(300, 300))], protocols=("ui-s1-sop", "odyssey-v2"))
+    values = read(tmp_path, "steps-00000.js")["rows"][0]["task"]
+    assert values["boxes"] == [[250, 200, 350, 400]]
+    enlarged, plain = (values["areas"][each] for each in values["area"])
+    assert enlarged == {"boxes": [[240, 180, 360, 420]], "polygon": False, "radii": [[300, 300, 40, 40]], "varies": False}
+    assert plain["boxes"] is None  # just the step's own
+    assert plain["radii"][0][:2] == [300, 300]
+
+
+def test_distances_in_pixels_are_round_on_the_screen(tmp_path: Path) -> None:
+    """By hand, on 300 x 600 pixels: 140 px are 466.667 thousandths across and half of it down; 4 % of 600 px are 24 px."""
+    report(tmp_path, [record(task(length=1), at(1, 1))], protocols=("gui-r1-reward", "infigui-r1"))
+    values = read(tmp_path, "steps-00000.js")["rows"][0]["task"]
+    radii = [values["areas"][each]["radii"][0] for each in values["area"]]
+    assert radii == [[500, 500, 466.667, 233.333], [500, 500, 80, 40]]
+
+
+def test_an_area_that_the_click_itself_decides_is_said_to_vary(tmp_path: Path) -> None:
+    boxed = task(length=1, boxes=Boxes([[100, 100, 300, 300]]))
+    report(tmp_path, [record(boxed, at(1, 1))], protocols=("coat-intended",))
+    (area,) = read(tmp_path, "steps-00000.js")["rows"][0]["task"]["areas"]
+    assert area == {"boxes": [], "polygon": False, "radii": [], "varies": True}
+
+
+def test_steps_without_a_place_have_no_area_and_scrolls_have_a_path(tmp_path: Path) -> None:
+    scroll = task(length=1, action=Scroll(point=Point(500, 600), direction="up"), boxes=Boxes([[0, 0, 9, 9]]))
+    report(tmp_path, [record(scroll, Open(app="Maps"))])
+    row = read(tmp_path, "steps-00000.js")["rows"][0]
+    assert row["task"]["area"] == [-1] and row["task"]["areas"] == []
+    assert row["task"]["reference"]["path"] == [500, 600, 500, 300]  # the finger moves up by 300 thousandths
+    assert row["runs"][0]["samples"][0]["action"] == {"type": "OPEN", "app": "Maps"}
+
+
+def test_steps_come_in_chunks_and_progress_is_told(tmp_path: Path) -> None:
+    count = CHUNK + 5
+    told: list[tuple[int, int]] = []
+    records = [record(task(step=each, length=count), at(500, 500)) for each in range(count)]
+    report(tmp_path, records, on_progress=lambda done, total: told.append((done, total)))
+    assert len(read(tmp_path, "steps-00000.js")["rows"]) == CHUNK and len(read(tmp_path, "steps-00001.js")["rows"]) == 5
+    assert told == [(CHUNK, count), (count, count)]
+    assert len(read(tmp_path, "text-00000.js")) == count
+
+
+def test_search_texts_hold_reply_instruction_and_labels(tmp_path: Path) -> None:
+    one = task(length=1, low_level_instruction="Tap Music", groups={"app": "Player"}, action=Type(text="mozart"))
+    report(tmp_path, [record(one, Stop(), raw="I stop here")])
+    (text,) = read(tmp_path, "text-00000.js")
+    assert {"Tap Music", "Player", "mozart", "I stop here"} <= set(text.split("\n"))
+
+
+def test_groups_are_columns_even_where_a_step_has_none(tmp_path: Path) -> None:
+    labelled = [task(step=0), task(step=1, groups={"app": "Mail"}), task(step=2)]
+    report(tmp_path, [record(each, Stop()) for each in labelled])
+    assert read(tmp_path, "index.js")["groups"] == [{"name": "app", "values": ["Mail"], "of": [-1, 0, -1]}]
+
+
+def test_two_runs_are_set_side_by_side(tmp_path: Path) -> None:
+    other = [record(task(step=0), Stop()), record(task("elsewhere", 0, 1), Stop())]
+    written = report(tmp_path, three_steps(), against=other)
+    assert read(tmp_path, "index.js")["ends"] == [[RIGHT + MISS + WRONG_TYPE], [WRONG_TYPE + NOT_RUN * 2]]
+    assert written.notes == ["The compared run holds 1 more steps, which are not shown."]
+
+
+def test_steps_that_the_other_run_never_planned_are_said_to_be(tmp_path: Path) -> None:
+    written = report(tmp_path, [*three_steps(), record(task("e9", 0, 1), Stop())], against=three_steps())
+    assert read(tmp_path, "index.js")["ends"][1] == [RIGHT + MISS + WRONG_TYPE + ABSENT]
+    assert written.notes == ["The compared run was not asked about 1 of the 4 steps."]
+
+
+def test_runs_without_a_common_step_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="share no step"):
+        report(tmp_path, three_steps(), against=[record(task("other", 0, 1), Stop())])
+
+
+def test_labels_that_would_be_equal_are_told_apart(tmp_path: Path) -> None:
+    report(tmp_path, [record(task("a/b", 0, 1), Stop()), record(task("b", 0, 1, subset="a"), Stop())])
+    assert read(tmp_path, "index.js")["labels"] == ["a/b", "a/b (2)"]
+
+
+def test_screenshots_are_made_small_once_and_named_by_nothing_of_the_data(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "e1").mkdir(parents=True)
+    Image.new("RGB", (1000, 4000), "navy").save(data / "e1" / "0.png")
+    tall = task(length=1, screenshot_size=(1000, 4000))
+    written = report(tmp_path, [record(tall, Stop())], screenshots=data)
+    assert (written.images, list(written.lacking)) == (1, [])
+    name = read(tmp_path, "steps-00000.js")["rows"][0]["image"]
+    assert len(name) == 16 and set(name) <= set("0123456789abcdef")
+    full = tmp_path / "report" / "images" / f"{name}.jpg"
+    with Image.open(full) as image, Image.open(tmp_path / "report" / "thumbs" / f"{name}.jpg") as thumb:
+        assert image.size == (400, LONGEST_SIDE) and thumb.size == (45, 180)
+    before = full.stat().st_mtime_ns
+    assert Pictures(data, tmp_path / "report").of([tall, tall])[1].name == name
+    assert full.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "why"),
+    [
+        ("../secret.png", (300, 600), "leaves the data folder"),
+        ("nothing.png", (300, 600), "does not exist"),
+        ("e1/0.png", (300, 600), "its record says 300x600"),
+        ("e1/torn.png", (1000, 1000), "truncated"),
+    ],
+)
+def test_a_screenshot_that_cannot_be_shown_is_left_out_with_the_reason(
+    tmp_path: Path, path: str, size: tuple[int, int], why: str
+) -> None:
+    data = tmp_path / "data"
+    (data / "e1").mkdir(parents=True)
+    Image.new("RGB", (1000, 1000)).save(data / "e1" / "0.png")
+    Image.new("RGB", (300, 600)).save(tmp_path / "secret.png")
+    (data / "e1" / "torn.png").write_bytes((data / "e1" / "0.png").read_bytes()[:-20])
+    written = report(tmp_path, [record(task(length=1, screenshot=path, screenshot_size=size), Stop())], screenshots=data)
+    assert written.images == 0 and why in written.lacking[0]
+    row = read(tmp_path, "steps-00000.js")["rows"][0]
+    assert row["image"] == "" and why in row["why"]
+
+
+def test_no_path_of_this_computer_is_in_a_report(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    message = f"cannot open {tmp_path}/data/e1/0.png or {tmp_path}/run/steps.jsonl or {Path.home()}/.cache/x"
+    report(tmp_path, [failed(task(length=1), message)], screenshots=data, data=data)
+    texts = [each.read_text(encoding="utf-8") for each in (tmp_path / "report").rglob("*.*") if each.is_file()]
+    assert not any(str(tmp_path / "data") in each or str(Path.home()) + "/" in each for each in texts)
+    assert not any(str(tmp_path / "run") in each for each in texts)
+    assert "cannot open [...]/e1/0.png or" in read(tmp_path, "steps-00000.js")["rows"][0]["runs"][0]["samples"][0]["error"][1]
+
+
+def test_a_report_is_written_anew_and_another_folder_never_touched(tmp_path: Path) -> None:
+    count = CHUNK + 1
+    report(tmp_path / "a", [record(task(step=each, length=count), Stop()) for each in range(count)])
+    data = tmp_path / "a" / "report" / "data"
+    assert (data / "steps-00001.js").exists()
+    (tmp_path / "a" / "run" / "steps.jsonl").unlink()
+    report(tmp_path / "a", three_steps())
+    assert not (data / "steps-00001.js").exists() and read(tmp_path / "a", "index.js")["labels"] == ["e1"]
+    site = tmp_path / "b" / "report"
+    site.mkdir(parents=True)
+    (site / "index.html").write_text("mine")
+    with pytest.raises(UsageError, match="is no report"):
+        report(tmp_path / "b", three_steps())
+    assert (site / "index.html").read_text() == "mine" and len(list(site.iterdir())) == 1
+
+
+def test_the_pages_own_words_are_escaped_too(tmp_path: Path) -> None:
+    report(tmp_path, three_steps(), model=f"</title><script>alert(1)</script> {tmp_path}/run")
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert page.count("<script") == 2 and "&lt;/title&gt;" in page and str(tmp_path) not in page
+    assert read(tmp_path, "index.js")["runs"][0]["model"] == "</title><script>alert(1)</script> [...]"
+
+
+def test_a_run_without_a_step_has_nothing_to_show(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no step"):
+        open_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
+
+
+def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path, three_steps()))
+    assert protocols_to_show(run, ()) == ["guievalkit"]
+    assert protocols_to_show(run, ("ui-s1-sop", "ui-s1-sop")) == ["ui-s1-sop"]
+    every = protocols_to_show(run, ("all",))
+    assert every[0] == "guievalkit" and len(every) == len(set(every)) > 1
+    with pytest.raises(UsageError, match="ui-s1-sop"):
+        protocols_to_show(run, ("ui-s1-so",))
+
+
+def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path / "run", three_steps()))
+    run.prompter = lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")
+    from guieval.reports.viewer import write_report
+
+    write_report(tmp_path / "report", run, Pictures(None, tmp_path / "report"), ["guievalkit"])
+    chunk = read(tmp_path, "steps-00000.js")
+    assert chunk["lines"] == ["system", "step 0", "of 3", "step 1", "step 2"]
+    assert [each["runs"][0]["prompt"] for each in chunk["rows"]] == [[0, 1, 2], [0, 3, 2], [0, 4, 2]]
