@@ -1,0 +1,268 @@
+"""``guieval plot``: a picture for a paper, of runs or of a published table, as PDF, SVG or PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guieval.cli.paths import PATH, path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.figure import Figure
+
+    from guieval.metrics.columns import RunColumns
+    from guieval.reports.plots import Width
+    from guieval.results import ResultTable
+
+KINDS = {
+    "actions": "bars by action type",
+    "horizon": "curves by place in the episode, or its length",
+    "matrix": "heat map of protocols by runs, or by action types of one run",
+    "reliability": "a table's static figures against live success",
+    "samples": "what several tries of a step are worth",
+}
+_OPTIONS = {
+    "protocol": ("actions", "horizon", "matrix", "samples"),
+    "label": ("actions", "horizon", "matrix", "samples"),
+    "by": ("actions", "horizon"),
+    "figure": ("matrix",),
+    "table": ("reliability",),
+    "x": ("reliability",),
+    "y": ("reliability",),
+    "degree": ("reliability",),
+    "sample-set": ("actions", "horizon", "matrix", "samples"),
+    "subset": ("actions", "horizon", "matrix", "samples"),
+}
+"""The kinds that each option is for, as far as it is not for all."""
+
+
+def plot(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="; ".join(f"{name}: {what}" for name, what in KINDS.items()))],
+    runs: Annotated[list[Path] | None, typer.Argument(parser=path, metavar="[RUNS...]", help="Run directories.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="The picture to write: .pdf, .svg or .png (300 dpi).")
+    ] = None,
+    width: Annotated[str, typer.Option(help="column (3.3 in) or two-column (6.8 in).")] = "column",
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(help="Judge every run under this one (default: the first run's own). matrix: may be repeated, or all."),
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="What a run is called, once for each run in order. samples: equal ones are tries.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, length, ..."),
+    ] = None,
+    figure: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path.")
+    ] = None,
+    x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static figure; may be repeated.")] = None,
+    y: Annotated[str | None, typer.Option(help="reliability: column of the live one.")] = None,
+    degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
+    sample_set: Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval sample-sets`.")] = None,
+    subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
+) -> None:
+    """Draw a picture for a paper: runs by action type, by horizon, under protocols, by tries, or a table's correlations."""
+    from guieval.errors import UsageError, nearest
+    from guieval.reports.plots import WIDTHS, check_file, write
+
+    if kind not in KINDS:
+        raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
+    if width not in WIDTHS:
+        raise UsageError(f"unknown --width {width!r}{nearest(width, WIDTHS)}; it is one of {', '.join(WIDTHS)}")
+    if out is None:
+        raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
+    given: dict[str, object] = {
+        "protocol": protocol,
+        "label": label,
+        "by": by,
+        "figure": figure,
+        "table": table,
+        "x": x,
+        "y": y,
+    }
+    given |= {"degree": degree, "sample-set": sample_set, "subset": subset}
+    for option, value in given.items():
+        if value is not None and kind not in _OPTIONS.get(option, KINDS):
+            raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
+    check_file(out)
+    wide: Width = "two-column" if width == "two-column" else "column"
+    if kind == "reliability":
+        drawn, said = _reliability(list(runs or ()), table, x or [], y, degree or 1, wide)
+    else:
+        if not runs:
+            raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
+        drawn, said = _of_runs(kind, runs, protocol or [], label, by, figure, (sample_set, tuple(subset or ())), wide)
+    write(drawn, out)
+    typer.echo(f"shows:    {said}")
+    typer.echo(f"picture:  {out}")
+
+
+def _of_runs(
+    kind: str,
+    directories: Sequence[Path],
+    protocols: list[str],
+    labels: list[str] | None,
+    by: str | None,
+    figure: str | None,
+    steps: tuple[str | None, tuple[str, ...]],
+    width: Width,
+) -> tuple[Figure, str]:
+    """The picture, and what it shows, in words for its caption."""
+    from guieval.cli.run_folders import several_runs
+    from guieval.errors import UsageError
+    from guieval.matrix import ALL, score_run
+    from guieval.selection import Choice
+
+    if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
+        raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
+    choice = Choice(sample_set=steps[0], subsets=steps[1])
+    how: dict[str, Any] = {"choice": choice if choice.narrows else None}
+    places = several_runs(directories)
+    first = score_run(places[0], protocols or None, **how)
+    names = list(first.judged)
+    columns = [first, *(score_run(each, names, **how) for each in places[1:])]
+    if len({run.dataset for run in columns}) > 1:
+        raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
+    if labels is not None and len(labels) != len(places):
+        raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each run, in order")
+    if kind == "samples":
+        drawn, said = _samples(columns, labels or _titles(columns), names[0], width)
+    else:
+        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
+        draw: Callable[..., tuple[Figure, str]] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
+        drawn, said = draw(titled, names, figure if kind == "matrix" else by, width)
+    if any(run.stop == "first-mismatch" for run in columns) and figure not in ("progress", "success"):
+        said += "; in a mode that stops, of the steps that it reached"
+    for text in dict.fromkeys(run.selection for run in columns):
+        said += f"; steps of: {text}"
+    if any(run.episodes != first.episodes or len(run) != len(first) for run in columns):
+        typer.echo("note: the runs are not over the same steps", err=True)
+    return drawn, said
+
+
+def _titles(columns: Sequence[RunColumns]) -> list[str]:
+    """What tells the runs apart, of model, benchmark and mode; the model where nothing does."""
+    named = [(run.model, run.benchmark, run.mode) for run in columns]
+    telling = [place for place in range(3) if len({each[place] for each in named}) > 1] or [0]
+    return [", ".join(each[place] for place in telling) for each in named]
+
+
+def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
+    """Labels of which none stands twice: a run's directory is added to those that would."""
+    from guieval.errors import UsageError
+
+    told = [
+        f"{label} ({place.name})" if labels.count(label) > 1 else label for label, place in zip(labels, places, strict=True)
+    ]
+    if twice := next((label for label in told if told.count(label) > 1), None):
+        raise UsageError(f"two runs would be called {twice!r}; give each its own --label")
+    return told
+
+
+def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> tuple[Figure, str]:
+    from guieval.metrics.breakdown import breakdown
+    from guieval.reports.plots import bars
+
+    by = by or "action"
+    cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
+    words = "action type" if by == "action" else by
+    return bars(cells, width=width), f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
+
+
+def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> tuple[Figure, str]:
+    from guieval.errors import UsageError, nearest
+    from guieval.metrics.breakdown import breakdown
+    from guieval.reports.plots import horizon
+
+    by = by or "ratio"
+    known = ("ratio", "step", "length", "ratio-step")
+    if by not in known:
+        raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
+    cells = {label: breakdown(run, protocols[0], by.split("-")) for label, run in runs.items()}
+    words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
+    what = words.get(by, "step index in each part of the episode")
+    said = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
+    return horizon(cells, by, width=width), said
+
+
+def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | None, width: Width) -> tuple[Figure, str]:
+    from guieval.errors import UsageError, nearest
+    from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
+    from guieval.metrics.breakdown import breakdown
+    from guieval.metrics.figures import compute
+    from guieval.reports.plots import Grid, heat
+    from guieval.reports.plots.cells import ordered
+
+    known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
+    if figure is not None and figure not in known:
+        raise UsageError(f"unknown --figure {figure!r}{nearest(figure, known)}; it is one of {', '.join(known)}")
+    shown = known[figure or "exact"]
+    if len(runs) > 1 or figure in ("progress", "success"):
+        values = [[compute(shown, FailurePolicy(), run, run.judged[name]).value for run in runs.values()] for name in protocols]
+        grid, by = Grid(protocols, list(runs), values), ""
+    else:
+        (run,) = runs.values()
+        cut = [{cell.label: cell for cell in breakdown(run, name, "action")} for name in protocols]
+        types = ordered(label for cells in cut for label in cells)
+        found = [[cells.get(each) for each in types] for cells in cut]
+        shares = [
+            [None if cell is None else cell.type_match if figure == "type" else cell.exact_match for cell in row]
+            for row in found
+        ]
+        sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
+        grid, by = Grid(protocols, types, shares, [_span(each) for each in sizes]), " by action type"
+    return heat(grid, f"{shown.name} (%)", width), f"{shown.name}{by} under {len(protocols)} protocols, every lost step wrong"
+
+
+def _span(sizes: set[int]) -> str:
+    return f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,}–{max(sizes):,}"
+
+
+def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> tuple[Figure, str]:
+    """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
+    from guieval.metrics.sampling import SampledFigure, sampled
+    from guieval.reports.plots import samples
+
+    found: dict[str, list[SampledFigure]] = {}
+    for label in dict.fromkeys(labels):
+        tries = [run for run, of in zip(columns, labels, strict=True) if of == label]
+        most = sampled(tries, protocol, "mean").samples
+        asked = [k for k in range(1, most + 1) if k <= 8 or k & (k - 1) == 0 or k == most]
+        found[label] = [sampled(tries, protocol, "any", k) for k in asked] + [sampled(tries, protocol, "all", k) for k in asked]
+        if len(tries) == 1 and most > 1:
+            found[label].append(sampled(tries, protocol, "vote"))
+    tries_of = ", ".join(f"{label}: {max(each.k for each in figures)}" for label, figures in found.items())
+    return samples(found, width=width), f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
+
+
+def _reliability(
+    runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width
+) -> tuple[Figure, str]:
+    from guieval.errors import UsageError
+    from guieval.reports.plots import Panel, reliability
+    from guieval.results import get_results
+
+    if runs:
+        raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
+    if table is None or not x or y is None:
+        raise UsageError("reliability needs --table, at least one --x (a static figure) and --y (the live one)")
+    shown = get_results(table)
+    panels = []
+    for name in x:
+        points = shown.pairs(name, y)
+        across, up = [point[1] for point in points], [point[2] for point in points]
+        panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
+    drawn = reliability(panels, _axis(shown, y), degree, width)
+    return drawn, f"{', '.join(x)} against {y} of {shown.source}; least-squares curve of degree {degree}, Spearman's rho"
+
+
+def _axis(table: ResultTable, name: str) -> str:
+    column = table.columns[table.index(name)]
+    return f"{column.title} (%)" if "in %" in column.metric else column.title

@@ -1,0 +1,103 @@
+"""Heat maps: protocols by runs, or protocols by action types of one run, every value written in its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from guieval.errors import UsageError
+from guieval.reports.plots.paper import Width, drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ROW = 0.19
+"""Inches, the height of a row."""
+_DARK, _LIGHT = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Shares in [0, 1], ``None`` where there is none: ``values[row][column]``; ``steps`` are how many each column counts."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    steps: Sequence[str] = ()
+
+
+def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") -> Figure:
+    """The grid as a heat map, in percent, darker for more, from white at 0 to dark blue at 100; an empty cell has a dash.
+
+    Lightness alone tells the value, so grey print loses nothing; digits are black or white, whichever contrasts more. The
+    columns' steps stand in a row of their own below. Columns' names lean where they would run into each other.
+    Raises :class:`UsageError` for an empty grid.
+    """
+    if not grid.rows or not grid.columns:
+        raise UsageError("there is nothing to draw")
+    values = np.array([[np.nan if each is None else 100 * each for each in row] for row in grid.values], dtype=np.float64)
+    lines = len(grid.rows) + bool(grid.steps)
+    with drawing(width, _ROW * lines + 0.75) as figure:
+        axes = figure.add_subplot()
+        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+        axes.set_ylim(lines - 0.5, -0.5)
+        axes.set_yticks(range(lines), [*grid.rows, *(["steps"] if grid.steps else [])])
+        axes.set_xticks(range(len(grid.columns)), grid.columns)
+        axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel(words)
+        for border in range(1, len(grid.columns)):
+            axes.axvline(border - 0.5, color="white", linewidth=1.0)
+        for border in range(1, lines):
+            axes.axhline(border - 0.5, color="white", linewidth=1.0)
+        figure.draw_without_rendering()
+        room = axes.get_window_extent().width / len(grid.columns)
+        if any(label.get_window_extent().width > 0.95 * room for label in axes.get_xticklabels()):
+            axes.tick_params(axis="x", labelrotation=45)
+            for label in axes.get_xticklabels():
+                label.set(ha="left", va="bottom", rotation_mode="anchor")
+        _set_row_height(figure, axes, lines)
+        room = axes.get_window_extent().width / len(grid.columns) / figure.dpi
+        size = 7 if room > 0.33 else 6 if room > 0.26 else 5
+        colours = np.asarray(image.cmap(image.norm(values)))
+        for (row, column), value in np.ndenumerate(values):
+            if np.isnan(value):
+                _write(axes, row, column, "–", (0.4, 0.4, 0.4), size)
+                continue
+            red, green, blue, _ = colours[row, column].tolist()
+            _write(axes, row, column, f"{value:.1f}" if value < 100 else "100", _ink((red, green, blue)), size)
+        for column, steps in enumerate(grid.steps):
+            _write(axes, len(grid.rows), column, steps, _DARK, size)
+    return figure
+
+
+def _set_row_height(figure: Figure, axes: Axes, lines: int) -> None:
+    """Make the figure as high as its names ask for, so that a row is as high as in every other picture."""
+    for _ in range(2):  # what stands beside the axes may move a little with their height
+        figure.draw_without_rendering()
+        inches, height = figure.get_size_inches()
+        figure.set_size_inches(inches, height + _ROW * lines - axes.get_window_extent().height / figure.dpi)
+    figure.draw_without_rendering()
+
+
+def _write(axes: Axes, row: int, column: int, text: str, ink: tuple[float, float, float], size: float) -> None:
+    axes.text(column, row, text, ha="center", va="center_baseline", color=ink, fontsize=size)
+
+
+def contrast(one: tuple[float, float, float], other: tuple[float, float, float]) -> float:
+    """The contrast ratio of two colours (red, green, blue in [0, 1]), from 1 to 21: WCAG 2.1, "contrast ratio"."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _ink(ground: tuple[float, float, float]) -> tuple[float, float, float]:
+    return max(_DARK, _LIGHT, key=lambda ink: contrast(ink, ground))
+
+
+def _luminance(colour: tuple[float, float, float]) -> float:
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,97 @@
+"""What several answers to a step are worth: pass@n, pass^n, their mean and their vote against n.
+
+Source: GUIEvalKit paper, Figure 6 (PASS@n); what each of them is, is said in :mod:`guieval.metrics.sampling`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from guieval.errors import UsageError
+from guieval.metrics.sampling import SampledFigure
+from guieval.reports.plots.paper import Width, drawing, legend, looks, percent_axis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS: dict[str, tuple[str, Any]] = {
+    "pass@": ("pass@n", "-"),
+    "vote@": ("vote", ":"),
+    "mean@": ("mean", "-."),
+    "pass^": ("pass^n", "--"),
+}
+"""How a figure's name begins: its name in the legend, and its line."""
+HOLLOW = ("vote@", "pass^")
+
+
+def samples(runs: Mapping[str, Sequence[SampledFigure]], words: str = "steps right (%)", width: Width = "column") -> Figure:
+    """Each named run's :func:`guieval.metrics.sampling.sampled` figures against the number of answers they ask about.
+
+    Colour and marker tell the run, line and hollow marks the figure; bands are intervals. A figure known for one n alone is a
+    mark with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no figure, too many runs, one answer to a
+    step alone, or a figure of another name.
+    """
+    looks_of = looks(list(runs) if any(runs.values()) else [])
+    if max(each.k for figures in runs.values() for each in figures) < 2:
+        raise UsageError(
+            "there is one answer to each step, of which no curve can be drawn; name further tries, or runs with more"
+        )
+    with drawing(width, 2.1) as figure:
+        from matplotlib.lines import Line2D
+
+        axes = figure.add_subplot()
+        kinds: set[str] = set()
+        for name, figures in runs.items():
+            for kind, held in _by_kind(figures).items():
+                kinds.add(kind)
+                _, line = KINDS[kind]
+                at = [each.k for each in held]
+                look = looks_of[name]
+                ground = "white" if kind in HOLLOW else look.colour
+                shares = [100 * (each.value or 0.0) for each in held]
+                axes.plot(
+                    at, shares, color=look.colour, linestyle=line, marker=look.marker, markerfacecolor=ground, clip_on=False
+                )
+                spans = [(each.k, each.interval) for each in held]
+                low = [float("nan") if span is None else 100 * span.low for _, span in spans]
+                high = [float("nan") if span is None else 100 * span.high for _, span in spans]
+                if len(held) > 1:
+                    axes.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
+                else:
+                    axes.vlines(at, low, high, color=look.colour, linewidth=0.8)
+        ticks = sorted({each.k for figures in runs.values() for each in figures})
+        axes.set_xscale("log", base=2)
+        doublings = [each for each in ticks if each & (each - 1) == 0 or each == ticks[-1]]
+        axes.set_xticks(doublings, [str(each) for each in doublings])
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel("answers to a step, n")
+        percent_axis(axes, "y", words)
+        several = len(runs) > 1
+        handles, names = [], []
+        for name in runs if several else ():
+            look = looks_of[name]
+            handles.append(Line2D([], [], color=look.colour, linestyle="", marker=look.marker, markersize=5))
+            names.append(name)
+        only = next(iter(looks_of.values()))
+        for kind, (title, line) in KINDS.items():
+            if kind in kinds:
+                ink, marker = ("black", "") if several else (only.colour, only.marker)
+                ground = "white" if kind in HOLLOW else ink
+                handles.append(Line2D([], [], color=ink, linestyle=line, marker=marker, markerfacecolor=ground))
+                names.append(title)
+        legend(figure, handles, names)
+    return figure
+
+
+def _by_kind(figures: Sequence[SampledFigure]) -> dict[str, list[SampledFigure]]:
+    """The figures that are defined, apart by kind, by ascending n."""
+    found: dict[str, list[SampledFigure]] = {}
+    for each in sorted(figures, key=lambda figure: figure.k):
+        name = re.search(r"(pass@|pass\^|mean@|vote@)\d+$", each.name)
+        if name is None:
+            raise UsageError(f"{each.name!r} is no figure of several answers")
+        if each.value is not None:
+            found.setdefault(name[1], []).append(each)
+    return found
