@@ -19,7 +19,7 @@ def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: Co
     done = guieval("compare", one, other, "--flips", tmp_path / "flips.jsonl", "--protocol", "guievalkit")
     assert done.code == 0, done.err
     assert "A: scripted, scripted, offline (48 steps of 12 episodes)" in done.out
-    assert "of 48 steps both runs reached, 1 are exact in A alone, 9 in B alone" in done.out
+    assert "of 48 steps both runs answered, 1 are exact in A alone, 9 in B alone" in done.out
     assert "+16.67" in done.out and " *" in done.out
     assert done.out.rstrip().endswith(f"flips:    10 steps in {tmp_path / 'flips.jsonl'}")
     assert len((tmp_path / "flips.jsonl").read_text().splitlines()) == 10
@@ -47,6 +47,7 @@ def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLi
 def test_a_published_table_is_correlated(guieval: CommandLine) -> None:
     done = guieval("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
     assert done.code == 0
+    assert "source:         GUIEvalKit, Table 20" in done.out and "note: The printed R² are those of straight lines" in done.out
     for said in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
         assert said in done.out
 
@@ -72,10 +73,31 @@ def test_runs_are_correlated_with_what_a_csv_file_says_of_their_models(tmp_path:
         "correlate", tmp_path / "runs", "--x", figure[:-1], "--y", "AW", "--online", online
     )
     assert "need --online" in guieval.sentence("correlate", tmp_path / "runs", "--x", figure, "--y", "AW")
+    online.write_text("model,AW\nx,30\ny,20\nx,10\n", encoding="utf-8")
+    assert "line 4: the model 'x' has a value already" in guieval.sentence(
+        "correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online
+    )
     online.write_text("model,AW\nx,30\ny,20\n", encoding="utf-8")
     assert "of the model 'z'" in guieval.sentence(
         "correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online
     )
+
+
+def test_a_model_with_two_runs_is_not_two_points(tmp_path: Path, guieval: CommandLine) -> None:
+    for name in ("x", "y"):
+        made_run(tmp_path / "runs" / name, episodes=EPISODES[:2], rewrite=named("x"))
+    online = tmp_path / "online.csv"
+    online.write_text("model,AW\nx,30\n", encoding="utf-8")
+    said = guieval.sentence(
+        "correlate", tmp_path / "runs", "--x", "Action Acc", "--y", "AW", "--online", online, "--protocol", "aitw-original"
+    )
+    assert "the model 'x' has several runs" in said
+
+
+def test_a_very_small_p_is_not_said_to_be_0(tmp_path: Path, guieval: CommandLine) -> None:
+    file = tmp_path / "points.csv"
+    file.write_text("a,b\n" + "".join(f"{each},{each}\n" for each in range(12)), encoding="utf-8")
+    assert "1.0000 (p < 0.0001, Student's t)" in guieval("correlate", file, "--x", "a", "--y", "b").out
 
 
 def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) -> None:

@@ -33,6 +33,7 @@ def correlate(
     from guieval.errors import UsageError
 
     files = list(source or ())
+    said: list[str] = []
     if (table is None) == (not files):
         raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
     if x is None or y is None:
@@ -44,7 +45,9 @@ def correlate(
     if table is not None:
         from guieval.results import get_results
 
-        points = get_results(table).pairs(x, y)
+        published = get_results(table)
+        points = published.pairs(x, y)
+        said = [f"{'source:':15} {published.source}", *(f"note: {note}" for note in published.notes)]
     elif runs:
         if online is None:
             raise UsageError("runs need --online, a CSV file with a column model and the column --y")
@@ -54,6 +57,8 @@ def correlate(
     else:
         raise UsageError(f"several sources must all be run directories, and {_first_file(files)!r} is none")
     _show(points, x, y)
+    for line in said:
+        typer.echo(line)
 
 
 def _first_file(files: list[Path]) -> str:
@@ -72,14 +77,18 @@ def _of_csv(file: Path, x: str, y: str) -> list[Point]:
 
 
 def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: str | None) -> list[Point]:
-    """(run, its figure ``x`` in %, its model's ``y``); every run must have both."""
+    """(run, its figure ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
+    from collections import Counter
+
     from guieval.cli.run_folders import several_runs
-    from guieval.errors import UsageError, nearest
+    from guieval.errors import DataError, UsageError, nearest
     from guieval.reports.leaderboard import leaderboard
 
     live: dict[str, float] = {}
     for number, line in _lines(online, ("model", y)):
         value = _number(line[y], online, number, y)
+        if line["model"] in live:
+            raise DataError(f"{online}, line {number}: the model {line['model']!r} has a value already")
         if value is not None:
             live[line["model"]] = value
     board = leaderboard(several_runs(directories), None if protocol is None else [protocol])
@@ -95,6 +104,9 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
     modes = sorted({row.mode for row in board.rows})
     if len(modes) > 1:
         raise UsageError(f"the runs are in several modes ({', '.join(modes)}), whose figures cannot be mixed")
+    runs_of = Counter(row.model for row in board.rows)
+    if twice := next((model for model, count in runs_of.items() if count > 1), None):
+        raise UsageError(f"the model {twice!r} has several runs here; a model is one point, so give one run of each")
     points = []
     for row in board.rows:
         cell = row.cells[places[0]]
@@ -158,7 +170,8 @@ def _said(found: Correlation) -> list[str]:
         lines.append(f"{'Spearman rho:':15} not defined, because one of the columns does not vary")
     else:
         method = f"exact, of all orders of {found.n}" if rank.method == "exact" else "Student's t"
-        lines.append(f"{'Spearman rho:':15} {rank.rho:.4f} (p = {rank.p_value:.4f}, {method})")
+        p = "p < 0.0001" if rank.p_value < 0.0001 else f"p = {rank.p_value:.4f}"
+        lines.append(f"{'Spearman rho:':15} {rank.rho:.4f} ({p}, {method})")
     for fit in found.fits:
         name = "R², line:" if fit.degree == 1 else f"R², degree {fit.degree}:"
         shown = "not defined" if fit.r2 is None else f"{fit.r2:.4f}"

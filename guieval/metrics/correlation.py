@@ -111,7 +111,7 @@ def fit(x: NDArray[np.float64], y: NDArray[np.float64], degree: int) -> Fit:
     curve = Legendre.fit(x, y, degree)
     total = float(((y - y.mean()) ** 2).sum())
     left = float(((y - curve(x)) ** 2).sum())
-    r2 = 1 - left / total if total > _SAME * max(1.0, float((y**2).sum())) else None
+    r2 = 1 - left / total if total > _SAME * float((y**2).sum()) else None
     low, high = (float(each) for each in curve.domain)
     return Fit(degree, tuple(float(each) for each in curve.coef), (low, high), r2)
 

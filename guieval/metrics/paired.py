@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -158,18 +159,27 @@ def holm_pairs(table: Sequence[Sequence[Difference]]) -> Floats:
 def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> list[int]:
     """The rank of each of k runs; runs that do not differ significantly from the best of their group share one.
 
-    Going down by figure, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the first
-    run of the present group is below ``alpha``; NaN, nothing known, opens none. A group's rank is 1 + the number of runs in
-    better groups, so three runs of which the best two are alike are ranked 1, 1, 3. Sharing a rank does not show that two
-    runs are equal, and runs of neighbouring groups need not differ.
+    Going down by figure, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the best run
+    of the present group (against each of them, where several have that very figure) is below ``alpha``; NaN, nothing known,
+    opens none. A group's rank is 1 + the number of runs in better groups, so three runs of which the best two are alike are
+    ranked 1, 1, 3; the order in which the runs are given changes no rank. Sharing a rank does not show that two runs are
+    equal, and runs of neighbouring groups need not differ: one may not even differ from a better group's best run, where
+    another that does has opened the group above it.
     """
     order = sorted(range(len(figures)), key=lambda run: -figures[run])
-    found, best = [1] * len(figures), order[0] if order else 0
-    for place, run in enumerate(order):
-        if p_values[best, run] < alpha:
-            best, found[run] = run, place + 1
-        else:
-            found[run] = found[best]
+    found = [1] * len(figures)
+    best: list[int] = []
+    rank, placed = 1, 0
+    for _, alike in groupby(order, key=lambda run: figures[run]):
+        same = list(alike)
+        apart = [run for run in same if all(p_values[each, run] < alpha for each in best)]
+        for run in same:
+            found[run] = rank
+        placed += len(same)
+        if apart:
+            best, rank = apart, placed - len(apart) + 1
+            for run in apart:
+                found[run] = rank
     return found
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NOTHING = "-"
+_NAME_WIDTH = 24
+"""What a figure's name has at least, however narrow the terminal."""
 LEVEL = 0.05
 """A difference whose p-value is below this is marked with a star."""
 
@@ -30,17 +32,24 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         console.print(Text(f"Warning: unlike runs, compared anyway: {line}", style="yellow"), soft_wrap=True)
     for line in comparison.notes:
         console.print(Text(f"note: {line}"), soft_wrap=True)
+    rows = [_row(each) for each in comparison.figures]
+    heads = ("% of n", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
+    widths = [_NAME_WIDTH, *(max(map(len, column)) for column in list(zip(heads, *rows, strict=True))[1:])]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("% of n", overflow="fold")
-    for name in ("n", "A", "B", "B - A", "95 % interval", "p", "detectable"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for name, width in zip(heads, widths, strict=True):
+        first = name == heads[0]
+        table.add_column(name, justify="left" if first else "right", no_wrap=not first, overflow="fold", min_width=width)
     protocol = None
-    for each in comparison.figures:
+    for each, row in zip(comparison.figures, rows, strict=True):
         if each.protocol != protocol:
             table.add_row(Text(each.protocol, style="bold"))
             protocol = each.protocol
-        table.add_row(*(Text(cell) for cell in _row(each)))
-    console.print(table)
+        table.add_row(*map(Text, row))
+    # Wider than a narrow terminal rather than cut: a number without its last digits is another number.
+    needed = sum(widths) + 2 * len(widths) + 2
+    if needed > console.width:
+        table.width = needed
+    console.print(table, crop=False)
     for line in footnotes(comparison):
         console.print(Text(line), soft_wrap=True)
 
@@ -51,13 +60,16 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
         discordant = found.only_first + found.only_second
         n = found.both + found.neither + discordant
         yield (
-            f"{name}: of {n:,} steps both runs reached, {found.only_first:,} are exact in A alone, {found.only_second:,} in B "
+            f"{name}: of {n:,} steps both runs answered, {found.only_first:,} are exact in A alone, {found.only_second:,} in B "
             f"alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which takes "
             f"steps for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
         )
     if any(each.shared for each in comparison.figures):
-        yield "(shared): over the steps that both runs reached"
-    yield "interval and p: paired bootstrap over whole episodes; * p < 0.05, not adjusted for the number of figures"
+        yield "(shared): over the steps that both runs answered, figures of episodes over those that both did"
+    yield (
+        f"interval and p: paired bootstrap over whole episodes, seed {comparison.seed}; * p < 0.05, not adjusted for the "
+        "number of figures"
+    )
     yield "detectable: the true difference these steps would show 4 times out of 5"
 
 

@@ -23,9 +23,12 @@ from guieval.journal import Records, read_manifest, read_planned
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.figures import FigureValue, compute, terms
 from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
-from guieval.reports.cut_short import cut_short, judged_with_own
+from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
+from guieval.reports.spreadsheet import defused
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
 
+_DUST = 1e-12
+"""A standard error below this is rounding: all episodes differ alike, which says nothing of what could be found."""
 _WHOLE_EPISODES = frozenset({"progress", "success", "score"})
 
 
@@ -34,7 +37,8 @@ class FigureDifference:
     """One figure of both runs; ``difference`` is the second minus the first.
 
     ``smallest`` is the smallest true difference that these steps would show four times out of five (power 0.8, level 0.05).
-    ``shared`` says that the figure is over the steps that both runs reached, which is fewer than each has.
+    ``shared`` says that the figure is over the steps that both runs answered, or if it is told by whole episodes over those in
+    which no answer of either is missing, and that these are not all.
     """
 
     protocol: str
@@ -50,7 +54,8 @@ class FigureDifference:
 class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
-    ``exact``: by protocol, how exact match falls on the steps that both runs reached; first is right alone in ``only_first``.
+    ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
+    ``seed`` is the bootstrap's.
     """
 
     first: RunColumns
@@ -59,6 +64,7 @@ class Comparison:
     notes: tuple[str, ...]
     figures: tuple[FigureDifference, ...]
     exact: Mapping[str, McNemar]
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -111,21 +117,23 @@ def compare_runs(
     whole = [each.columns(protocols=names) for each in answers]
     one, other = shared_steps(*whole)
     notes = _notes(manifests, whole, one)
-    for letter, each in zip("AB", answers, strict=True):
-        notes += [f"{letter}: {note}" for note in (*each.notes, *cut_short(each, names))]
+    for letter, each, columns, directory in zip("AB", answers, (one, other), (first, second), strict=True):
+        said = [*each.notes, incomplete(columns, each.own, directory), *cut_short(each, names)]
+        notes += [f"{letter}: {note}" for note in said if note is not None]
     unlike += _unlike_labels(one, other)
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
-    figures = [found for name in names for found in _figures(name, one, other, seed)]
+    lost = unanswered(one, answers[0].own) | unanswered(other, answers[1].own)
+    figures = [found for name in names for found in _figures(name, one, other, lost, seed)]
     exact = {}
     for name in names:
-        here = one.judged[name].reached & other.judged[name].reached
+        here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    return Comparison(one, other, tuple(unlike), tuple(notes), tuple(figures), exact)
+    return Comparison(one, other, tuple(unlike), tuple(notes), tuple(figures), exact, seed)
 
 
 def flips(comparison: Comparison, first: Path, second: Path) -> Iterator[Flip]:
-    """Every step whose exact match differs where both runs reached it, by protocol, in the runs' order.
+    """Every step whose exact match differs where both runs answered it, by protocol, in the runs' order.
 
     Reads both journals again, for the answers and for why they are judged as they are.
     """
@@ -133,7 +141,7 @@ def flips(comparison: Comparison, first: Path, second: Path) -> Iterator[Flip]:
     rows: dict[str, NDArray[np.intp]] = {}
     for name, judged in one.judged.items():
         beside = other.judged[name]
-        both = judged.reached & beside.reached
+        both = judged.measured & beside.measured
         rows[name] = np.flatnonzero(both & (judged.exact_match != beside.exact_match))
     wanted = {one.key_of(int(row)) for found in rows.values() for row in found}
     answers = [_answers(each, wanted) for each in (first, second)]
@@ -141,8 +149,8 @@ def flips(comparison: Comparison, first: Path, second: Path) -> Iterator[Flip]:
         evaluator = ActionEvaluator(name)
         for row in found.tolist():
             key = one.key_of(row)
-            told = [_told(evaluator, each.get(key)) for each in answers]
-            task = next(each[key][0] for each in answers if key in each)
+            task = answers[0][key][0]
+            told = [_told(evaluator, *each[key]) for each in answers]
             yield Flip(
                 protocol=name,
                 key=key,
@@ -179,7 +187,7 @@ def _csv(lines: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     for line in lines:
         actions = {name: json.dumps(line[name], ensure_ascii=False) for name in ("reference", "first", "second")}
-        writer.writerow({**line, **actions})
+        writer.writerow(defused({**line, **actions}))
     return stream.getvalue()
 
 
@@ -275,26 +283,33 @@ def _settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(protocol: str, first: RunColumns, second: RunColumns, seed: int) -> Iterator[FigureDifference]:
+def _figures(
+    protocol: str, first: RunColumns, second: RunColumns, lost: NDArray[np.bool_], seed: int
+) -> Iterator[FigureDifference]:
+    """Every figure of a protocol on what both runs answered; ``lost``: (n,) steps that at least one of them did not.
+
+    What no model failed at makes no difference: a step that one run lost to its server would else be in one of the two
+    figures only, or count as wrong in one.
+    """
     known = get_protocol(protocol)
     figures = list(known.figures)
     if not any(
         (each.measure, each.over, each.without, each.average) == ("exact", None, frozenset(), "all") for each in figures
     ):
         figures.append(EXACT_MATCH)
-    both = first.judged[protocol].reached & second.judged[protocol].reached
-    cut = not both.all()
+    both = first.judged[protocol].measured & second.judged[protocol].measured
+    whole = (first.per_episode(lost) == 0)[first.episode]
     for figure in figures:
-        shared = cut and figure.measure not in _WHOLE_EPISODES
-        runs = [each.only(both) for each in (first, second)] if shared else [first, second]
+        rows = whole if figure.measure in _WHOLE_EPISODES else both
+        shared = not rows.all()
+        runs = [each.only(rows) for each in (first, second)] if shared else [first, second]
         judged: list[Judged] = [each.judged[protocol] for each in runs]
         values = [compute(figure, known.failure, each, said) for each, said in zip(runs, judged, strict=True)]
         one, other = (terms(figure, known.failure, each, said) for each, said in zip(runs, judged, strict=True))
         found = difference(other, one, seed)
         error = found.standard_error
-        yield FigureDifference(
-            protocol, figure, values[0], values[1], found, smallest_difference(error) if error else None, shared
-        )
+        smallest = smallest_difference(error) if error is not None and error > _DUST else None
+        yield FigureDifference(protocol, figure, values[0], values[1], found, smallest, shared)
 
 
 def _answers(directory: Path, wanted: set[StepKey]) -> dict[StepKey, tuple[StepTaskModel, Sample]]:
@@ -308,12 +323,7 @@ def _answers(directory: Path, wanted: set[StepKey]) -> dict[StepKey, tuple[StepT
     return found
 
 
-def _told(evaluator: ActionEvaluator, answer: tuple[StepTaskModel, Sample] | None) -> tuple[Action | None, str]:
+def _told(evaluator: ActionEvaluator, task: StepTaskModel, sample: Sample) -> tuple[Action | None, str]:
     """The action that was read, and why it is judged as it is."""
-    if answer is None:
-        return None, "not run"
-    task, sample = answer
-    if sample.outcome.verdict == "infrastructure_failure":
-        return None, sample.outcome.reason or (sample.error.message if sample.error else "no answer")
     outcome: StepOutcome = evaluator.evaluate(task, sample.action)
     return sample.action, outcome.reason or outcome.verdict

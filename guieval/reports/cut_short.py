@@ -1,4 +1,4 @@
-"""Runs judged under protocols they were not made with: in a mode that stops, the run's own protocol decided where."""
+"""What is missing from a run: answers that never came, and, in a mode that stops, what other protocols would have asked for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guieval.matrix import ALL, JudgedAnswers, judge_run
-from guieval.metrics.columns import NOT_REACHED, NOT_RUN
+from guieval.metrics.columns import FAILED, NOT_REACHED, NOT_RUN, RunColumns
 
 
 def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[JudgedAnswers, list[str]]:
@@ -37,3 +38,24 @@ def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
                 f"stopped by {answers.own}: {unasked:,} steps that {name} would have gone on to were never asked and count as "
                 f"missing, so its figures are lower bounds; a run with --protocol {name} tells them"
             )
+
+
+def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
+    """(n,) steps whose request failed or was never made.
+
+    Where a run stopped by its ``own`` protocol is judged by another, what that one would have gone on to is left to
+    :func:`cut_short`.
+    """
+    judged = next(iter(columns.judged.values()))
+    lost: NDArray[np.bool_] = judged.end == FAILED
+    if columns.stop != "first-mismatch" or judged.protocol == own:
+        lost |= judged.end == NOT_RUN
+    return lost
+
+
+def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
+    """A sentence on the steps that are :func:`unanswered`; ``None`` where there are none."""
+    count = int(np.count_nonzero(unanswered(columns, own)))
+    if not count:
+        return None
+    return f"incomplete: {count:,} of {len(columns):,} steps have no answer; `guieval run --resume {directory}` asks again"

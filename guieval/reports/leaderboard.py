@@ -7,6 +7,7 @@ the difference. How a board is written down is left to :mod:`guieval.reports.lea
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +21,11 @@ from guieval.evaluation import get_protocol
 from guieval.evaluation.protocol import Figure
 from guieval.journal import read_manifest
 from guieval.metrics import COVERAGE_NEEDED
-from guieval.metrics.columns import ENDS, FAILED, NOT_RUN, End, Judged, RunColumns
+from guieval.metrics.columns import ENDS, End, Judged, RunColumns
 from guieval.metrics.figures import compute, terms
 from guieval.metrics.intervals import Interval, Terms, quoted
 from guieval.metrics.paired import differences, holm_pairs, ranks
-from guieval.reports.cut_short import cut_short, judged_with_own
+from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.results import Column as PublishedColumn
 from guieval.results import ResultTable, Row
 
@@ -127,16 +128,16 @@ class Reproduction:
         return self.own - self.published
 
     def __str__(self) -> str:
-        near = abs(self.difference)
         text = (
             f"{self.model} ({self.mode}), {self.column.heading.benchmark}, {self.column.heading.protocol}, "
             f"{self.column.heading.figure}: {self.own:.2f} here, {self.published:.{self.decimals}f} in {self.source}, "
             f"{self.difference:+.2f} points"
         )
-        if self.inside:
+        if self.inside and self.published_steps is not False:
+            near = math.ceil(10 * abs(self.difference) - 1e-6) / 10
             text += f": reproduced within {near:.1f}, inside the interval"
         elif self.inside is not None:
-            text += ", outside the interval"
+            text += f", {'inside' if self.inside else 'outside'} the interval"
         if self.published_steps is False:
             text += f" (other steps: the published ones are sample set {self.column.published_set})"
         return text
@@ -144,13 +145,14 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Board:
-    """The whole table. ``notes`` are sentences that belong under it, whatever its format."""
+    """The whole table. ``notes`` are sentences that belong under it, whatever its format; ``seed`` is the bootstraps'."""
 
     columns: tuple[BoardColumn, ...]
     rows: tuple[BoardRow, ...]
     references: tuple[ReferenceRow, ...]
     reproductions: tuple[Reproduction, ...]
     notes: tuple[str, ...]
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -204,13 +206,14 @@ def leaderboard(
     rows = tuple(_rows(runs, cells, columns))
     shown = [(table, _matching(table, columns)) for table in references]
     notes = [*_notes(runs, rows, columns)]
-    notes += [f"{table.source} has none of these figures" for table, matching in shown if not matching]
+    notes += [note for table, matching in shown for note in _reference_notes(table, matching, columns, rows)]
     return Board(
         columns,
         rows,
         tuple(row for table, matching in shown for row in _reference_rows(table, matching, len(columns))),
         tuple(each for table, matching in shown for each in _reproductions(table, matching, columns, rows)),
         tuple(notes),
+        seed,
     )
 
 
@@ -234,7 +237,6 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
     value = compute(figure, policy, run.columns, judged)
     made = terms(figure, policy, run.columns, judged)
     counts = np.bincount(judged.end, minlength=len(ENDS)).tolist()
-    asked = run.manifest["config"].get("sample_set")
     return Cell(
         value=value.value,
         interval=quoted(*made, seed=seed) if value.value is not None else None,
@@ -246,7 +248,8 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
         coverage=_coverage(run.columns, judged),
         ends=dict(zip(ENDS, counts, strict=True)),
         directory=str(run.directory),
-        published_steps=None if column.published_set is None else asked == column.published_set,
+        # The selection's title is the set's name and nothing more where no limit or subset has cut the set down.
+        published_steps=None if column.published_set is None else run.title == column.published_set,
     )
 
 
@@ -265,6 +268,7 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int)
     for (heading, _), places in beside.items():
         if len(places) < 2:
             continue
+        places.sort(key=lambda place: str(runs[place].directory))  # what is drawn depends on the order
         table = differences([_aligned(runs[place].columns, heading) for place in places], seed)
         values = [cells[place][heading].value or 0.0 for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
@@ -337,15 +341,9 @@ def _shortcomings(run: _Run) -> Iterator[str]:
     if columns.stop == "first-mismatch":
         reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
         yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
-    judged = next(iter(columns.judged.values()))
-    cut = columns.stop == "first-mismatch" and judged.protocol != run.manifest["protocol"]["name"]
-    lost = int(np.count_nonzero((judged.end == FAILED) | (False if cut else judged.end == NOT_RUN)))
-    if lost:
-        yield (
-            f"{name} is incomplete: {lost:,} of {len(columns):,} steps have no answer; "
-            f"`guieval run --resume {run.directory}` asks again"
-        )
-    coverage = _coverage(columns, judged)
+    if lost := incomplete(columns, run.manifest["protocol"]["name"], run.directory):
+        yield f"{name} is {lost}"
+    coverage = _coverage(columns, next(iter(columns.judged.values())))
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield f"{name}: coverage is {_percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
 
@@ -368,6 +366,27 @@ def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[
         and (published.benchmark, published.protocol, published.figure)
         == (column.heading.benchmark, column.heading.protocol, column.heading.figure)
     ]
+
+
+def _reference_notes(
+    table: ResultTable,
+    matching: Sequence[tuple[int, int, PublishedColumn]],
+    columns: Sequence[BoardColumn],
+    rows: Sequence[BoardRow],
+) -> Iterator[str]:
+    """Where a published figure stands in a column whose head names other steps than its own, or perhaps other ones."""
+    if not matching:
+        yield f"{table.source} has none of these figures"
+    for here in dict.fromkeys(here for _, here, _ in matching):
+        column = columns[here]
+        known = {cell.published_steps for row in rows if (cell := row.cells[here]) is not None}
+        if known != {True}:
+            over = "the paper's own steps" if column.published_set is None else f"sample set {column.published_set}"
+            heading = column.heading
+            yield (
+                f"{table.source}: what it prints for {heading.benchmark}, {heading.protocol}, {heading.figure} is over {over}, "
+                f"and the runs of that column are over {_steps(column)}"
+            )
 
 
 def _reference_rows(

@@ -9,6 +9,7 @@ import base64
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from hashlib import sha256
@@ -19,16 +20,13 @@ from typing import Any, Literal, TypeAlias, get_args
 from guieval.errors import UsageError, nearest
 from guieval.metrics.columns import ENDS
 from guieval.reports.leaderboard import Board, BoardColumn, BoardRow, Cell
+from guieval.reports.spreadsheet import defused
 from guieval.steps import whole_text
 
 Format: TypeAlias = Literal["md", "csv", "latex", "json", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _ENDINGS: dict[str, Format] = {".md": "md", ".csv": "csv", ".tex": "latex", ".json": "json", ".html": "html"}
 NOTHING = "-"
-RANK_NOTE = (
-    "Rank 1 (bold): the best run of its mode and all that do not differ from it significantly (paired bootstrap over episodes, "
-    "Holm's correction, 0.05); [..]: 95 % intervals over episodes. Figures in %."
-)
 
 
 def format_named(name: str | None, out: Path | None) -> Format:
@@ -57,6 +55,15 @@ def written(board: Board, form: Format) -> str:
     return writers[form](board)
 
 
+def rank_note(board: Board) -> str:
+    """How to read the figures: what bold, rank and brackets say, and the seed that draws them again."""
+    return (
+        "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
+        f"bootstrap over episodes, Holm's correction, 0.05); [..]: 95 % intervals over episodes; seed {board.seed}. "
+        "Figures in %."
+    )
+
+
 def markdown(board: Board) -> str:
     """A table of figures, one of how steps ended, then notes; columns are benchmark, protocol and figure, one below another."""
     heads = ["model", "mode", *(f"{'<br>'.join(map(_md, _head(each)))}" for each in board.columns)]
@@ -67,7 +74,7 @@ def markdown(board: Board) -> str:
     for told in board.references:
         values = [NOTHING if each is None else f"{each[0]:.{each[1]}f}" for each in told.values]
         lines.append(_md_row([f"{_md(told.model)} *({_md(told.source)})*", _md(told.mode), *values]))
-    lines += ["", RANK_NOTE, "", *_md_ends(board)]
+    lines += ["", rank_note(board), "", *_md_ends(board)]
     if board.reproductions:
         lines += ["", "Beside published figures:", "", *(f"- {_md(str(each))}" for each in board.reproductions)]
     if board.notes:
@@ -76,7 +83,10 @@ def markdown(board: Board) -> str:
 
 
 def comma_separated(board: Board) -> str:
-    """One line for each figure of each run, and for each published one, of which only the value is known."""
+    """One line for each figure of each run, and for each published one, of which only the value is known.
+
+    A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
+    """
     names = [
         "model",
         "mode",
@@ -99,12 +109,12 @@ def comma_separated(board: Board) -> str:
         for column, cell in zip(board.columns, row.cells, strict=True):
             if cell is not None:
                 who = {"model": row.model, "mode": row.mode, "thinking": row.thinking, "source": cell.directory}
-                writer.writerow({**who, **_column_fields(column), **_cell_fields(cell)})
+                writer.writerow(defused({**who, **_column_fields(column), **_cell_fields(cell)}))
     for told in board.references:
         for column, value in zip(board.columns, told.values, strict=True):
             if value is not None:
                 printed = {"model": told.model, "mode": told.mode, "value": value[0] / 100, "source": told.source}
-                writer.writerow({**_column_fields(column), "steps": "", "selection": "", **printed})
+                writer.writerow(defused({**_column_fields(column), "steps": "", "selection": "", **printed}))
     return whole_text(stream.getvalue())
 
 
@@ -122,6 +132,7 @@ def as_json(board: Board) -> str:
             for each in board.reproductions
         ],
         "notes": board.notes,
+        "seed": board.seed,
     }
     return json.dumps(values, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
@@ -158,8 +169,13 @@ def latex(board: Board) -> str:
     for told in board.references:
         values = [NOTHING if each is None else f"{each[0]:.{each[1]}f}" for each in told.values]
         lines.append(f"{_tex(told.model)} ({_tex(told.source)}) & {_tex(told.mode)} & {' & '.join(values)} \\\\")
-    caption = " ".join([RANK_NOTE, *(f"{note[:1].upper()}{note[1:]}." for note in board.notes)])
+    below = [*map(str, board.reproductions), *board.notes]
+    caption = " ".join([rank_note(board), *(f"{note}." for note in below)])
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_tex(caption)}}}", r"\end{table}"]
+    if any(mark > _LATIN for mark in "".join(lines)):
+        lines.insert(
+            1, "% holds characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -191,7 +207,7 @@ def html(board: Board) -> str:
         interval=_interval,
         ends=ends,
         end_names=ENDS,
-        rank_note=RANK_NOTE,
+        rank_note=rank_note(board),
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -237,12 +253,13 @@ def _first_of_protocol(board: Board, row: BoardRow, column: BoardColumn) -> bool
     return next(same) == column.heading
 
 
+_MD = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{mark: f"\\{mark}" for mark in "\\`*_{}[]|~$"}}
+
+
 def _md(text: str) -> str:
     """Text that Markdown shows as it is, within a table cell too."""
     flat = " ".join(whole_text(text).split())
-    for mark in "\\`*_{}[]<>|":
-        flat = flat.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, f"\\{mark}"))
-    return flat
+    return "".join(_MD.get(mark, mark) for mark in flat)
 
 
 def _md_row(cells: Sequence[str]) -> str:
@@ -287,14 +304,20 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
     **{mark: f"\\{mark}" for mark in "{}$&#_%"},
 }
+
+
+_LATIN = "\u024f"
+"""The last letter that LaTeX sets without a font of its own."""
 
 
 def _tex(text: str) -> str:
     """Text that LaTeX sets as it is."""
     flat = " ".join(whole_text(text).split())
-    return "".join(_TEX.get(mark, mark) for mark in flat if mark.isprintable())
+    plain = "".join(_TEX.get(mark, mark) for mark in flat if mark.isprintable())
+    return re.sub("(?<=[-'])(?=[-'])", "{}", plain)  # two hyphens would be set as a dash, two apostrophes as a quotation mark
 
 
 def _tex_cell(cell: Cell | None) -> str:

@@ -141,6 +141,11 @@ def test_what_cannot_be_correlated_says_why(x: list[float], y: list[float], said
         correlate(x, y)
 
 
+def test_small_numbers_have_a_line_too() -> None:
+    assert correlate([1, 2, 3], [1e-9, 2e-9, 4e-9]).r2 == pytest.approx(27 / 28)  # of 1, 2, 4: SS_tot 14/3, SS_res 1/6
+    assert correlate([1, 2, 3], [0.1, 0.1, 0.1]).r2 is None
+
+
 def test_few_points_are_said_to_be_few() -> None:
     assert any("only 6 points" in line for line in correlate([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5]).warnings)
     assert not correlate(list(range(12)), [*range(11), 3]).warnings

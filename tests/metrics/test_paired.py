@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -200,6 +201,16 @@ def test_ranks_are_by_the_best_of_the_group() -> None:
     assert ranks([0.6, 0.8, 0.9, 0.7], p[np.ix_(turned, turned)]) == [3, 1, 1, 3]
     assert ranks([0.9, 0.8], np.full((2, 2), np.nan)) == [1, 1]
     assert ranks([], np.empty((0, 0))) == []
+
+
+def test_runs_with_one_figure_are_ranked_alike_whichever_comes_first() -> None:
+    """a and b have the same figure; c and d, alike too, differ from a, and only d from b as well."""
+    names, figures = "abcd", {"a": 0.9, "b": 0.9, "c": 0.8, "d": 0.8}
+    apart = {frozenset(pair) for pair in ("ac", "ad", "bd")}
+    for order in itertools.permutations(names):
+        p = np.array([[0.001 if frozenset((one, other)) in apart else 1.0 for other in order] for one in order])
+        found = dict(zip(order, ranks([figures[name] for name in order], p), strict=True))
+        assert found == {"a": 1, "b": 1, "c": 1, "d": 4}
 
 
 def test_shared_steps_are_cut_and_ordered_alike() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from guieval.errors import UsageError
+from guieval.reports.compare_table import print_comparison
 from guieval.reports.comparison import FigureDifference, compare_runs, flips, write_flips
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.scripted import CLICK
@@ -167,6 +170,66 @@ def test_a_run_stopped_by_another_protocol_is_said_to_be_a_lower_bound(tmp_path:
     found = compare_runs(tmp_path / "a", tmp_path / "b", ["ui-s1-sop"])
     assert sum("stopped by guievalkit: 1 steps that ui-s1-sop would have gone on to" in note for note in found.notes) == 2
     assert not any("lower bounds" in note for note in compare_runs(tmp_path / "a", tmp_path / "b").notes)
+
+
+def without(run: Path, *episodes: str) -> Path:
+    """The run with the records of some episodes gone."""
+    journal = run / "steps.jsonl"
+    lines = [line for line in journal.open() if not any(f'"episode_id":"{name}"' in line for name in episodes)]
+    journal.write_text("".join(lines))
+    return run
+
+
+def test_steps_that_a_run_has_no_answer_to_speak_for_neither(tmp_path: Path) -> None:
+    """A misses a step of e00 and one of e03, B one of e01; B has no answer in e03, which then counts for neither."""
+    one = made_run(tmp_path / "a", [("e00", 1), ("e03", 0)])
+    other = without(made_run(tmp_path / "b", [("e01", 1)]), "e03")
+    for first, second, letter in ((one, other, "B"), (other, one, "A")):
+        found = compare_runs(first, second, ["ui-s1-sop"])
+        assert f"{letter}: incomplete: 4 of 48 steps have no answer; `guieval run --resume {other}` asks again" in found.notes
+        figures = {each.figure.name: each for each in found.figures}
+        assert (figures["exact match"].first.count, figures["exact match"].second.count) == (43, 43)
+        assert figures["exact match"].first.n == figures["exact match"].second.n == 44
+        assert figures["PG"].first.n == figures["PG"].second.n == 11
+        assert figures["PG"].first.value == figures["PG"].second.value == pytest.approx((10 + 1 / 4) / 11)
+        assert all(each.shared for each in found.figures)
+        table = found.exact["ui-s1-sop"]
+        assert (table.only_first, table.only_second, table.both, table.neither) == (1, 1, 42, 0)
+        assert {each.key.episode_id for each in flips(found, first, second)} == {"e00", "e01"}
+
+
+def test_a_run_without_any_answer_can_be_compared(tmp_path: Path) -> None:
+    one, other = made_run(tmp_path / "a"), without(made_run(tmp_path / "b"), *EPISODES)
+    found = compare_runs(one, other)
+    assert {(each.first.value, each.difference.value) for each in found.figures} == {(None, None)}
+    assert list(flips(found, one, other)) == []
+
+
+def test_a_difference_that_all_episodes_share_has_no_smallest_one(tmp_path: Path) -> None:
+    one, other = made_run(tmp_path / "a", lambda _, step: step == 0), made_run(tmp_path / "b")
+    assert {each.smallest for each in compare_runs(one, other, ["aitw-original"]).figures} == {None}
+
+
+def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None:
+    one, other = made_run(tmp_path / "a", lambda _, step: step < 3), made_run(tmp_path / "b")
+    console = Console(width=40, file=io.StringIO())
+    print_comparison(compare_runs(one, other, ["aitw-original"], seed=4), console)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    row = next(line for line in text.splitlines() if "Action Acc" in line)
+    assert row.split()[2:] == ["48", "25.00", "100.00", "+75.00", "+75.00", "to", "+75.00", "<", "0.001", "*", "-"]
+    assert "detectable" in text and "seed 4" in text
+
+
+def test_flips_hold_no_formula_for_a_spreadsheet(tmp_path: Path) -> None:
+    name = "=1+1"
+    one, other = (made_run(tmp_path / side, miss, episodes=[name]) for side, miss in (("a", [(name, 1)]), ("b", [])))
+    found = list(flips(compare_runs(one, other), one, other))
+    for ending in ("csv", "jsonl"):
+        write_flips(found, tmp_path / f"flips.{ending}")
+    (line,) = csv.DictReader((tmp_path / "flips.csv").read_text().splitlines())
+    assert (line["episode_id"], line["step_index"]) == ("'=1+1", "1")
+    assert json.loads((tmp_path / "flips.jsonl").read_text())["episode_id"] == "=1+1"
 
 
 def test_settings_that_differ_are_named(tmp_path: Path) -> None:

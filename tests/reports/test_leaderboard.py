@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from guieval.evaluation import get_protocol
 from guieval.metrics.columns import ENDS
 from guieval.reports.leaderboard import Board, Cell, leaderboard
 from guieval.reports.leaderboard_formats import FORMATS, format_named, written
@@ -30,8 +33,6 @@ def published(**row: object) -> ResultTable:
 
 
 def figure_name() -> str:
-    from guieval.evaluation import get_protocol
-
     return next(each.name for each in get_protocol(PROTOCOL).figures if each.measure == "exact")
 
 
@@ -129,12 +130,78 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
     (told,) = board.reproductions
     assert told.own == pytest.approx(100 * 38 / 48)
     assert told.difference == pytest.approx(100 * 38 / 48 - 81)
-    assert told.inside is True
-    assert str(told).endswith("79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.8, inside the interval")
+    assert told.inside is True and told.published_steps is None
+    assert str(told).endswith("79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.9, inside the interval")
     (row,) = board.references  # B prints nothing for this column
     assert (row.model, row.mode, row.source, row.values[0]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
     for form in FORMATS:
         assert "81.0" in written(board, form) or "0.81" in written(board, form)
+
+
+def test_nothing_is_reproduced_on_other_steps(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
+    (told,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    assert "reproduced" not in str(replace(told, published_steps=False))
+    assert "(other steps: the published ones are sample set" in str(replace(told, published_steps=False))
+    assert "reproduced within" in str(replace(told, published_steps=True))
+
+
+def test_a_difference_is_never_said_to_be_smaller_than_it_is(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
+    (told,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    for own, within in ((81.0, "0.0"), (81.04, "0.1"), (80.9, "0.1"), (81.31, "0.4")):
+        assert f"reproduced within {within}," in str(replace(told, own=own))
+
+
+@pytest.mark.parametrize(
+    ("title", "held"), [("aitz-test-4724", True), ("aitz-test-4724, 12 of 506", False), ("split test", False)]
+)
+def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: Path, title: str, held: bool) -> None:
+    def chosen(manifest: dict[str, Any]) -> None:
+        manifest["config"]["sample_set"] = "aitz-test-4724"
+        manifest["selection"] = {"title": title, "text": title, "sample_set_sha256": None}
+
+    run = made_run(tmp_path / "x", rewrite=chosen)
+    journal = run / "steps.jsonl"
+    journal.write_text(journal.read_text().replace('"dataset":"scripted"', '"dataset":"aitz"'))
+    figure = get_protocol("coat-official").figures[0].name
+    table = published()
+    column = table.columns[0].model_copy(update={"protocol": "coat-official", "figure": figure})
+    board = leaderboard([run], ["coat-official"], [table.model_copy(update={"columns": (column,)})])
+    assert [cell.published_steps for cell in board.rows[0].cells if cell] == [held] * len(board.columns)
+    assert held != any(
+        "is over sample set aitz-test-4724, and the runs of that column are over" in each for each in board.notes
+    )
+
+
+def test_published_figures_over_steps_that_nobody_names_are_said_to_be(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x")], [PROTOCOL], [published()])
+    (note,) = [each for each in board.notes if "Mine, Table 1" in each]
+    assert "is over the paper's own steps, and the runs of that column are over split test (48 steps" in note
+
+
+def test_latex_tells_differences_and_keeps_names_as_they_are(tmp_path: Path) -> None:
+    name = "ocr--x `y` ''z''"
+    run = made_run(tmp_path / "x", [(each, 0) for each in EPISODES[:10]], rewrite=named(name))
+    tex = written(leaderboard([run], [PROTOCOL], [published(model=name, checkpoint=name)]), "latex")
+    caption = next(line for line in tex.splitlines() if line.startswith(r"\caption"))
+    assert r"ocr-{}-x \textasciigrave{}y\textasciigrave{} '{}'z'{}' (offline), scripted" in caption
+    assert "reproduced within 1.9" in caption and "seed 0" in caption
+    assert "LuaLaTeX" not in tex
+    other = made_run(tmp_path / "y", rewrite=named("\u4e2d\u6587"))
+    assert written(leaderboard([other], [PROTOCOL]), "latex").splitlines()[1].startswith("% holds characters that pdfLaTeX")
+
+
+def test_markdown_shows_marks_as_they_are(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x", rewrite=named("~~a~~ $b$ &lt;"))], [PROTOCOL])
+    assert written(board, "md").splitlines()[2].startswith(r"| \~\~a\~\~ \$b\$ &amp;lt; |")
+
+
+def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x", rewrite=named("=cmd|' /C calc'!A0"))], [PROTOCOL])
+    line = next(csv.DictReader(written(board, "csv").splitlines()))
+    assert (line["model"], line["value"]) == ("'=cmd|' /C calc'!A0", "1.0")
+    assert json.loads(written(board, "json"))["rows"][0]["model"] == "=cmd|' /C calc'!A0"
 
 
 def test_a_figure_outside_the_interval_is_not_reproduced(tmp_path: Path) -> None:
