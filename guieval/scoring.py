@@ -10,7 +10,7 @@ held none) or a raw ``response`` that a checkpoint's adapter reads::
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from sys import intern
@@ -27,11 +27,11 @@ from guieval.metrics import RunSummary, RunTally
 from guieval.models import ABCModel, ModelConfig
 from guieval.modes import Mode, get_mode
 from guieval.overlays import Overlaid, Overlay, describe_overlay
-from guieval.registry import build_model, load_benchmark, load_model
+from guieval.registry import build_model
 from guieval.replies import read_reply
 from guieval.sample_sets import StepLabel
 from guieval.selection import Choice, Selection, check_dataset, narrow, restrict, select
-from guieval.steps import EpisodeKey, Plan, Sample, StepKey, StepRecord, StepTaskModel, read_lines
+from guieval.steps import EpisodeKey, Plan, Sample, Setting, StepKey, StepRecord, StepTaskModel, read_lines
 
 
 @dataclass(frozen=True)
@@ -180,82 +180,133 @@ class Prediction(BaseModel):
         return self
 
 
-def evaluate_predictions(
-    file: Path,
-    bench: str,
-    data: Path | None,
-    *,
-    protocol: str | None = None,
-    model: str | None = None,
-    mode: str = "offline",
-    bench_options: Mapping[str, Any] | None = None,
-    choice: Choice | None = None,
-    overlay: Overlay | None = None,
-) -> Scored:
-    """Score a predictions file against a benchmark; a step without a line counts as not run.
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Answers from outside a run directory, and the steps they answer, before anything is judged.
 
-    ``choice`` says over which steps (default: the benchmark's split test, or everything where it has none), ``overlay`` adds
-    accepted actions.
-
-    Raises :class:`UsageError` and :class:`guieval.errors.DataError` naming what is wrong: an unknown name, a line that is no
-    prediction, a step that the benchmark does not have, raw replies without a ``model`` to read them.
+    ``title`` names them, ``protocol`` is the one they are scored under by default, ``spaces`` are the model's and the
+    benchmark's, ``plan`` and ``refs`` all steps that may count, ``count`` how many are answered. ``answers`` yields every step
+    of the episodes that have an answer, with the sample that an evaluator makes of it or ``None`` where it has none;
+    ``unanswered`` the steps of another episode. ``select`` finds the steps that a choice asks for; it raises
+    :class:`UsageError` when there are none, or not all of them.
     """
-    benchmark = load_benchmark(bench, data, **(bench_options or {}))
+
+    title: str
+    benchmark: str
+    dataset: str
+    setting: Setting
+    protocol: str
+    model: str
+    mode: Mode
+    spaces: tuple[ActionSpace, ActionSpace]
+    plan: Plan
+    refs: Sequence[EpisodeRef]
+    count: int
+    answers: Callable[[ActionEvaluator], Iterator[tuple[StepTaskModel, Sample | None]]]
+    unanswered: Callable[[EpisodeRef], Iterable[StepTaskModel]]
+    select: Callable[[Choice], Selection]
+    notes: tuple[str, ...] = ()
+    overlays: tuple[str, ...] = ()
+
+
+def answered_by(
+    benchmark: ABCBenchmark,
+    predictions: Mapping[EpisodeKey, Mapping[int, Prediction]],
+    title: str,
+    *,
+    adapter: ABCModel | None = None,
+    mode: str = "offline",
+    overlay: Overlay | None = None,
+    notes: Sequence[str] = (),
+) -> Answered:
+    """Predictions for a benchmark's steps (see :func:`read_predictions`); a step without one counts as not run.
+
+    ``adapter`` reads raw replies, ``overlay`` adds accepted actions. Raises :class:`DataError` for a prediction of a step that
+    the benchmark does not have.
+    """
     if overlay is not None:
         benchmark = Overlaid(benchmark, overlay)
-    evaluator = ActionEvaluator(benchmark.protocol if protocol is None else protocol)
-    played = get_mode(mode)
-    adapter = load_model(model) if model is not None else None
-    predictions = read_predictions(file, benchmark, raw=adapter is not None)
-    selection = select(benchmark, choice or Choice())
-    tally = RunTally(played, adapter.action_space if adapter else ActionSpace(), benchmark.action_space)
-    for ref in benchmark.index():
-        steps = predictions.get(ref.key, {})
-        for task in benchmark.load(ref).steps if steps else ():
-            if task.step_index in steps:
-                tally.add(StepRecord(task=task, samples=(read_prediction(evaluator, adapter, task, steps[task.step_index]),)))
-    warnings = (counted(predictions, selection),)
-    worn = () if overlay is None else (describe_overlay(overlay.to_json()),)
-    return Scored(evaluator.protocol.name, tally.summary(selection.plan), warnings, selection.title, selection.text, worn)
+    refs = list(benchmark.index())
+    lengths = {ref.key: ref.length for ref in refs}
+    for key, steps in predictions.items():
+        for index in steps:
+            if index >= lengths.get(key, 0):
+                raise DataError(f"{title!r} predicts step {StepKey(*key, index)}, which {benchmark.name!r} does not have")
+    predicted = [ref for ref in refs if ref.key in predictions]
+
+    def answers(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, Sample | None]]:
+        for ref in predicted:
+            lines = predictions[ref.key]
+            for task in benchmark.load(ref).steps:
+                line = lines.get(task.step_index)
+                yield task, None if line is None else _read_prediction(evaluator, adapter, task, line)
+
+    return Answered(
+        title=title,
+        benchmark=benchmark.name,
+        dataset=benchmark.dataset or benchmark.load(predicted[0] if predicted else refs[0]).steps[0].dataset,
+        setting=benchmark.setting,
+        protocol=benchmark.protocol,
+        model=adapter.config.name if adapter else "",
+        mode=get_mode(mode),
+        spaces=(adapter.action_space if adapter else ActionSpace(), benchmark.action_space),
+        plan={ref.key: range(ref.length) for ref in refs},
+        refs=refs,
+        count=sum(map(len, predictions.values())),
+        answers=answers,
+        unanswered=lambda ref: benchmark.load(ref).steps if ref.key not in predictions else (),
+        select=lambda choice: select(benchmark, choice),
+        notes=tuple(notes),
+        overlays=() if overlay is None else (describe_overlay(overlay.to_json()),),
+    )
 
 
-def read_predictions(file: Path, benchmark: ABCBenchmark, *, raw: bool) -> dict[EpisodeKey, dict[int, Prediction]]:
-    """A predictions file's lines by episode and step; ``raw``: there is an adapter to read replies with.
+def evaluate_answers(answered: Answered, protocol: str | None = None, *, choice: Choice | None = None) -> Scored:
+    """Score answers under ``protocol`` (default: their own); ``choice`` says over which steps.
 
-    Raises :class:`UsageError` for replies that nobody can read, and :class:`DataError` for a line that is no prediction, for
-    a step that is predicted twice, and for one that the benchmark does not have.
+    Raises :class:`UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
+    """
+    evaluator = ActionEvaluator(answered.protocol if protocol is None else protocol)
+    selection = answered.select(choice or Choice())
+    tally = RunTally(answered.mode, *answered.spaces)
+    for task, sample in answered.answers(evaluator):
+        if sample is not None:
+            tally.add(StepRecord(task=task, samples=(sample,)))
+    steps = sum(map(len, selection.plan.values()))
+    warnings = (*answered.notes, f"{answered.count} predictions for {steps} steps")
+    summary = tally.summary(selection.plan)
+    return Scored(evaluator.protocol.name, summary, warnings, selection.title, selection.text, answered.overlays)
+
+
+def read_predictions(file: Path, benchmark: str, *, raw: bool) -> dict[EpisodeKey, dict[int, Prediction]]:
+    """The lines of a predictions file of our own by episode and step; ``raw``: there is an adapter to read replies with.
+
+    Raises :class:`UsageError` for replies that nobody can read, and :class:`DataError` for a line that is no prediction and for
+    a step that is predicted twice.
     """
     predictions: dict[EpisodeKey, dict[int, Prediction]] = {}
     for line in read_lines(Prediction, file):
         if line.response is not None and not raw:
             raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
-        steps = predictions.setdefault(EpisodeKey(benchmark.name, line.subset, line.episode_id), {})
+        steps = predictions.setdefault(EpisodeKey(benchmark, line.subset, line.episode_id), {})
         if line.step_index in steps:
             raise DataError(f"{str(file)!r} predicts step {line.step_index} of episode {line.episode_id!r} twice")
         steps[line.step_index] = line
-    lengths = {ref.key: ref.length for ref in benchmark.index()}
-    for key, steps in predictions.items():
-        for index in steps:
-            if index >= lengths.get(key, 0):
-                raise DataError(f"{str(file)!r} predicts step {StepKey(*key, index)}, which {benchmark.name!r} does not have")
     return predictions
 
 
-def counted(predictions: Mapping[EpisodeKey, Mapping[int, Prediction]], selection: Selection) -> str:
-    """How many predictions there are for how many steps, in words."""
-    total, steps = (sum(map(len, each.values())) for each in (predictions, selection.plan))
-    return f"{total} predictions for {steps} steps"
-
-
-def read_prediction(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Prediction) -> Sample:
+def _read_prediction(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Prediction) -> Sample:
     """One line of a predictions file as the sample it would be in a journal."""
     if prediction.response is not None and model is not None:
         return read_reply(model, evaluator, task, prediction.response)
     return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
 
 
-def store_summary(directory: Path, tally: RunTally, plan: Plan) -> RunSummary:
-    """Compute a run's summary and write it to ``metrics.json``, with the protocol, the steps and the overlay it is under."""
+def store_summary(directory: Path, tally: RunTally, plan: Plan, *, cost: Mapping[str, Any] | None = None) -> RunSummary:
+    """Compute a run's summary and write it to ``metrics.json``, with the protocol, the steps and the overlay it is under.
+
+    ``cost`` says, as JSON, what the run's answers cost; it stands there too.
+    """
     summary = tally.summary(plan)
     manifest = read_manifest(directory)
     values = {
@@ -263,6 +314,7 @@ def store_summary(directory: Path, tally: RunTally, plan: Plan) -> RunSummary:
         "selection": manifest.get("selection"),
         "overlay": manifest.get("overlay"),
         "summary": summary.model_dump(mode="json"),
+        **({} if cost is None else {"cost": dict(cost)}),
     }
     write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
     return summary

@@ -244,6 +244,18 @@ def test_elsewhere_is_a_point_in_a_box_that_does_not_hold_the_target(tmp_path: P
     assert columns.elsewhere.tolist() == [*(there for _, there in said), False]
 
 
+def test_all_protocols_of_data_that_none_names_are_those_of_its_kind() -> None:
+    pointing = ("seeclick-official", "sspro-official", "ui-r1-grounding")
+    navigating = ("ui-s1-sop", "odyssey-v2", "agentcpm", "mind2web-element", "guievalkit")
+    assert protocols_for("cagui") == list_protocols("cagui") and "agentcpm" in protocols_for("cagui")
+    for name in ("os-kairos", "hypertrack"):
+        found = protocols_for(name)
+        assert set(navigating) <= set(found) and not set(pointing) & set(found)
+    targets = protocols_for("some targets", "grounding")
+    assert {*pointing, "guievalkit"} <= set(targets) and not {*navigating} - {"guievalkit"} & set(targets)
+    assert protocols_for("screenspot-v2", "grounding") == list_protocols("screenspot-v2")
+
+
 def test_several_samples_of_a_step(tmp_path: Path) -> None:
     task = target("a", 0, 1)
     failed = record(task).sample

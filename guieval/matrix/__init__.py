@@ -4,10 +4,12 @@ Answers are read once; no model is asked. Figures of the columns are :mod:`guiev
 :mod:`guieval.reports`'.
 """
 
+from guieval.matrix.answered_files import answered_file
 from guieval.matrix.answers import (
     ALL,
     JudgedAnswers,
     Part,
+    judge_answers,
     judge_predictions,
     judge_run,
     protocols_for,
@@ -25,8 +27,10 @@ __all__ = [
     "Part",
     "Placed",
     "agreeing",
+    "answered_file",
     "disagreements",
     "disputed",
+    "judge_answers",
     "judge_predictions",
     "judge_run",
     "on_own_sets",

@@ -9,7 +9,7 @@ behind the first measured step that a protocol calls no exact match is *not reac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -17,24 +17,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from guieval.actions import Action, ActionSpace
-from guieval.evaluation import ActionEvaluator, Protocol, list_protocols
+from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
+from guieval.evaluation.table import grounding
 from guieval.journal import Records, read_manifest, read_planned
+from guieval.matrix.answered_files import answered_file
 from guieval.matrix.ledger import Ledger, stopped
 from guieval.metrics.columns import NOT_RUN, RunColumns
-from guieval.modes import get_mode
-from guieval.overlays import Overlaid, Overlay, describe_overlay
-from guieval.registry import load_benchmark, load_model
-from guieval.scoring import (
-    RecordedLabels,
-    described_steps,
-    part_of_run,
-    read_again,
-    read_prediction,
-    read_predictions,
-    recorded_model,
-)
-from guieval.selection import Choice, Selection, select
-from guieval.steps import Plan, Sample, StepKey, StepRecord, StepTaskModel
+from guieval.overlays import Overlay, describe_overlay
+from guieval.scoring import Answered, RecordedLabels, described_steps, part_of_run, read_again, recorded_model
+from guieval.selection import Choice
+from guieval.steps import Plan, Setting, StepKey, StepRecord, StepTaskModel
 
 ALL = "all"
 """Stands in a list of protocols for every one written for the data set, the run's own first."""
@@ -42,9 +34,22 @@ ALL = "all"
 Answer: TypeAlias = tuple[StepTaskModel, Action | None]
 
 
-def protocols_for(dataset: str) -> list[str]:
-    """Names of the protocols that were written for a data set."""
-    return list_protocols(dataset)
+def protocols_for(dataset: str, setting: Setting = "high") -> list[str]:
+    """Names of the protocols that were written for a data set, those for any data among them.
+
+    Of a data set that no protocol names, all those of its kind: for ``grounding`` those that were written for grounding data
+    and those for any, otherwise every one that was not written for grounding.
+    """
+    if _written_for(dataset):
+        return list_protocols(dataset)
+    pointing = {protocol.name for protocol in grounding.PROTOCOLS}
+    if setting == "grounding":
+        return [name for name in list_protocols() if name in pointing or get_protocol(name).datasets is None]
+    return [name for name in list_protocols() if name not in pointing]
+
+
+def _written_for(dataset: str) -> bool:
+    return any(dataset in (get_protocol(name).datasets or ()) for name in list_protocols())
 
 
 def score_run(
@@ -64,21 +69,15 @@ def score_run(
 
 def score_predictions(
     file: Path,
-    bench: str,
-    data: Path | None,
+    bench: str | None = None,
+    data: Path | None = None,
     protocols: Sequence[str | Protocol] | None = None,
     *,
-    model: str | None = None,
-    mode: str = "offline",
-    bench_options: Mapping[str, Any] | None = None,
     choice: Choice | None = None,
-    overlay: Overlay | None = None,
+    **how: Any,
 ) -> RunColumns:
-    """A predictions file under ``protocols`` (default: the benchmark's own), as columns; see :func:`judge_predictions`."""
-    judged = judge_predictions(
-        file, bench, data, protocols, model=model, mode=mode, bench_options=bench_options, overlay=overlay
-    )
-    return judged.columns(choice)
+    """A predictions file under ``protocols`` (default: its benchmark's own), as columns; see :func:`judge_predictions`."""
+    return judge_predictions(file, bench, data, protocols, **how).columns(choice)
 
 
 class Part(NamedTuple):
@@ -184,7 +183,8 @@ def judge_run(
     records = Records(directory)
     first = next(iter(records), None)
     dataset = manifest["benchmark"]["name"] if first is None else first.task.dataset
-    evaluators = _evaluators(protocols, own, dataset)
+    setting: Setting = "high" if first is None else first.task.setting
+    evaluators = _evaluators(protocols, own, dataset, setting)
     spaces = [ActionSpace.from_json(manifest["action_spaces"][side]) for side in ("model", "benchmark")]
     planned = read_planned(directory)
     model = recorded_model(manifest) if reparse else None
@@ -211,6 +211,7 @@ def judge_run(
         known.add(record.task)
         ledger.add(number, record.task, record.samples)
     notes = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
+    notes += _stands_in(protocols, dataset, setting)
     if overlay is not None and len(overlaid) < overlay.steps:
         notes.append(f"{len(overlaid):,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
     if ledger.unplanned:
@@ -242,73 +243,69 @@ def judge_run(
     )
 
 
-def judge_predictions(
-    file: Path,
-    bench: str,
-    data: Path | None,
-    protocols: Sequence[str | Protocol] | None = None,
-    *,
-    model: str | None = None,
-    mode: str = "offline",
-    bench_options: Mapping[str, Any] | None = None,
-    overlay: Overlay | None = None,
-) -> JudgedAnswers:
-    """Judge a predictions file under ``protocols`` (default: the benchmark's own); a step without a line counts as not run.
+def judge_answers(answered: Answered, protocols: Sequence[str | Protocol] | None = None) -> JudgedAnswers:
+    """Judge a file's answers under ``protocols`` (default: their own); :data:`ALL` stands for those of its data set.
 
-    Arguments and errors as in :func:`guieval.scoring.evaluate_predictions`.
+    Raises :class:`guieval.errors.UsageError` for a protocol that there is not.
     """
-    benchmark = load_benchmark(bench, data, **(bench_options or {}))
-    if overlay is not None:
-        benchmark = Overlaid(benchmark, overlay)
-    played = get_mode(mode)
-    adapter = load_model(model) if model is not None else None
-    predictions = read_predictions(file, benchmark, raw=adapter is not None)
-    refs = list(benchmark.index())
-    predicted = [ref for ref in refs if ref.key in predictions]
-    dataset = benchmark.dataset or benchmark.load(predicted[0] if predicted else refs[0]).steps[0].dataset
-    evaluators = _evaluators(protocols, benchmark.protocol, dataset)
-    plan: Plan = {ref.key: range(ref.length) for ref in refs}
-    spaces = [adapter.action_space if adapter else ActionSpace(), benchmark.action_space]
-    ledger = Ledger(plan, refs, evaluators, spaces)
-
-    def read() -> Iterator[tuple[StepTaskModel, Sample | None]]:
-        for ref in predicted:
-            lines = predictions[ref.key]
-            for task in benchmark.load(ref).steps:
-                line = lines.get(task.step_index)
-                yield task, None if line is None else read_prediction(evaluators[0], adapter, task, line)
-
-    for number, (task, sample) in enumerate(read()):
+    evaluators = _evaluators(protocols, answered.protocol, answered.dataset, answered.setting)
+    ledger = Ledger(answered.plan, answered.refs, evaluators, answered.spaces)
+    for number, (task, sample) in enumerate(answered.answers(evaluators[0])):
         ledger.add(number, task, () if sample is None else (sample,))
 
     def part(choice: Choice | None) -> Part:
-        chosen: Selection = select(benchmark, choice or Choice())
+        chosen = answered.select(choice or Choice())
         for ref in chosen.refs:  # what was not predicted has a label all the same, and belongs into its cell
-            if ref.key not in predictions:
-                for task in benchmark.load(ref).steps:
-                    ledger.label(task)
+            for task in answered.unanswered(ref):
+                ledger.label(task)
         return Part(chosen.plan, chosen.title, chosen.text)
 
-    total = sum(map(len, predictions.values()))
+    def again() -> Iterator[Answer]:
+        return ((task, sample.action) for task, sample in answered.answers(evaluators[0]) if sample is not None)
+
     return JudgedAnswers(
-        title=file.name,
-        benchmark=benchmark.name,
-        dataset=dataset,
-        model=model or "",
-        mode=played.name,
-        stop=played.stop,
-        own=benchmark.protocol,
-        notes=(f"{total:,} predictions",),
-        overlays=() if overlay is None else (describe_overlay(overlay.to_json()),),
+        title=answered.title,
+        benchmark=answered.benchmark,
+        dataset=answered.dataset,
+        model=answered.model,
+        mode=answered.mode.name,
+        stop=answered.mode.stop,
+        own=answered.protocol,
+        notes=(*answered.notes, *_stands_in(protocols, answered.dataset, answered.setting), f"{answered.count:,} predictions"),
+        overlays=answered.overlays,
         part=part,
-        again=lambda: ((task, sample.action) for task, sample in read() if sample is not None),
+        again=again,
         _ledger=ledger,
     )
 
 
-def _evaluators(protocols: Sequence[str | Protocol] | None, own: str, dataset: str) -> tuple[ActionEvaluator, ...]:
+def judge_predictions(
+    file: Path,
+    bench: str | None = None,
+    data: Path | None = None,
+    protocols: Sequence[str | Protocol] | None = None,
+    **how: Any,
+) -> JudgedAnswers:
+    """Judge a predictions file of any format under ``protocols`` (default: its benchmark's own).
+
+    Arguments and errors as in :func:`guieval.matrix.answered_file` and :func:`judge_answers`.
+    """
+    return judge_answers(answered_file(file, bench, data, **how), protocols)
+
+
+def _evaluators(
+    protocols: Sequence[str | Protocol] | None, own: str, dataset: str, setting: Setting
+) -> tuple[ActionEvaluator, ...]:
     asked: list[str | Protocol] = []
     for each in [own] if protocols is None else protocols:
-        asked += [own, *protocols_for(dataset)] if each == ALL else [each]
+        asked += [own, *protocols_for(dataset, setting)] if each == ALL else [each]
     evaluators = [ActionEvaluator(each) for each in dict.fromkeys(asked)]
     return tuple({each.protocol.name: each for each in evaluators}.values())
+
+
+def _stands_in(protocols: Sequence[str | Protocol] | None, dataset: str, setting: Setting) -> tuple[str, ...]:
+    """What to say where "all" cannot mean the protocols that were written for the data."""
+    if protocols is None or ALL not in protocols or _written_for(dataset):
+        return ()
+    kind = "grounding" if setting == "grounding" else "step navigation"
+    return (f"no protocol is written for the data set {dataset!r}, so all means every protocol of {kind}",)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from guieval.errors import UsageError
-from guieval.evaluation import Protocol
+from guieval.evaluation import Figure, Protocol
 from guieval.matrix.answers import JudgedAnswers, Part
 from guieval.metrics.columns import Judged, RunColumns
+from guieval.metrics.figures import FigureValue, figures_of, terms
+from guieval.metrics.intervals import Interval, quoted
 from guieval.selection import Choice
 
 
@@ -29,6 +32,14 @@ class Placed:
     def judged(self) -> Judged:
         """What the protocol says of the steps."""
         return self.columns.judged[self.protocol.name]
+
+    @cached_property
+    def figures(self) -> list[tuple[Figure, FigureValue, Interval | None]]:
+        """The protocol's own figures on the steps, each with its interval over episodes."""
+        return [
+            (figure, value, quoted(*terms(figure, self.protocol.failure, self.columns, self.judged)))
+            for figure, value in figures_of(self.protocol, self.columns)
+        ]
 
 
 def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Placed]:

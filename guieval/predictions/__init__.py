@@ -34,6 +34,7 @@ class Predictions:
 
     ``repeated`` counts rows that say the same of the same step once more, ``unanswered`` those of which the source kept no
     answer (such a step was not run, as far as the file tells); ``skipped`` are the damaged rows, if that was asked for.
+    ``assumed`` says in words what such files leave open, and how it is taken.
     """
 
     format: str
@@ -41,6 +42,7 @@ class Predictions:
     repeated: int = 0
     unanswered: int = 0
     skipped: tuple[DataError, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     @property
     def self_contained(self) -> bool:
@@ -139,7 +141,7 @@ def read_predictions(
         found[answer.key] = answer
     if not found and not unanswered and not skipped:
         raise DataError(f"{file}: holds no row")
-    return Predictions(chosen.NAME, tuple(found.values()), repeated, unanswered, tuple(skipped))
+    return Predictions(chosen.NAME, tuple(found.values()), repeated, unanswered, tuple(skipped), chosen.ASSUMED)
 
 
 def tasks(

@@ -22,6 +22,7 @@ from guieval.steps import StepTaskModel
 
 NAME = "agentcpm"
 SUMMARY = "AgentCPM-GUI's predict.jsonl or all.jsonl"
+ASSUMED: tuple[str, ...] = ()
 
 
 def recognises(values: Mapping[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from guieval.steps import StepTaskModel
 
 NAME = "guievalkit"
 SUMMARY = "GUIEvalKit's outputs, one JSONL file for a data set"
+ASSUMED: tuple[str, ...] = ()
 
 
 def recognises(values: Mapping[str, Any]) -> bool:

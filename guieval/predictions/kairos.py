@@ -26,6 +26,11 @@ from guieval.steps import StepTaskModel
 
 NAME = "kairos"
 SUMMARY = "OS-Kairos's steps with OS-Atlas's and the teacher's action"
+ASSUMED: tuple[str, ...] = (
+    "screens are taken to be 1080 x 2400 pixels, for the file does not tell their size",
+    "the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them",
+    "a SCROLL is read as the content's direction, in label and answer alike",
+)
 
 BENCHMARK = "os-kairos"
 SIZE = (1080, 2400)

@@ -21,6 +21,7 @@ from guieval.steps import StepTaskModel
 
 NAME = "lz-dong"
 SUMMARY = "steps of LZ-Dong's evaluation of AgentCPM-GUI, label and parsed answer apart"
+ASSUMED: tuple[str, ...] = ("the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them",)
 
 _DATA = re.compile(r".*\((\w+)\)")
 _HOMES: dict[str, Home] = {

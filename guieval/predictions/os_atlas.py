@@ -27,6 +27,11 @@ from guieval.steps import StepTaskModel
 
 NAME = "os-atlas"
 SUMMARY = "OS-Atlas's predictions on AndroidControl and GUI-Odyssey"
+ASSUMED: tuple[str, ...] = (
+    "screens are taken to be 1080 x 2400 pixels, for the file does not tell their size",
+    "the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them",
+    "a SCROLL is read as the content's direction on AndroidControl and as the finger's on GUI-Odyssey",
+)
 
 SIZE = (1080, 2400)
 

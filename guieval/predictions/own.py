@@ -17,6 +17,7 @@ from guieval.steps import StepTaskModel
 
 NAME = "guieval"
 SUMMARY = "guieval's own JSON lines, see docs/predictions.md"
+ASSUMED: tuple[str, ...] = ()
 
 _FIELDS = frozenset({"subset", "episode_id", "step_index", "action", "response"})
 

@@ -47,6 +47,8 @@ class Format(Protocol):
     """What ``--format`` calls it."""
     SUMMARY: str
     """Who writes such files, in a few words."""
+    ASSUMED: tuple[str, ...]
+    """What the labels in such files leave open, and how it is taken: one line for each."""
 
     def recognises(self, values: Mapping[str, Any]) -> bool:
         """Whether a file with this first row is of the format; no other format should say so too."""

@@ -28,6 +28,7 @@ from guieval.steps import StepTaskModel
 
 NAME = "screenspot-pro"
 SUMMARY = "ScreenSpot-Pro's results, details and metrics"
+ASSUMED: tuple[str, ...] = ()
 
 BENCHMARK = "screenspot-pro"
 SLACK = 0.51

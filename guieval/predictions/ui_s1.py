@@ -17,6 +17,7 @@ from guieval.steps import StepTaskModel
 
 NAME = "ui-s1"
 SUMMARY = "UI-S1's results: recognised, but they keep no answers to score"
+ASSUMED: tuple[str, ...] = ()
 
 
 def recognises(values: Mapping[str, Any]) -> bool:

@@ -94,4 +94,4 @@ def test_the_random_split_averages_categories_and_the_others_do_not(protocol: st
 @BOTH
 def test_lost_steps_are_left_out_and_unreadable_ones_are_wrong(protocol: str) -> None:
     failure = get_protocol(protocol).failure
-    assert (failure.missing, failure.unparseable, failure.unsupported) == ("left-out", "wrong", "wrong")
+    assert (failure.missing, failure.unparseable, failure.unsupported) == ("episode-left-out", "wrong", "wrong")

@@ -1,0 +1,209 @@
+"""The page on every protocol, as Markdown: written from the protocols themselves, so that it cannot say anything else.
+
+Behind the rules may stand what they make of one real set of answers (:func:`measured_part`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from guieval.evaluation import FailurePolicy, Protocol, StepRules
+from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
+from guieval.matrix import JudgedAnswers, disputed
+from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, UNSUPPORTED, WRONG, RunColumns
+from guieval.metrics.figures import compute, terms
+from guieval.metrics.intervals import quoted
+from guieval.reports.score_tables import interval_text
+
+END = "<!-- the rules end here -->"
+"""What stands behind this line on the page is measured, or written by hand."""
+MEASURED_END = "<!-- the measured part ends here -->"
+"""What stands behind this line is written by hand."""
+
+_INTRODUCTION = """\
+# Protocols
+
+A protocol is how one published evaluation scores: which steps count, when an answer is right, what becomes of replies without
+an action and of steps without an answer, and what the figures divide by. guieval keeps each under a name, and scores the same
+answers under any of them: `guieval score RUN --protocol all`. Where a released scorer has a defect, its numbers are reproduced
+by the plain name, and what its authors describe has a name of its own.
+
+Points are compared in [0, 1] or in pixels, as each protocol says; a scroll's direction is the finger's. `guieval protocols`
+lists them, `guieval protocols NAME` says one in words, `guieval protocols --markdown` writes this page.
+
+The table says in few words what each accepts on data that it has no rule of its own for; its section says all of it. A click is
+right in a box or, behind "else", within a distance of the labelled place: a share of the screen, each axis by its own side,
+where nothing else is said. "x1.2" is a box that much enlarged.
+"""
+
+
+def protocol_page(protocols: Sequence[Protocol]) -> str:
+    """The generated part of the page: a table of all protocols, then a section for each, up to the line :data:`END`."""
+    lines = [_INTRODUCTION, "| protocol | written for | click | text | failures |", "| --- | --- | --- | --- | --- |"]
+    for each in protocols:
+        written_for = "any data" if each.datasets is None else ", ".join(sorted(each.datasets))
+        few_words = (click_in_short(each.rules), text_in_short(each.rules), failure_in_short(each.failure))
+        lines.append(f"| [{each.name}](#{each.name}) | {written_for} | {' | '.join(map(_cell, few_words))} |")
+    for each in protocols:
+        lines += ["", *_section(each)]
+    return "\n".join([*lines, "", END, ""])
+
+
+def measured_part(answers: JudgedAnswers, command: str) -> str:
+    """What every protocol that judged says of the same answers, up to the line :data:`MEASURED_END`.
+
+    ``command`` is what a reader types to see the same. Steps without an answer count as wrong, whatever a source does.
+    """
+    columns = answers.columns()
+    shares = {name: float((judged.end == RIGHT).mean()) for name, judged in columns.judged.items()}
+    names = sorted(shares, key=lambda name: -shares[name])
+    lines = [
+        "## One set of answers under every protocol",
+        "",
+        f"`{command}`",
+        "",
+        f"Answers: {columns.selection}. Coverage is {_coverage(columns)}. Exact match and type match are over all steps, in "
+        "per cent; in brackets the 95% interval over episodes.",
+        "",
+        *(f"- {_plain(note[:1].upper() + note[1:])}." for note in answers.notes),
+        "",
+        _spread(answers, columns, shares),
+        "",
+        "| protocol | exact match | type match | success rate | right | wrong | unparseable | unsupported | not measured |",
+        "| --- " * 9 + "|",
+    ]
+    for name in names:
+        judged = columns.judged[name]
+        values = [compute(each, FailurePolicy(), columns, judged).value for each in (EXACT_MATCH, TYPE_MATCH, SUCCESS_RATE)]
+        exact, typed, success = ("-" if value is None else f"{100 * value:.1f}" for value in values)
+        interval = interval_text(quoted(*terms(EXACT_MATCH, FailurePolicy(), columns, judged)))
+        ends = [int((judged.end == end).sum()) for end in (RIGHT, WRONG, UNPARSEABLE, UNSUPPORTED)]
+        ends.append(int(np.isin(judged.end, (FAILED, NOT_RUN)).sum()))
+        counts = " | ".join(f"{count:,}" for count in ends)
+        lines.append(f"| [{name}](#{name}) | {exact} {interval} | {typed} | {success} | {counts} |")
+    return "\n".join([*lines, "", MEASURED_END, ""])
+
+
+def _coverage(columns: RunColumns) -> str:
+    measured = next(iter(columns.judged.values())).measured
+    covered, n = int((columns.covered & measured).sum()), int(measured.sum())
+    return f"{100 * covered / n:.1f}% of {n:,} answers" if n else "unknown, for there is no answer"
+
+
+def _spread(answers: JudgedAnswers, columns: RunColumns, shares: dict[str, float]) -> str:
+    def between(names: Sequence[str]) -> str:
+        low, high = min(names, key=shares.__getitem__), max(names, key=shares.__getitem__)
+        points = 100 * (shares[high] - shares[low])
+        return f"from {100 * shares[low]:.1f}% ({low}) to {100 * shares[high]:.1f}% ({high}), {points:.1f} points apart"
+
+    far = [
+        each.protocol.name
+        for each in answers.evaluators
+        if (each.protocol.rules_for(answers.dataset).click.fallback or 0) >= 0.1
+        and each.protocol.rules_for(answers.dataset).click.measure == "fraction"
+    ]
+    text = f"The same answers are right {between(list(shares))}, by the protocol alone"
+    if len(far) > 1:
+        text += f"; among those {len(far)} that accept a click within 0.1 of the screen or more, {between(far)}"
+    return f"{text}. {int(disputed(columns).sum()):,} of {len(columns):,} steps are right under some of the protocols only."
+
+
+def click_in_short(rules: StepRules) -> str:
+    """The click rule in a few words."""
+    click = rules.click
+    boxes = {
+        "any": "any box",
+        "containing-reference": "boxes around the target",
+        "containing-before-enlarging": "boxes around the target",
+        "smallest-containing": "smallest box around the target",
+        "nearest": f"{click.nearest} boxes nearest to the target",
+        "nearest-to-prediction": f"{click.nearest} boxes nearest to the answer",
+        "none": "",
+    }[click.boxes]
+    if click.by_node:
+        boxes = "the element under the answer"
+    if click.polygon:
+        boxes += " or polygon"
+    if boxes and click.enlarge != 1:
+        boxes += f" x{click.enlarge:g}"
+    if boxes and click.strict:
+        boxes += ", border left out"
+    far = ""
+    if click.fallback is not None:
+        less = "less than " if click.fallback_strict else ""
+        width, height = click.canvas
+        unit = {
+            "fraction": "",
+            "canvas": f" px of {width:g} x {height:g}",
+            "pixels": " px",
+            "longest-side": " of the longer side",
+        }[click.measure]
+        far = f"{less}{click.fallback:.4g}{unit}"
+    said = ", else ".join(filter(None, (boxes, far)))
+    return f"{said} (of the corner 0, 0)" if click.reference == "origin" else said
+
+
+def text_in_short(rules: StepRules) -> str:
+    """The text rule in a few words."""
+    text = rules.text
+    sign = "above" if text.above else "from"
+    similar, f1 = f"similar {sign} {text.threshold:g}", f"token F1 {sign} {text.threshold:g}"
+    return {
+        "containment": "contained",
+        "containment-or-similarity": f"contained or {similar}",
+        "containment-or-token-f1": f"contained or {f1}",
+        "similarity": similar,
+        "token-f1": f1,
+        "equal": "equal",
+        "equal-or-token-f1": f"equal or {f1}",
+        "same-words": "same words",
+        "type-only": "any text",
+    }[text.compare]
+
+
+def failure_in_short(failure: FailurePolicy) -> str:
+    """The failure policy in a few words."""
+    fates = {"no action": failure.unparseable, "unsupported": failure.unsupported, "no answer": failure.missing}
+    words = {"left-out": "left out", "episode-left-out": "left out, its episode too", "zero": "no progress"}
+    said = [f"{what}: {words[fate]}" for what, fate in fates.items() if fate != "wrong"]
+    return "; ".join(said) if said else "wrong"
+
+
+def _section(protocol: Protocol) -> Iterator[str]:
+    yield f"## {protocol.name}"
+    yield ""
+    yield _plain(
+        f"{protocol.summary[:1].upper()}{protocol.summary[1:]}. Version {protocol.version}. Source: {protocol.source}."
+    )
+    if protocol.mends is not None:
+        yield f"The intended version of [{protocol.mends}](#{protocol.mends}), which keeps the defects."
+    if protocol.sample_sets:
+        sets = ", ".join(f"`{name}` ({dataset})" for dataset, name in sorted(protocol.sample_sets.items()))
+        yield f"Its published numbers count the sample sets {sets}."
+    yield from _items("When a step is right", protocol.judgement().splitlines())
+    yield from _items("Figures", [figure.describe() for figure in protocol.figures])
+    yield from _items("Failures", protocol.failure.describe().split("; "))
+    if protocol.notes:
+        yield from _items("Notes", protocol.notes)
+
+
+def _items(title: str, texts: Iterable[str]) -> Iterator[str]:
+    """A list under its title; a text that is indented belongs below the one before it."""
+    yield ""
+    yield f"{title}:"
+    yield ""
+    for text in texts:
+        yield f"{'  ' if text.startswith('  ') else ''}- {_plain(text.strip().removesuffix(':'))}"
+
+
+def _plain(text: str) -> str:
+    """The text so that Markdown takes nothing in it for mark-up."""
+    for character in "\\*<`":
+        text = text.replace(character, f"\\{character}")
+    return text
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")
