@@ -72,7 +72,9 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
     assert done.err == (
         "note: no protocol is written for the data set 'made-up', so all means every protocol of step navigation\n"
     )
-    above = [head for head, line in pairwise(done.out.splitlines()) if line.strip(" ─") == "" and "─" in line]
+    matrix, glance = done.out.split("At a glance")
+    assert all(f"  {name} " in glance for name in ("seeclick-official", *protocols_for("made-up")))
+    above = [head for head, line in pairwise(matrix.splitlines()) if line.strip(" ─") == "" and "─" in line]
     heads = " ".join(above).split()
     assert heads == ["seeclick-official", *protocols_for("made-up")]
     assert "IN_UNIFIED exact match" in done.out and "dropped steps as wrong" in done.out

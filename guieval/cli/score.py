@@ -168,7 +168,14 @@ def _print_matrix(
     from guieval.journal import write_atomically
     from guieval.matrix import on_own_sets
     from guieval.reports.disagreement_file import check_suffix
-    from guieval.reports.matrix_table import agreement_lines, matrix_json, matrix_table, step_lines, unmeasured_lines
+    from guieval.reports.matrix_table import (
+        agreement_lines,
+        glance_table,
+        matrix_json,
+        matrix_table,
+        step_lines,
+        unmeasured_lines,
+    )
     from guieval.reports.score_tables import breakdown_table, sample_table
 
     if disagreements is not None:
@@ -179,7 +186,7 @@ def _print_matrix(
     shown += [breakdown_table(each.columns, each.protocol.name, name) for name in by for each in placed]
     for note in answers.notes:
         typer.echo(f"note: {note}", err=True)
-    for table in (matrix_table(placed), *filter(None, shown)):
+    for table in (matrix_table(placed), *filter(None, shown), glance_table(common, placed)):
         Console().print(table)
     for line in (*step_lines(placed), *agreement_lines(common), *unmeasured_lines(placed)):
         typer.echo(line)

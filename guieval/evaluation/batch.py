@@ -277,7 +277,7 @@ class TargetTable:
     """(rows, 3): what differences in screen fractions are multiplied by on either axis, and the accepted distance to ``point``
     then; NaN for none. See :meth:`ClickRule.reach`."""
     tap_limit: NDArray[np.float64]
-    """Longest press, in milliseconds, that counts as a click; NaN for none."""
+    """Longest predicted press, in milliseconds, that counts as a click; NaN for none."""
     icon: NDArray[np.bool_]
     """OPEN rows that a click can satisfy."""
     directions: NDArray[np.uint8]
@@ -378,36 +378,33 @@ def _alone(rules: StepRules, reference: AnyType) -> int:
         return expected == given and given in ("CLICK", "LONG_PRESS") and rules.click.depends_on_prediction
 
     return sum(
-        1 << code
-        for code, predicted in enumerate(_TYPES)
-        if any(must(expected, given) for expected in rules.readings(reference) for given in rules.readings(predicted))
+        1 << code for code, predicted in enumerate(_TYPES) if any(must(reference, given) for given in rules.readings(predicted))
     )
 
 
 def _compile(step: int, task: StepTaskModel, reference: Action, rules: StepRules) -> _Row:
-    action = rules.read(reference)
-    row = _Row(step, _TYPE_CODES.get(action.type, UNSUPPORTED), tap_limit=rules.tap_limit)
-    if isinstance(action, Click | LongPress):
+    row = _Row(step, _TYPE_CODES.get(reference.type, UNSUPPORTED), tap_limit=rules.tap_limit)
+    if isinstance(reference, Click | LongPress):
         polygon = polygon_of(task) if rules.click.polygon else None
         if polygon is not None:
-            return row._replace(point=action.point, reach=_reach(rules.click, task), polygon=polygon)
-        return _pointing(row, rules.click, task, action.point)
-    if isinstance(action, Scroll):
-        return row._replace(directions=_direction_bits(rules.scroll.expected(task, action)))
-    if isinstance(action, Type):
-        return row._replace(text=_Expected(rules.text, rules.text.normalise(action.text), patterns_of(task)))
-    if isinstance(action, Open):
-        row = row._replace(text=_Expected(rules.app_text, rules.app_text.normalise(action.app)))
+            return row._replace(point=reference.point, reach=_reach(rules.click, task), polygon=polygon)
+        return _pointing(row, rules.click, task, reference.point)
+    if isinstance(reference, Scroll):
+        return row._replace(directions=_direction_bits(rules.scroll.expected(task, reference)))
+    if isinstance(reference, Type):
+        return row._replace(text=_Expected(rules.text, rules.text.normalise(reference.text, label=True), patterns_of(task)))
+    if isinstance(reference, Open):
+        row = row._replace(text=_Expected(rules.app_text, rules.app_text.normalise(reference.app, label=True)))
         if rules.open.icon is not None and len(task.boxes):
             return _pointing(row, rules.open.icon, task, rules.open.icon_point(task.boxes))._replace(icon=True)
         return row
-    if isinstance(action, Unsupported):
-        return row._replace(text=_Expected(rules.text, _unsupported_text(action)))
-    if isinstance(action, Stop) and (rules.stop == "status" or rules.status_types):
-        return row._replace(status=_STATUS_CODES[action.status], own_types=rules.status_types)
-    if isinstance(action, Press):
+    if isinstance(reference, Unsupported):
+        return row._replace(text=_Expected(rules.text, _unsupported_text(reference)))
+    if isinstance(reference, Stop) and (rules.stop == "status" or rules.status_types):
+        return row._replace(status=_STATUS_CODES[reference.status], own_types=rules.status_types)
+    if isinstance(reference, Press):
         alike = rules.press == "type-only" and not rules.button_types
-        return row._replace(button=_ANY if alike else _BUTTON_CODES[action.button], own_types=rules.button_types)
+        return row._replace(button=_ANY if alike else _BUTTON_CODES[reference.button], own_types=rules.button_types)
     return row
 
 

@@ -61,11 +61,12 @@ class ClickRule:
     (width, height); ``pixels`` of the step's screenshot; ``longest-side``, the longer side of the screenshot. The last three
     are circles.
 
-    Points. ``whole_pixels`` cuts the predicted point to whole pixels of the screenshot first. ``zero_is_missing``: a predicted
-    coordinate of 0 misses. ``reference="origin"`` compares with the upper left corner of the screen in place of the labelled
-    point (CoAT's scorer at 9ab1a9f). With ``by_node`` the predicted point stands for the smallest box it lies in (itself where
-    it lies in none), enlarged likewise: it hits when that holds the reference point, or when its intersection over union
-    with an enlarged box that holds the reference point is above 0.5; ``boxes`` does not matter then (CoAT).
+    Points. ``whole_pixels`` cuts the predicted point first to whole pixels of the screenshot, or of the ``canvas`` where
+    distances are measured on one. ``zero_is_missing``: a predicted coordinate of 0 misses. ``reference="origin"`` compares
+    with the upper left corner of the screen in place of the labelled point (CoAT's scorer at 9ab1a9f). With ``by_node`` the
+    predicted point stands for the smallest box it lies in (itself where it lies in none), enlarged likewise: it hits when
+    that holds the reference point, or when its intersection over union with an enlarged box that holds the reference point is
+    above 0.5; ``boxes`` does not matter then (CoAT).
     """
 
     enlarge: float = 1.0
@@ -193,7 +194,7 @@ class ClickRule:
         dx, dy = predicted.x - reference.x, predicted.y - reference.y
         distance = math.sqrt(dx * dx + dy * dy)
         if self.whole_pixels:
-            predicted = _cut(predicted, _known(screen))
+            predicted = _cut(predicted, self.canvas if self.measure == "canvas" else _known(screen))
         if self.zero_is_missing and not (predicted.x and predicted.y):
             return Judgement(True, False, distance, None, "a coordinate of 0 counts as none")
         if self.reference == "origin":
@@ -292,7 +293,10 @@ class ClickRule:
             }[self.measure]
             words += f"; or {'less than' if self.fallback_strict else 'at most'} {much} from {to}"
         if self.whole_pixels:
-            words += "; the predicted point is cut to whole pixels first"
+            words += "; the predicted point is cut to whole pixels"
+            if self.measure == "canvas":
+                words += f" of a canvas of {self.canvas[0]:g} x {self.canvas[1]:g} px"
+            words += " first"
         if self.zero_is_missing:
             words += "; a predicted coordinate of 0 misses"
         return words
@@ -329,7 +333,7 @@ def _known(screen: Size | None) -> Size:
     return screen
 
 
-def _cut(point: Point, screen: Size) -> Point:
+def _cut(point: Point, screen: tuple[float, float]) -> Point:
     """The point at the whole pixel that it lies in, made from it as loaders make points."""
     # Dividing by 1.0 and rounding down leaves a NaN one, which a table of predictions may hold.
     x, y = ((along * side / 1000.0 + _PIXEL_BORDER) // 1.0 * 1000.0 / side for along, side in zip(point, screen, strict=True))

@@ -1,7 +1,7 @@
 """What published scorers forgive before they compare: small frozen values, named in a protocol's step rules.
 
 Each decides for some pairs of action types and leaves all others to the ordinary comparison. They see actions as
-:meth:`guieval.evaluation.rules.StepRules.read` reads them, so a short press that the rules take as a tap is a click here.
+:meth:`guieval.evaluation.rules.StepRules.read` reads them, so a predicted press that the rules take as a tap is a click here.
 """
 
 from __future__ import annotations
@@ -64,6 +64,25 @@ class LongPressIsClick:
 
 def _tapped(action: Action) -> Action:
     return Click(point=action.point) if isinstance(action, LongPress) else action
+
+
+@dataclass(frozen=True)
+class AnyLongPress:
+    """Where a long press is labelled any long press is exact, wherever it is (GUI-R1, verl/utils/reward_score/r1gui.py)."""
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Long presses."""
+        return (reference, predicted) == ("LONG_PRESS", "LONG_PRESS")
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Exact for any long press in place of another."""
+        if isinstance(reference, LongPress) and isinstance(predicted, LongPress):
+            return _exact("any long press agrees")
+        return None
+
+    def describe(self) -> str:
+        """In words."""
+        return "any long press matches a labelled one, wherever it is"
 
 
 @dataclass(frozen=True)

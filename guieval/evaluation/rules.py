@@ -170,8 +170,9 @@ class StepRules:
     ``click`` judges clicks and long presses. ``stop`` says whether a stop must have the reference's status too, ``press``
     whether a press must have its button. With ``status_types`` and ``button_types`` each status and each button is a type of
     its own, so another one is no type match. What lies outside the unified space agrees when name (in any case) and arguments
-    are equal, under all rules. ``tap_limit`` is the longest press, in milliseconds, that still is a tap: it counts as a click,
-    predicted or labelled alike; ``None`` takes every long press as one. ``leniencies`` are asked first, in order.
+    are equal, under all rules. ``tap_limit`` is the longest predicted press, in milliseconds, that still is a tap and counts as
+    a click; ``None`` takes every long press as one. A labelled press stays one however long it lasts, for labels say their
+    type themselves (AgentCPM-GUI and GUIEvalKit). ``leniencies`` are asked first, in order.
     """
 
     click: ClickRule
@@ -186,14 +187,14 @@ class StepRules:
     leniencies: tuple[Leniency, ...] = ()
 
     def read(self, action: Action) -> Action:
-        """The action as these rules understand it: a long press within ``tap_limit`` is a click."""
+        """A predicted action as these rules understand it: a long press within ``tap_limit`` is a click."""
         if self.tap_limit is not None and isinstance(action, LongPress) and action.duration <= self.tap_limit:
             return Click(point=action.point)
         return action
 
     def judge(self, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement:
         """Compare ``predicted`` with ``reference``, which is the step's own action or one of its alternatives."""
-        expected, given = self.read(reference), self.read(predicted)
+        expected, given = reference, self.read(predicted)
         for leniency in self.leniencies:
             lenient = leniency.judge(self, task, expected, given)
             if lenient is not None:
@@ -249,13 +250,11 @@ class StepRules:
 
         Where the deciding parts of two step rules are equal, their judgements are equal for every such pair on every step.
         """
-        parts = tuple(
-            self._deciding(expected, given) for expected in self.readings(reference) for given in self.readings(predicted)
-        )
+        parts = tuple(self._deciding(reference, given) for given in self.readings(predicted))
         return parts if len(parts) == 1 else (self.tap_limit, parts)
 
     def readings(self, action: AnyType) -> tuple[AnyType, ...]:
-        """The types that :meth:`read` may make of an action of that type."""
+        """The types that :meth:`read` may make of a predicted action of that type."""
         return ("LONG_PRESS", "CLICK") if action == "LONG_PRESS" and self.tap_limit is not None else (action,)
 
     def _deciding(self, expected: AnyType, given: AnyType) -> Hashable:
@@ -292,7 +291,7 @@ class StepRules:
             "outside the unified space: name and arguments are equal",
         ]
         if self.tap_limit is not None:
-            lines.append(f"a long press of at most {self.tap_limit:g} ms is a click")
+            lines.append(f"a predicted long press of at most {self.tap_limit:g} ms is a click")
         return "\n".join([*lines, *(f"before these: {each.describe()}" for each in self.leniencies)])
 
 

@@ -23,7 +23,7 @@ TextComparison: TypeAlias = Literal[
     "same-words",
     "type-only",
 ]
-TextForm: TypeAlias = Literal["lower-stripped", "stripped", "as-given", "unbracketed"]
+TextForm: TypeAlias = Literal["lower-stripped", "stripped", "as-given", "unbracketed", "label-lowered"]
 Similarity: TypeAlias = Literal["levenshtein", "indel"]
 Tokens: TypeAlias = Literal["set", "multiset"]
 Span: TypeAlias = Literal["whole", "action", "second-token"]
@@ -31,7 +31,10 @@ Span: TypeAlias = Literal["whole", "action", "second-token"]
 
 @dataclass(frozen=True)
 class TextRule:
-    """Whether two texts agree, both brought into one ``form`` first (``unbracketed``: without [ and ], lower-cased, stripped).
+    """Whether two texts agree, both brought into one ``form`` first.
+
+    ``unbracketed``: without [ and ], lower-cased and stripped. ``label-lowered``: without [ and ], and of the two the label
+    alone lower-cased (AndroidControl-Curated).
 
     ``containment``: either holds the other; an empty text is contained in every text, so it always matches, as under every
     published containment rule. ``similarity``: it reaches ``threshold``, where it is 1 - Levenshtein distance / the longer
@@ -59,8 +62,8 @@ class TextRule:
     span: Span = "whole"
     part_of_word: bool = False
 
-    def normalise(self, text: str) -> str:
-        """The form in which texts are compared."""
+    def normalise(self, text: str, *, label: bool = False) -> str:
+        """The form in which a predicted text, or the label's, is compared."""
         match self.form:
             case "lower-stripped":
                 return text.lower().strip()
@@ -68,6 +71,9 @@ class TextRule:
                 return text.strip()
             case "unbracketed":
                 return text.lower().replace("[", "").replace("]", "").strip()
+            case "label-lowered":
+                text = text.replace("[", "").replace("]", "")
+                return text.lower() if label else text
             case "as-given":
                 return text
 
@@ -99,7 +105,7 @@ class TextRule:
 
     def judge(self, reference: str, predicted: str, patterns: Sequence[str] = ()) -> Judgement:
         """Compare two texts; ``text_similarity`` is the normalised Levenshtein similarity of their normalised forms."""
-        expected, given = self.normalise(reference), self.normalise(predicted)
+        expected, given = self.normalise(reference, label=True), self.normalise(predicted)
         matched = self.matches(expected, given)
         exact = matched or any(_fits(each, predicted) for each in patterns)
         if not exact:
@@ -155,6 +161,7 @@ class TextRule:
             "stripped": "both stripped",
             "as-given": "as they are",
             "unbracketed": "both lower-cased, stripped and without square brackets",
+            "label-lowered": "both without square brackets and only the label lower-cased",
         }[self.form]
         reaches = f"is {'more than' if self.above else 'at least'} {self.threshold:g}"
         similar = {

@@ -11,6 +11,7 @@ from typing import Any
 from guieval.actions import Action
 from guieval.errors import UsageError
 from guieval.matrix import Disagreement
+from guieval.reports.spreadsheet import defused_value
 
 SUFFIXES = (".csv", ".jsonl")
 
@@ -40,7 +41,7 @@ def write_disagreements(file: Path, rows: Iterable[Disagreement], protocols: Seq
                 if as_table:
                     said = [json.dumps(_plain(action), ensure_ascii=False) for action in (row.reference, row.prediction)]
                     told = [each[name] for each in (row.verdicts, row.reasons) for name in protocols]
-                    table.writerow([*row.key, *said, *told])
+                    table.writerow(map(defused_value, (*row.key, *said, *told)))
                 else:
                     values = {
                         **row.key._asdict(),

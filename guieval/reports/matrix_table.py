@@ -64,6 +64,33 @@ def matrix_table(placed: Sequence[Placed]) -> RenderableType:
     return _Tables([_Column(each) for each in placed])
 
 
+def glance_table(columns: RunColumns, placed: Sequence[Placed]) -> RenderableType:
+    """Every protocol in one row: type match and exact match on the same steps, and its source's leading figure on its own.
+
+    The first two are over all steps of ``columns`` that the mode reaches, whatever was not judged counting as wrong, so that
+    the rules alone make the difference.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), title="At a glance (%)", title_justify="left", title_style="bold")
+    table.add_column("")
+    for head in ("type match", "exact match", "its own first figure"):
+        table.add_column(head, justify="right")
+    for each in placed:
+        judged = columns.judged[each.protocol.name]
+        n = int(judged.reached.sum())
+        shares = [
+            f"{100 * int(match[judged.reached].sum()) / n:.2f}" if n else NOTHING
+            for match in (judged.type_match, judged.exact_match)
+        ]
+        figure, value, _ = each.figures[0]
+        own = f"{figure.name} {NOTHING if value.value is None else f'{100 * value.value:.2f}'}"
+        table.add_row(*map(Text, (each.protocol.name, *shares, own)))
+    return table
+
+
 def step_lines(placed: Sequence[Placed]) -> list[str]:
     """Which steps each protocol is on, in one line for each set of steps."""
     held: defaultdict[str, list[str]] = defaultdict(list)

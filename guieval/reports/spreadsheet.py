@@ -8,6 +8,11 @@ from typing import Any
 _STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
+def defused_value(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, with an apostrophe in front; anything else as it is."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_STARTS) else value
+
+
 def defused(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose texts that a spreadsheet would take for a formula begin with an apostrophe; numbers stay as they are."""
-    return {name: f"'{value}" if isinstance(value, str) and value.startswith(_STARTS) else value for name, value in row.items()}
+    """A row with :func:`defused_value` of each value."""
+    return {name: defused_value(value) for name, value in row.items()}

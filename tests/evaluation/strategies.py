@@ -24,6 +24,7 @@ from guieval.actions import (
 from guieval.evaluation import ClickRule, Leniency, OpenRule, ScrollRule, StepRules, TextRule
 from guieval.evaluation.click_rule import BoxChoice, ClickReference, Measure
 from guieval.evaluation.leniencies import (
+    AnyLongPress,
     AnyPointedAction,
     AnyWrittenAction,
     ClickForType,
@@ -133,6 +134,7 @@ LENIENCIES: tuple[Leniency, ...] = (
     WaitIsStop(),
     LongPressIsClick(),
     LongPressIsClick("both"),
+    AnyLongPress(),
     AnyPointedAction(),
     AnyWrittenAction(),
     ClickForType(),

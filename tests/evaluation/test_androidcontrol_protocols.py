@@ -92,6 +92,25 @@ def test_os_genesis_cuts_a_place_to_whole_pixels(step: Step) -> None:
     assert not judged("os-genesis", step(click(500, 500)), pixel(909.0, 1200)).exact_match
 
 
+def test_places_are_cut_to_whole_pixels_of_the_canvas_where_one_is_used(step: Step) -> None:
+    # 1.3 of 1440 px are 0.975 of 1080, pixel 0, which UI-R1 takes for missing; 1.4 are 1.05
+    size = (1440, 3120)
+    task = step(pixel(50, 50, size)).model_copy(update={"screenshot_size": size})
+    assert not judged("ui-r1", task, pixel(1.3, 50, size)).exact_match
+    assert judged("ui-r1", task, pixel(1.4, 50, size)).exact_match
+    # 145.2 of 1440 px are 108.9 of 1080, within a box that ends at 108; 145.4 are 109.05
+    boxed = step(click(900, 900), [[0, 0, 100, 100]]).model_copy(update={"screenshot_size": size})
+    assert judged("clawgui", boxed, pixel(145.2, 50, size)).exact_match
+    assert not judged("clawgui", boxed, pixel(145.4, 50, size)).exact_match
+    assert "cut to whole pixels of a canvas of 1080 x 2400 px" in get_protocol("ui-r1").describe()
+
+
+def test_gui_r1s_reward_takes_any_long_press(step: Step) -> None:
+    assert matches("gui-r1-reward", step(held(500, 500)), held(0, 0)) == (True, True)
+    assert matches("gui-r1-reward", step(held(500, 500)), click(500, 500)) == (False, False)
+    assert matches("gui-r1-reward", step(click(500, 500)), click(0, 0)) == (True, False)
+
+
 def test_ui_r1_takes_less_than_151_2_px_and_no_zero(step: Step) -> None:
     task = step(click(500, 500), [[0, 0, 1000, 1000]])
     assert judged("ui-r1", task, pixel(540 + 151, 1200)).exact_match
@@ -226,7 +245,10 @@ AT_LEAST_HALF_OR_PART = [
 ]
 CURATED = [
     ("one two three four", "two", True),  # contained; F1 = 2/5
-    ("ONE TWO THREE FOUR", "two", False),
+    ("ONE TWO THREE FOUR", "two", True),  # of the two only the label is lower-cased
+    ("one two three four", "TWO", False),
+    ("Paris", "Paris France Europe trip plan", False),
+    ("one two three four", "[two]", True),
     ("New York", "york", True),  # F1 = 2/3
     ("YouTube", "TUBE", True),  # one word each
     ("a b c", "x y z", False),
@@ -460,6 +482,17 @@ def test_os_atlas_divides_grounding_by_the_clicks_of_the_right_type() -> None:
         reference=["CLICK", "CLICK", "CLICK", "LONG_PRESS", "WAIT"],
     )
     assert figures("osatlas", columns) == {"SR": 3 / 5, "type": 4 / 5, "grounding": 1 / 2}
+
+
+def test_infigui_r1_leaves_replies_that_cannot_be_read_out_of_its_click_figure() -> None:
+    columns = made_columns(
+        ["a"] * 5,
+        exact=[True, False, False, False, True],
+        typed=[True, True, False, False, True],
+        ends=["right", "wrong", "unparseable", "infrastructure_failure", "right"],
+        reference=["CLICK", "CLICK", "CLICK", "CLICK", "WAIT"],
+    )
+    assert figures("infigui-r1", columns) == {"type match": 3 / 4, "exact match": 2 / 4, "click": 1 / 2}
 
 
 def test_gui_r1_leaves_waits_and_buttons_out_of_its_step_figure() -> None:

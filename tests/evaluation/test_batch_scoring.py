@@ -101,9 +101,9 @@ def refuses(rules: StepRules, action: Action) -> bool:
     match action:
         case Click(point=point) if rules.click.zero_is_missing:
             return 0.0 in point
-        case LongPress(point=point):
-            relabelled = LongPressIsClick() in rules.leniencies and rules.read(action) is action
-            return relabelled or (rules.click.zero_is_missing and 0.0 in point)
+        case LongPress(point=point):  # labels say their type themselves, predictions by their duration
+            tap = rules.read(action) is not action
+            return tap is not (LongPressIsClick() in rules.leniencies) or (rules.click.zero_is_missing and 0.0 in point)
         case Scroll(direction=direction):  # without a content label UI-S1's matcher takes vertical scrolls upside down
             return rules.scroll.compare == "ui-s1-reward" and direction in ("up", "down")
         case Type(text=text):

@@ -134,6 +134,10 @@ def test_11_up_to_200_ms_a_press_is_a_tap(step: Step) -> None:
         assert not typed_right(protocol, task, LongPress(point=AT, duration=201))
         assert not typed_right(protocol, task, LongPress(point=AT))  # 1000 ms where none is told
     assert not typed_right("osatlas", task, LongPress(point=AT, duration=200))
+    # A label says its type itself: GUI-Odyssey's preparation writes 0 ms beside every labelled long press.
+    labelled = step(LongPress(point=AT, duration=0), dataset="gui-odyssey")
+    assert verdicts(labelled, LongPress(point=AT), "guievalkit", "agentcpm", "magicgui") == [True] * 3
+    assert verdicts(labelled, Click(point=AT), "guievalkit", "agentcpm", "magicgui") == [False] * 3
 
 
 def test_13_a_scroll_as_a_word_or_as_two_points_of_the_finger_or_of_the_content(step: Step) -> None:

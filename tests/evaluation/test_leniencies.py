@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.evaluation import ClickRule, Judgement, Leniency, OpenRule, StepRules, TextRule
 from guieval.evaluation.leniencies import (
+    AnyLongPress,
     AnyPointedAction,
     AnyWrittenAction,
     ClickForType,
@@ -49,6 +50,9 @@ def judged(step: Step, leniency: Leniency, reference: Action, predicted: Action,
         (LongPressIsClick("both"), LongPress(point=AT), LongPress(point=NEAR), True, True),
         (LongPressIsClick("both"), Click(point=AT), LongPress(point=NEAR), True, True),
         (LongPressIsClick("both"), Click(point=AT), LongPress(point=FAR), True, False),
+        (AnyLongPress(), LongPress(point=AT), LongPress(point=FAR), True, True),
+        (AnyLongPress(), LongPress(point=AT), Click(point=AT), False, False),
+        (AnyLongPress(), Click(point=AT), LongPress(point=AT), False, False),
         (AnyPointedAction(), Click(point=AT), LongPress(point=NEAR), False, True),
         (AnyPointedAction(), Click(point=AT), LongPress(point=FAR), False, False),
         (AnyPointedAction(), LongPress(point=AT), Click(point=NEAR), False, True),

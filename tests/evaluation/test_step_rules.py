@@ -473,9 +473,11 @@ def test_a_short_press_is_a_tap_only_where_the_rules_say_so(step: Callable[..., 
     assert rules.judge(task, task.action, LongPress(point=at, duration=200)).exact_match
     assert not rules.judge(task, task.action, LongPress(point=at, duration=201)).type_match
     assert not replace(rules, tap_limit=None).judge(task, task.action, LongPress(point=at, duration=200)).type_match
-    held = step(LongPress(point=at, duration=1000))
-    assert rules.judge(held, held.action, LongPress(point=at, duration=500)).exact_match
-    assert not rules.judge(held, held.action, Click(point=at)).type_match
+    for labelled in (1000.0, 200.0, 0.0):  # a label says its type itself, however short
+        held = step(LongPress(point=at, duration=labelled))
+        assert rules.judge(held, held.action, LongPress(point=at, duration=500)).exact_match
+        assert not rules.judge(held, held.action, LongPress(point=at, duration=200)).type_match
+        assert not rules.judge(held, held.action, Click(point=at)).type_match
 
 
 @pytest.mark.parametrize(
@@ -541,6 +543,7 @@ def test_only_what_decides_is_in_the_deciding_part() -> None:
     assert rules.deciding("OPEN", "OPEN") == replace(rules, open=OpenRule(text=TextRule())).deciding("OPEN", "OPEN")
     taps = replace(rules, tap_limit=200.0)
     assert rules.deciding("CLICK", "LONG_PRESS") != taps.deciding("CLICK", "LONG_PRESS")
+    assert rules.deciding("LONG_PRESS", "CLICK") == taps.deciding("LONG_PRESS", "CLICK")
     assert rules.deciding("CLICK", "CLICK") == taps.deciding("CLICK", "CLICK")
     lenient = replace(rules, leniencies=(WaitIsStop(), LongPressIsClick(), RecentIsHome()))
     assert rules.deciding("WAIT", "STOP") != lenient.deciding("WAIT", "STOP")
@@ -552,6 +555,7 @@ def test_only_what_decides_is_in_the_deciding_part() -> None:
     "changed",
     [
         {"form": "as-given"},
+        {"form": "label-lowered"},
         {"above": True},
         {"threshold": 0.6},
         {"tokens": "multiset"},

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from guieval.actions import Action, Click, Point, Unsupported
 from guieval.errors import UsageError
 from guieval.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
 from guieval.reports.disagreement_file import write_disagreements
-from guieval.reports.matrix_table import agreement_lines, matrix_json, matrix_table, step_lines, unmeasured_lines
+from guieval.reports.matrix_table import agreement_lines, glance_table, matrix_json, matrix_table, step_lines, unmeasured_lines
 from tests.made_runs import key, record, step, write_run
 
 TARGET = Click(point=Point(500, 500))
@@ -151,8 +152,29 @@ def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
     assert said == (TARGET.model_dump(mode="json"), NEAR_MISS.model_dump(mode="json"))
 
 
+def test_a_name_from_outside_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
+    answers = answers_of(tmp_path, [TARGET, NEAR_MISS])
+    (row,) = disagreements(answers.columns(), answers)
+    hostile = replace(row, key=row.key._replace(episode_id="=1+1"))
+    write_disagreements(tmp_path / "found.csv", [hostile], answers.protocols)
+    write_disagreements(tmp_path / "found.jsonl", [hostile], answers.protocols)
+    (read,) = csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines())
+    assert read["episode_id"] == "'=1+1"
+    assert json.loads((tmp_path / "found.jsonl").read_text(encoding="utf-8"))["episode_id"] == "=1+1"
+
+
 def test_a_file_of_no_known_form_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.csv or \.jsonl, got '\.txt'"):
         write_disagreements(tmp_path / "found.txt", [], PROTOCOLS)
     with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
         write_disagreements(tmp_path / "none" / "found.csv", [], PROTOCOLS)
+
+
+def test_at_a_glance_every_protocol_is_on_the_same_steps_with_lost_ones_wrong(tmp_path: Path) -> None:
+    """Of 4 planned steps: one on the target, one near it (0.1 of the screen off), one not read, one never run."""
+    answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1, protocols=["seeclick-official", "guievalkit"])
+    stream = StringIO()
+    Console(file=stream, width=120).print(glance_table(answers.columns(), on_own_sets(answers)))
+    text = stream.getvalue()
+    assert cells(text, "seeclick-official")[:2] == ["50.00", "25.00"]
+    assert cells(text, "guievalkit") == ["50.00", "50.00", "TARGET_NOT_OPEN type match 100.00"]

@@ -52,6 +52,7 @@ PROTOCOLS = (
             "What is typed does not matter, and a scroll the other way along the same axis is right.",
             "SeeClick reports Action Acc for each of the five subsets, the figure over the steps of one, and the mean of the "
             "five, and passes over steps whose screenshot is missing or whose generation fails.",
+            "A step without any annotated box raises in SeeClick's test and counts as wrong; here it is judged.",
             "Google reports the mean over episodes, called partial match.",
             "Its Type Acc counts a click and a scroll as one type, so it is none of these figures.",
         ),

@@ -26,7 +26,7 @@ _ANY_BOX = ClickRule(enlarge=1.2, boxes="any", fallback=0.04)
 _ANY_BOX_LONGEST_SIDE = ClickRule(enlarge=1.2, boxes="any", fallback=0.04, measure="longest-side")
 _NEAR = ClickRule(boxes="none", fallback=0.04)
 _WITHIN_14_PER_CENT = ClickRule(boxes="none", fallback=0.14, fallback_strict=True)
-_CURATED_TEXT = TextRule("containment-or-token-f1", threshold=0.5, form="as-given", part_of_word=True)
+_CURATED_TEXT = TextRule("containment-or-token-f1", threshold=0.5, form="label-lowered", part_of_word=True)
 
 _ZERO = FailurePolicy(unparseable="zero", missing="zero")
 _CURATED_NOTES = (
@@ -34,6 +34,7 @@ _CURATED_NOTES = (
     "The source's Type figure asks for the right text and direction too, but not for the right place, and its Grounding figure "
     "does not ask for the right type, so neither is a share of type or exact matches and neither is given here.",
     "Text is compared by its part up to the next colon in the source, so of a web address only the scheme counts there.",
+    "Only the label is lower-cased before one text is looked for in the other; words are compared in any case.",
     "The improved set corrects goals and accepts several actions on some steps; any of them counts, as alternatives do here.",
 )
 
@@ -77,6 +78,8 @@ PROTOCOLS = (
         figures=(_SR, TYPE_MATCH),
         notes=(
             "The accepted circle is as wide as two thirds of a 1080 px screen: about 13.5 % of all places are hits.",
+            "A click without a place is put at (-100, -100) there, from where it can reach a label near the upper left corner; "
+            "here it is a reply without an action.",
             "The circle has as many pixels on every screen, so it is smaller in proportion on a larger one.",
             "A scroll in the direction that the prompt names is right even where the label says the opposite.",
             "Its prompt holds the screen's elements and the past too, so words found there count as named in the source.",
@@ -105,15 +108,22 @@ PROTOCOLS = (
         rules=StepRules(click=_ANY_BOX_LONGEST_SIDE, open=OpenRule(icon=_ANY_BOX_LONGEST_SIDE)),
         datasets=_AC,
         sample_sets=_TEST_8444,
-        figures=(TYPE_MATCH, EXACT_MATCH, Figure("click", "exact", over=_CLICK)),
+        figures=(
+            TYPE_MATCH,
+            EXACT_MATCH,
+            Figure("click", "exact", over=_CLICK, failure=FailurePolicy(unparseable="left-out", missing="left-out")),
+        ),
         failure=FailurePolicy(missing="left-out"),
         notes=(
+            "Replies that cannot be read leave the click figure, for the script goes on before it counts the labelled click; a "
+            "click that opens an app is counted among its hits there, though not among its steps.",
             "Distances are measured in the resized image there, whose sides are multiples of 28; here in the screenshot.",
             "The direction of a predicted scroll is compared with the label's word; that this word is the finger's direction "
             "in its data is assumed.",
             "Steps whose image cannot be read are skipped; replies that cannot be read are wrong.",
             "An empty text is part of every text, so typing nothing is always right.",
         ),
+        version=2,  # replies that cannot be read leave the click figure
     ),
     Protocol(
         name="ui-s1-sop",
@@ -197,12 +207,12 @@ PROTOCOLS = (
         figures=(TYPE_MATCH, Figure("match success", "exact")),
         notes=(
             "Its README says that only boxes count; the code accepts the circle too.",
-            "Places are cut to whole pixels of a 1080 x 2400 canvas there, whatever the screen; here to those of the "
-            "screenshot.",
+            "Labelled places are cut to whole pixels of the canvas too.",
             "Boxes are taken for pixels of a 1080 x 2400 screen there, so on larger screens they lie elsewhere.",
             "Qwen2.5-VL's coordinates are divided by 1080 and 2400 there although they belong to the resized image.",
             "Answers, ends and buttons other than back and home count as replies that cannot be read, so as wrong in type too.",
         ),
+        version=2,  # places are cut on the canvas
     ),
     Protocol(
         name="ac-curated",
@@ -218,6 +228,7 @@ PROTOCOLS = (
         sample_sets=_OSATLAS_7708,
         figures=(_SR,),
         notes=_CURATED_NOTES,
+        version=2,  # the label alone is lower-cased
     ),
     Protocol(
         name="ac-curated-bbox",
@@ -237,6 +248,7 @@ PROTOCOLS = (
             "place.",
             *_CURATED_NOTES,
         ),
+        version=2,  # the label alone is lower-cased
     ),
     Protocol(
         name="uground-ac",
@@ -293,5 +305,6 @@ PROTOCOLS = (
             "scale.",
             "Clicks that give no place leave the denominator of their type there; here they are replies without an action.",
         ),
+        version=2,  # places are cut on the canvas
     ),
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from guieval.actions import ActionType
 from guieval.evaluation.leniencies import (
+    AnyLongPress,
     AnyPointedAction,
     AnyWrittenAction,
     ClickForType,
@@ -37,6 +38,7 @@ _GAPS_IN_ODYSSEY = (
     "figures of whole episodes but not those of steps."
 )
 _EMPTY_TEXT = "An empty text is part of every text, so typing nothing is always right."
+_SHORT_TOUCH = "A touch that is told to last less than 200 ms is no tap but a wait there; here it is a tap."
 
 _GUIEVALKIT_SETS = {**_PHONE_AND_CHINESE_SETS, "androidcontrol": "ac-valtest-finish-10814"}
 _GUIEVALKIT = StepRules(click=_AROUND_TARGET, tap_limit=200.0)
@@ -95,9 +97,11 @@ PROTOCOLS = (
             "its whole episode; so does a step that opens an app in the progress without these (TARGET_NOT_OPEN).",
             "A reply that clicks and types at once counts as whichever of the two is labelled.",
             _EMPTY_TEXT,
+            _SHORT_TOUCH,
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
             _GAPS_IN_ODYSSEY,
         ),
+        version=2,  # a labelled press is no tap, however short
     ),
     Protocol(
         name="guievalkit-intended",
@@ -111,8 +115,9 @@ PROTOCOLS = (
             Figure("exact match", "exact", without=_OPEN),
             Figure("progress", "progress", without=_OPEN),
         ),
-        notes=(_EMPTY_TEXT, _GAPS_IN_ODYSSEY),
+        notes=(_EMPTY_TEXT, _SHORT_TOUCH, _GAPS_IN_ODYSSEY),
         mends="guievalkit",
+        version=2,  # a labelled press is no tap, however short
     ),
     Protocol(
         name="agentcpm",
@@ -140,9 +145,11 @@ PROTOCOLS = (
             "A labelled path of less than 0.04 of the screen is a tap there; loaders here decide it.",
             "A reply whose click has no readable place counts as a click at (0, 0).",
             _EMPTY_TEXT,
+            _SHORT_TOUCH,
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
             _GAPS_IN_ODYSSEY,
         ),
+        version=2,  # a labelled press is no tap, however short
     ),
     Protocol(
         name="magicgui",
@@ -173,11 +180,14 @@ PROTOCOLS = (
             "A click in the upper left 15 % x 15 % of the screen is right wherever any button is labelled.",
             "The comment beside AndroidControl's distance speaks of Qwen's rule, which has 0.04 where this has 0.14.",
             "A predicted path that touches the coordinate 0 has no direction there.",
+            "On AndroidControl the long presses made taps are among its clicks; here CLICK_SCROLL_TYPE leaves them out.",
             "Two empty texts share no token, so typing nothing is wrong even where nothing is labelled.",
             "On AndroidControl labelled long presses were made taps, and steps that open an app were dropped.",
+            _SHORT_TOUCH,
             "Steps without a stored reply leave every figure; replies that cannot be read are wrong.",
             _GAPS_IN_ODYSSEY,
         ),
+        version=2,  # a labelled press is no tap, however short
     ),
     Protocol(
         name="osatlas",
@@ -195,9 +205,11 @@ PROTOCOLS = (
             "On GUI-Odyssey the F1 is that of the whole written action, whose own name always agrees, so two texts that share "
             "one of their two words are right.",
             "Places are whole thousandths there, predicted and labelled ones.",
-            "Grounding divides by the clicks of the right type, so it rises when a model clicks less often.",
+            "Grounding divides by the clicks of the right type, so it rises when a model clicks less often. On GUI-Odyssey it "
+            "also divides by long presses of the right type, whose hits it does not count; here by clicks alone.",
             "It reports sub-splits in which an episode counts only in the first list that names it, although they overlap.",
         ),
+        version=2,  # distances are whole thousandths
     ),
     Protocol(
         name="osatlas-intended",
@@ -209,6 +221,7 @@ PROTOCOLS = (
         figures=_OSATLAS_FIGURES,
         notes=("Places are whole thousandths there, predicted and labelled ones.",),
         mends="osatlas",
+        version=2,  # distances are whole thousandths
     ),
     Protocol(
         name="gui-r1",
@@ -243,13 +256,14 @@ PROTOCOLS = (
     Protocol(
         name="gui-r1-reward",
         source="GUI-R1 paper; ritzz-ai/GUI-R1, verl/utils/reward_score/r1gui.py as of 2025",
-        summary="the accuracy part of GUI-R1's reward: the type, less than 140 px, token F1 of at least 0.5; any app",
+        summary="the accuracy part of GUI-R1's reward: the type, clicks within 140 px, token F1 of at least 0.5; any app",
         rules=StepRules(
             click=ClickRule(boxes="none", measure="pixels", fallback=140.0, fallback_strict=True),
             text=_GUI_R1_TEXT,
             open=OpenRule(text=TextRule("type-only")),
             button_types=True,
             status_types=True,
+            leniencies=(AnyLongPress(),),
         ),
         datasets=frozenset({"androidcontrol", "gui-odyssey"}),
         figures=(EXACT_MATCH,),
@@ -258,9 +272,9 @@ PROTOCOLS = (
             "Where the label is a box and no place the point must lie inside it; that is so in none of the data sets named "
             "here.",
             "Pixels are those of the image that the model saw there; here those of the screenshot.",
-            "A long press is right by its type alone there; here its place is asked for as a click's is.",
             "Later versions of the file compare app names and both ends of a swipe too.",
         ),
+        version=2,  # a long press is right wherever it is
     ),
     Protocol(
         name="onekey",
