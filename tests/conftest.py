@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import CommandLine
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -17,3 +19,10 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared data at {folder} (set GUIEVAL_SHARED_DATA)")
     return folder
+
+
+@pytest.fixture
+def guieval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The program, on a terminal wide enough for its tables."""
+    monkeypatch.setenv("COLUMNS", "200")
+    return CommandLine(capsys, monkeypatch)

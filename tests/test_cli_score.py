@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from guieval.actions import Action, Boxes, Click, Point
-from guieval.cli import main
 from guieval.matrix import protocols_for
 from guieval.registry import benchmarks, load_benchmark
+from tests.command_line import CommandLine
 from tests.conftest import REPOSITORY
 from tests.made_runs import key, record, step, write_run
 from tests.predictions.files import agentcpm_row, atlas_row, kairos_row, kit_row, sspro_row, write_lines
@@ -23,39 +22,6 @@ TARGET = Click(point=Point(500, 500))
 NEAR_MISS = Click(point=Point(600, 500))
 BOXES = Boxes([[450.0, 450.0, 550.0, 550.0]])
 TWO = ("--protocol", "seeclick-official", "--protocol", "guievalkit")
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class CommandLine:
-    """The program in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, *arguments: str | Path) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["guieval", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = self._capsys.readouterr()
-        return Done(int(left.value.code or 0), out, err)
-
-    def sentence(self, *arguments: str | Path) -> str:
-        """The one sentence that a mistake ends with."""
-        done = self(*arguments)
-        assert done.code == 2 and done.err.startswith("guieval: ") and done.err.count("\n") == 1, done
-        return done.err
-
-
-@pytest.fixture
-def guieval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    monkeypatch.setenv("COLUMNS", "200")
-    return CommandLine(capsys, monkeypatch)
 
 
 def a_run(folder: Path, *said: Action | None, missing: int = 0, mode: str = "offline") -> Path:

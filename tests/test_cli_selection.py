@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -15,41 +15,9 @@ from guieval.journal import METRICS, STEPS, Records, read_manifest
 from guieval.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from guieval.sample_sets import get_sample_set, step_digest
+from tests.command_line import CommandLine
 
 SMALL = ("--set", "bench_options.episodes=5", "--set", "bench_options.seed=4")
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class CommandLine:
-    """The program in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, *arguments: str | Path) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["guieval", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = self._capsys.readouterr()
-        return Done(int(left.value.code or 0), out, err)
-
-    def sentence(self, *arguments: str | Path) -> str:
-        """The one sentence that a mistake ends with."""
-        done = self(*arguments)
-        assert done.code == 2 and done.err.startswith("guieval: ") and done.err.count("\n") == 1, done
-        return done.err
-
-
-@pytest.fixture
-def guieval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    monkeypatch.setenv("COLUMNS", "160")
-    return CommandLine(capsys, monkeypatch)
 
 
 @pytest.fixture(scope="module")
