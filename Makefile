@@ -8,7 +8,13 @@ HEADLESS = $(BIN)/python -c "import cv2" 2>/dev/null || { \
 	$(BIN)/python -m pip uninstall --quiet --yes opencv-python; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps opencv-python-headless; }
 
-.PHONY: demo test check wheel clean
+# The browser in which reports are tried; without it those tests are skipped and say so.
+browser:
+	@command -v chromium google-chrome chromium-browser > /dev/null \
+		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 \
+		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
+
+.PHONY: browser demo test check wheel clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -32,7 +38,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The wheel alone, in a clean environment, from an empty directory: nothing may lean on the checkout.
 wheel: $(VENV)/.dev
