@@ -12,6 +12,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from guieval.engines import request_id
 from guieval.errors import UsageError
 from guieval.frames import PIXELS, Frame
 from guieval.history import HistoryEntry
-from guieval.mock_server import MALFORMED, MockServer, MockSettings, latency_of, random_action, wrong_action
+from guieval.mock_server import HOSTILE, MALFORMED, MockServer, MockSettings, latency_of, random_action, wrong_action
 from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse
 from guieval.steps import Episode, EpisodeKey, StepKey, StepTaskModel
 
@@ -290,6 +291,50 @@ def test_malformed_rate_uses_the_kinds_given() -> None:
         texts = {ask(server, f"r{i}").text[:5] for i in range(12)}
         assert server.stats()["malformed"] == 12
     assert texts == {"<html", '{"id"'}
+
+
+def test_a_hostile_answer_is_one() -> None:
+    with mock(first_faults=("reset", "gzip", "gzip-bomb", "flood")) as server:
+        with pytest.raises(httpx.ReadError, match="reset"):
+            ask(server, "r")
+        packed = ask(server, "r")
+        assert packed.headers["content-encoding"] == "gzip" and said(packed) == "a rather long reply"
+        with httpx.stream("POST", f"{server.base_url}/chat/completions", json={}, headers={"X-Request-Id": "r"}) as bomb:
+            sent = sum(map(len, bomb.iter_raw()))
+        assert sent < 300_000 and bomb.headers["content-encoding"] == "gzip"
+        assert len(ask(server, "r").content) > 8 * 1024 * 1024
+        assert server.stats()["malformed"] == 4
+
+
+def test_hostile_answers_come_only_when_named() -> None:
+    assert not set(HOSTILE) & set(MockSettings().malformed_kinds)
+
+
+def test_faults_may_begin_late() -> None:
+    with mock(error_rate=1.0, faults_after=2) as server:
+        assert [ask(server, f"r{i}").status_code for i in range(4)] == [200, 200, 500, 500]
+
+
+def test_a_wrong_key_model_or_length_is_refused() -> None:
+    with mock(api_key="right", check_model=True, served_models=("m",), longest_body=200) as server:
+
+        def status(key: str, **body: str) -> int:
+            headers = {"X-Request-Id": "r", "Authorization": f"Bearer {key}"}
+            return httpx.post(f"{server.base_url}/chat/completions", json=body, headers=headers, timeout=30).status_code
+
+        assert status("right", model="m") == 200
+        assert status("wrong", model="m") == 401
+        assert status("right", model="other") == 404
+        assert status("right", model="m", text="x" * 200) == 400
+        assert httpx.get(f"{server.base_url}/models").status_code == 401
+        assert httpx.get(f"{server.base_url}/models", headers={"Authorization": "Bearer right"}).status_code == 200
+
+
+def test_a_date_to_wait_for_lies_ahead_of_the_answers_own() -> None:
+    with mock(error_rate=1.0, error_status=429, retry_after_date=30.0) as server:
+        answer = ask(server, "r")
+    ahead = parsedate_to_datetime(answer.headers["retry-after"]) - parsedate_to_datetime(answer.headers["date"])
+    assert 30.0 <= ahead.total_seconds() <= 32.0
 
 
 def test_an_unknown_fault_is_refused() -> None:

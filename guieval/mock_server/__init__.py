@@ -8,6 +8,6 @@ replies are written by an adapter's ``render`` from a policy's action.
 from guieval.mock_server.app import latency_of
 from guieval.mock_server.policies import random_action, wrong_action
 from guieval.mock_server.server import MockServer, serve
-from guieval.mock_server.settings import MALFORMED, MockSettings
+from guieval.mock_server.settings import HOSTILE, MALFORMED, MockSettings
 
-__all__ = ["MALFORMED", "MockServer", "MockSettings", "latency_of", "random_action", "serve", "wrong_action"]
+__all__ = ["HOSTILE", "MALFORMED", "MockServer", "MockSettings", "latency_of", "random_action", "serve", "wrong_action"]

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import math
 import re
+import socket
+import struct
 import time
+import zlib
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from email.utils import formatdate
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import quote
 
 from guieval.engines import parse_request_id, without_try
 from guieval.engines.tool_calls import text_as_calls
@@ -82,8 +89,9 @@ class MockApp:
 
     A request's tag is an ``[EP123]`` in its body where there is one, else its X-Request-Id without the try's suffix; ``k`` is
     how many requests had the same tag before. A request without tag is a liveness probe: answered at once, not counted.
-    A fault is, in this order, the one ``first_faults`` has for k, ``hang_at``, an error (at once, before any waiting), and
-    after the latency a hang or a malformed answer.
+    A fault is, in this order, a refusal (key, model, length), the one ``first_faults`` has for k, ``hang_at``, an error (at
+    once, before any waiting), and after the latency a hang or a malformed answer. ``faults_after`` holds back all but the
+    refusals, and makes them depend on the order of arrival.
     """
 
     def __init__(self, settings: MockSettings, answers: Answers) -> None:
@@ -131,6 +139,9 @@ class MockApp:
         elif path in ("/health", "/v1/health"):
             await _send(send, 200, b"{}")
         elif path.endswith("/models"):
+            if not self._knows(headers := dict(scope["headers"])):
+                await self._fail(401, headers=headers, send=send)
+                return
             models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.served_models]
             await _send(send, 200, _json({"object": "list", "data": models}))
         else:
@@ -138,12 +149,12 @@ class MockApp:
 
     async def _completion(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _body(receive)
-        headers: dict[bytes, bytes] = dict(scope["headers"])
         if self.seen.maxlen:
+            headers: dict[bytes, bytes] = dict(scope["headers"])
             self.seen.append(
                 SeenRequest({name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}, body)
             )
-        tag = _tag(headers.get(b"x-request-id", b""), body)
+        tag = _tag(dict(scope["headers"]).get(b"x-request-id", b""), body)
         if tag is None:
             await _send(send, 200, _completion_body(Answer("alive")))
             return
@@ -158,7 +169,7 @@ class MockApp:
         latency = latency_of(self.settings.seed, tag.text, k, self.settings.latency, self.settings.sigma)
         outcome = "gone"
         try:
-            outcome = await self._respond(tag, k, latency, body, headers, receive, send)
+            outcome = await self._respond(tag, k, latency, body, scope, receive, send)
         finally:
             if outcome != "hung":  # counted when it began
                 self._counts[outcome] += 1
@@ -168,17 +179,18 @@ class MockApp:
                 line = {"arrival": arrival, "end": self._last, "tag": tag.text, "k": k, "latency": latency}
                 print(json.dumps({**line, "bytes": len(body), "outcome": outcome}), file=self._log, flush=True)
 
-    async def _respond(
-        self, tag: Tag, k: int, latency: float, body: bytes, headers: dict[bytes, bytes], receive: Receive, send: Send
-    ) -> str:
+    async def _respond(self, tag: Tag, k: int, latency: float, body: bytes, scope: Scope, receive: Receive, send: Send) -> str:
         """Answer or not; returns the name of the count the request belongs to."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if refusal := self._refusal(headers, body):
+            return await self._fail(*refusal, headers=headers, send=send)
         fault = self._fault(tag.text, k, body)
         if fault == "hang":
             self._counts["hung"] += 1
             await _disconnected(receive)
             return "hung"
         if fault.isdecimal():
-            return await self._fail(int(fault), headers, send)
+            return await self._fail(int(fault), headers=headers, send=send)
         if not await self._serve(tag, latency, receive):
             return "gone"
         try:
@@ -187,7 +199,7 @@ class MockApp:
             await _send(send, 400, _error(str(error.args[0])))
             return "failed"
         if fault:
-            await _send_malformed(send, fault, answer)
+            await _send_malformed(send, fault, answer, scope.get("transport"))
             return "malformed"
         await _send(send, 200, _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(body))))
         return "served"
@@ -214,19 +226,46 @@ class MockApp:
             if self._slots is not None:
                 self._slots.release()
 
-    async def _fail(self, status: int, headers: dict[bytes, bytes], send: Send) -> str:
-        message = f"the mock server fails with status {status}"
+    def _knows(self, headers: dict[bytes, bytes]) -> bool:
+        key = self.settings.api_key
+        return key is None or headers.get(b"authorization", b"") == b"Bearer " + key.encode()
+
+    def _refusal(self, headers: dict[bytes, bytes], body: bytes) -> tuple[int, str] | None:
+        """Status and words for a request that a server set up like this one would refuse."""
+        settings = self.settings
+        if not self._knows(headers):
+            return 401, "Incorrect API key provided"
+        if settings.check_model and (model := json.loads(body).get("model")) not in settings.served_models:
+            return 404, f"The model `{model}` does not exist."
+        if settings.longest_body is not None and len(body) > settings.longest_body:
+            return 400, "This model's maximum context length is 4096 tokens; the prompt is longer"
+        return None
+
+    async def _fail(self, status: int, message: str = "", *, headers: dict[bytes, bytes], send: Send) -> str:
+        message = message or f"the mock server fails with status {status}"
         if self.settings.echo_key:
-            message += f" ({headers.get(b'authorization', b'no key').decode('latin-1')})"
+            sent = headers.get(b"authorization", b"no key")
+            told = (
+                sent,
+                base64.b64encode(sent),
+                base64.urlsafe_b64encode(sent),
+                quote(sent.decode("latin-1"), safe="").encode(),
+            )
+            message += f" ({', '.join(each.decode('latin-1') for each in told)})"
         extra = []
         if self.settings.retry_after is not None and status in (429, 503):
             extra.append((b"retry-after", self.settings.retry_after.encode()))
+        if self.settings.retry_after_date is not None and status in (429, 503):
+            date = formatdate(time.time() + self.settings.retry_after_date, usegmt=True)
+            extra.append((b"retry-after", date.encode()))
         await _send(send, status, _error(message), extra)
         return "failed"
 
     def _fault(self, tag: str, k: int, body: bytes) -> str:
         """``hang``, a status, a malformed kind, or nothing."""
         settings = self.settings
+        if self._counts["requests"] <= settings.faults_after:
+            return ""
         if k < len(settings.first_faults):
             return settings.first_faults[k]
         if (tag, k) in settings.hang_at:
@@ -277,10 +316,21 @@ async def _send(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _send_malformed(send: Send, kind: str, answer: Answer) -> None:
+async def _send_malformed(send: Send, kind: str, answer: Answer, transport: asyncio.Transport | None) -> None:
+    whole = _completion_body(answer)
     match kind:
+        case "reset":
+            await _send_half(send, whole)
+            if transport is not None:
+                _reset(transport)
+        case "gzip":
+            await _send(send, 200, _compressed(whole), [(b"content-encoding", b"gzip")])
+        case "gzip-bomb":
+            await _send(send, 200, _bomb(), [(b"content-encoding", b"gzip")])
+        case "flood":
+            await _send(send, 200, whole + b" " * _FLOOD)
         case "cut-json":
-            await _send(send, 200, _completion_body(answer)[:150])
+            await _send(send, 200, whole[:150])
         case "html":
             await _send(send, 200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
         case "null-content":
@@ -289,6 +339,33 @@ async def _send_malformed(send: Send, kind: str, answer: Answer) -> None:
             await _send(send, 200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
         case _:
             await _send(send, 200, _completion_body(Answer(answer.text[: len(answer.text) // 2])))
+
+
+_FLOOD = 9 * 1024 * 1024
+
+
+async def _send_half(send: Send, body: bytes) -> None:
+    fields = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Close a connection as a machine does that crashed: with a reset in place of an end."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+@cache
+def _bomb() -> bytes:
+    return _compressed(bytes(256 * 1024 * 1024))
+
+
+def _compressed(data: bytes) -> bytes:
+    stream = zlib.compressobj(9, wbits=31)
+    return stream.compress(data) + stream.flush()
 
 
 _SAME = object()

@@ -42,7 +42,7 @@ class MockServer:
     @property
     def base_url(self) -> str:
         """Where clients find it."""
-        return _url(self._socket)
+        return _url(self._socket, self.app.settings)
 
     @property
     def requests(self) -> tuple[SeenRequest, ...]:
@@ -90,7 +90,7 @@ def serve(settings: MockSettings) -> None:
     app = MockApp(settings, policy_answers(settings))
     listener = _listen(settings)
     server = _uvicorn_server(app)
-    print(f"mock server at {_url(listener)}", flush=True)
+    print(f"mock server at {_url(listener, settings)}", flush=True)
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:
@@ -107,9 +107,9 @@ def _listen(settings: MockSettings) -> socket.socket:
         raise UsageError(f"the mock server cannot listen on {settings.host}:{settings.port}: {error.strerror}") from None
 
 
-def _url(listener: socket.socket) -> str:
+def _url(listener: socket.socket, settings: MockSettings) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://{host}:{port}/v1"
+    return f"{'https' if settings.certificate else 'http'}://{host}:{port}/v1"
 
 
 def _uvicorn_server(app: MockApp) -> Any:
@@ -117,6 +117,8 @@ def _uvicorn_server(app: MockApp) -> Any:
 
     config = uvicorn.Config(
         app,
+        http=_with_transport,  # type: ignore[arg-type]  # said to be a class, but only ever called
+        ssl_certfile=app.settings.certificate,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -125,3 +127,21 @@ def _uvicorn_server(app: MockApp) -> Any:
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)
+
+
+def _with_transport(**given: Any) -> Any:
+    """uvicorn's protocol of one connection, but the scope of a request says by which transport it came.
+
+    ASGI has no word for cutting a connection in the middle of an answer.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    protocol: Any = AutoHTTPProtocol(**given)
+    app = protocol.app
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        scope["transport"] = protocol.transport
+        await app(scope, receive, send)
+
+    protocol.app = call
+    return protocol

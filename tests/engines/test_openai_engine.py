@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import hashlib
 import json
 import logging
 import random
 import socket
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -390,6 +392,51 @@ def test_every_damaged_answer_is_tried_again(bad: bytes, make_request: MakeReque
     assert len(str(caught.value)) < 400
 
 
+def packed(body: bytes, encoding: str = "gzip", keep: int | None = None) -> bytes:
+    """A 200 answer whose body is compressed, and cut after ``keep`` bytes."""
+    data = (gzip.compress(body) if encoding.startswith("gzip") else zlib.compress(body))[:keep]
+    return b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (encoding.encode(), len(data)) + data
+
+
+WORDS = json.dumps({"choices": [{"message": {"content": "good"}}]}).encode()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate"])
+def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeRequest) -> None:
+    reply = ask_raw([packed(WORDS, encoding.lower()).replace(b": gzip", f": {encoding}".encode())], make_request())
+    assert (reply.text, reply.attempts) == ("good", 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (packed(gzip.compress(WORDS), "gzip, gzip"), "compressed as 'gzip, gzip', though none was asked for"),
+        (packed(WORDS, "br"), "compressed as 'br'"),
+        (packed(WORDS, keep=20), "sent an answer that was cut off"),
+        (packed(b" " * (8 * 1024 * 1024) + b"{}"), "sent more than 8 MiB"),
+    ],
+    ids=["twice", "brotli", "cut", "bomb"],
+)
+def test_what_is_not_unpacked_is_tried_again(bad: bytes, said: str, make_request: MakeRequest) -> None:
+    assert ask_raw([bad, GOOD], make_request()).attempts == 2
+    with pytest.raises(EngineError, match=said):
+        ask_raw([bad], make_request(), max_attempts=1)
+
+
+def test_a_refusal_that_cannot_be_unpacked_is_still_a_refusal(make_request: MakeRequest) -> None:
+    with pytest.raises(FatalEngineError, match="status 401"):
+        ask_raw([packed(WORDS, "br").replace(b"200 OK", b"401 No")], make_request())
+
+
+def test_a_date_to_wait_for_is_read_by_the_servers_clock(make_request: MakeRequest) -> None:
+    """Whatever our clock says: the server's is ten years behind it, and asks for seven seconds."""
+    dates = b"Date: Fri, 01 Jan 2016 23:59:58 GMT\r\nRetry-After: Sat, 02 Jan 2016 00:00:05 GMT\r\n"
+    busy = response(b"", "429 Busy").replace(b"\r\n", b"\r\n" + dates, 1)
+    sleeps = Sleeps()
+    ask_raw([busy, GOOD], make_request(), sleep=sleeps)
+    assert 7.0 <= sleeps.seconds[0] <= 8.0
+
+
 @pytest.mark.parametrize(
     ("message", "text", "reasoning"),
     [
@@ -476,6 +523,17 @@ def test_a_reply_that_repeats_the_key_is_redacted(make_request: MakeRequest, mon
     assert (reply.text, reply.reasoning) == ("your key is [API key]", "[API key]")
 
 
+@pytest.mark.parametrize("before", ["", "u", "me", "Bearer ", "user:"])
+def test_a_key_inside_of_base64_is_redacted(before: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays of it are the characters that also hold bits of what stands around the key: fewer than eight bits of it."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    told = base64.b64encode(f"{before}{KEY} and more".encode()).decode()
+    text = ask_raw([completion({"content": told})], make_request()).text
+    head, mark, tail = text.partition("[API key]")
+    assert mark and told.startswith(head) and told.endswith(tail)
+    assert len(head) <= -(-len(before) * 8 // 6) and len(told) - len(tail) >= (len(before) + len(KEY)) * 8 // 6
+
+
 def test_a_placeholder_key_leaves_replies_alone(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     assert ask_raw([completion({"content": "the cart is EMPTY"})], make_request()).text == "the cart is EMPTY"
@@ -549,6 +607,12 @@ def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="base URL") as caught:
         engine_for(url)
     assert "pw" not in str(caught.value)
+
+
+def test_certificates_that_cannot_be_read_are_a_sentence(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    with pytest.raises(FatalEngineError, match=r"'/nowhere/ca\.pem' \(SSL_CERT_FILE\), cannot be read: No such file"):
+        ask(engine_for("https://127.0.0.1:9/v1"), make_request())
 
 
 def test_a_base_url_may_end_in_a_slash_or_the_whole_path(make_request: MakeRequest) -> None:

@@ -1,0 +1,20 @@
+"""One drawn benchmark and one undisturbed run of it, for all tests of this folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from guieval.registry import load_benchmark
+from tests.faults.program import OPTIONS, Program, figures
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    benchmark = load_benchmark("demo", tmp_path_factory.mktemp("demo"), **OPTIONS)
+    for _ in benchmark:  # draws the screens
+        pass
+    made = Program(benchmark, tmp_path_factory.mktemp("clean") / "run")
+    with made.server(log=made.clean.parent / "requests") as server:
+        made.run(server.base_url, made.clean)
+    assert figures(made.clean)["complete"]
+    return made

@@ -1,0 +1,194 @@
+"""The ``guieval`` command as a process of its own, over one small benchmark, and what its run directories must hold."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from guieval.benchmark import ABCBenchmark
+from guieval.cli import main
+from guieval.journal import METRICS, STEPS, Records
+from guieval.mock_server import MockServer, MockSettings
+from guieval.steps import StepRecord
+
+MODEL = "qwen3-vl-8b-instruct"
+OPTIONS = {"episodes": 6, "seed": 8}
+PATIENCE = 60.0
+"""Seconds after which a test gives a program up that should long have done something."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """``guieval run`` over ``benchmark``, whose screens are drawn already; ``clean`` is a run that nothing disturbed."""
+
+    benchmark: ABCBenchmark
+    clean: Path
+
+    @property
+    def requests(self) -> list[int]:
+        """The bytes of every request of the clean run, in order of size."""
+        lines = (self.clean.parent / "requests").read_text(encoding="utf-8").splitlines()
+        return sorted(json.loads(line)["bytes"] for line in lines)
+
+    def server(self, **settings: Any) -> MockServer:
+        """A server that answers every step the same way each time, with whatever faults are set."""
+        fixed = {"model": MODEL, "policy": "reference", "accuracy": 0.7, "served_models": (MODEL,)}
+        return MockServer(MockSettings.model_validate({**fixed, **settings}), benchmark=self.benchmark)
+
+    def command(self, url: str, directory: Path, *options: str, resume: bool = False, mode: str = "soeval") -> list[str]:
+        """The arguments of a run, or of its resume."""
+        command = ["run", "--quiet", "--base-url", url]
+        if resume:
+            return [*command, "--resume", str(directory), *options]
+        command += ["--model", MODEL, "--bench", "demo", "--data", str(self.benchmark.root), "--out", str(directory)]
+        command += [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
+        return [*command, "--mode", mode, "--concurrency", "8", *options]
+
+    def start(
+        self,
+        url: str,
+        directory: Path,
+        *options: str,
+        env: Mapping[str, str] | None = None,
+        before: Callable[[], None] | None = None,
+        **more: Any,
+    ) -> subprocess.Popen[str]:
+        """Start a run in a process of its own, in which ``before`` is called first; ``more`` as :meth:`command` takes it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "guieval", *self.command(url, directory, *options, **more)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=_environment(env),
+            cwd=directory.parent,  # where nothing else is, so that a stray file would be found
+            preexec_fn=before,
+        )
+
+    def end(self, process: subprocess.Popen[str], code: int = 0) -> str:
+        """Wait for a program that was started; what it printed. It must end with that exit code and without a traceback."""
+        try:
+            text, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        assert "Traceback" not in text, text
+        assert process.returncode == code, text
+        return text
+
+    def run(
+        self, url: str, directory: Path, *options: str, code: int = 0, env: Mapping[str, str] | None = None, **more: Any
+    ) -> str:
+        """As :meth:`start` and :meth:`end`, but in this process, which is faster."""
+        return guieval(*self.command(url, directory, *options, **more), folder=directory.parent, code=code, env=env)
+
+    def check_whole(self, directory: Path, *, once: bool = True) -> None:
+        """The run is complete, says what the clean run says, figures included, and holds every step once (if ``once``)."""
+        doubled = [key for key, times in Counter(map(_key, _finished(directory))).items() if times > 1]
+        assert not (once and doubled), f"these steps were finished twice: {doubled}"
+        assert _final(directory) == _final(self.clean)
+        assert figures(directory) == figures(self.clean)
+
+    def check_honest(self, directory: Path) -> int:
+        """What was answered is as in the clean run, the rest is counted apart from it; how many steps failed."""
+        answered, clean = _final(directory), _final(self.clean)
+        assert answered.items() <= clean.items()
+        failed = {_key(record) for record in Records(directory) if not record.finished} - answered.keys()
+        for record in Records(directory):
+            assert record.finished or record.sample.outcome.verdict == "infrastructure_failure"
+        summary = figures(directory)
+        verdicts = summary["verdicts"]
+        assert verdicts["infrastructure_failure"] == len(failed)
+        assert sum(verdicts[kind] for kind in ("right", "wrong", "unparseable", "unsupported")) == len(answered)
+        assert summary["exact_match"]["n"] == verdicts["planned"] == len(clean)
+        assert summary["complete"] is (answered.keys() == clean.keys())
+        return len(failed)
+
+
+def guieval(*arguments: str, folder: Path, code: int = 0, env: Mapping[str, str] | None = None) -> str:
+    """Call the ``guieval`` command in this process, with ``folder`` as the current one; what it printed on both streams."""
+    output = io.StringIO()
+    with (
+        patch.object(sys, "argv", ["guieval", *arguments]),
+        patch.dict(os.environ, _environment(env), clear=True),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    assert ended.value.code == code, output.getvalue()
+    return output.getvalue()
+
+
+def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
+    """This process's environment without keys and certificates, and wide enough a terminal that no line is broken."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("OPENAI_API_KEY", "SSL_CERT_FILE")}
+    return {**kept, "COLUMNS": "250", **(more or {})}
+
+
+def figures(directory: Path) -> dict[str, Any]:
+    """The stored figures, without those that tell how long things took."""
+    summary: dict[str, Any] = json.loads((directory / METRICS).read_text(encoding="utf-8"))["summary"]
+    del summary["diagnostics"]["seconds_mean"]
+    return summary
+
+
+def tries_again(directory: Path) -> int:
+    """How many tries the journal's requests took beyond the first."""
+    return sum(record.sample.attempts - 1 for record in Records(directory))
+
+
+def most_memory(process: subprocess.Popen[str]) -> int:
+    """Wait until a program has ended; the most memory that it was seen to hold, in bytes."""
+    most = 0
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        most = max([most, *(int(kilobytes) * 1024 for kilobytes in re.findall(r"VmHWM:\s*(\d+) kB", status))])
+        time.sleep(0.01)
+    return most
+
+
+def journal_lines(directory: Path) -> int:
+    """Whole lines in the journal so far."""
+    path = directory / STEPS
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_for_lines(process: subprocess.Popen[str], directory: Path, count: int) -> None:
+    """Wait until a running program has written so many records."""
+    deadline = time.monotonic() + PATIENCE
+    while journal_lines(directory) < count:
+        assert process.poll() is None, "the run ended before it could be disturbed: make it longer"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def _key(record: StepRecord) -> str:
+    return str(record.task.key)
+
+
+def _finished(directory: Path) -> list[StepRecord]:
+    return [record for record in Records(directory) if record.finished]
+
+
+def _final(directory: Path) -> dict[str, str]:
+    """The last finished record of each step as text, without its timing."""
+    return {
+        _key(record): record.model_copy(
+            update={"samples": tuple(each.model_copy(update={"seconds": None, "attempts": 1}) for each in record.samples)}
+        ).model_dump_json()
+        for record in _finished(directory)
+    }

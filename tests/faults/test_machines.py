@@ -1,0 +1,180 @@
+"""Machines and neighbours that interrupt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guieval.journal import STEPS, Records
+from tests.faults.program import Program, journal_lines, wait_for_lines
+from tests.faults.rows import Row, rows
+
+SLOW = {"latency": 0.06, "sigma": 0.2}
+
+
+@rows(
+    Row(
+        "SIGTERM, as batch systems send it, or Ctrl-C",
+        "drops what is in flight, writes the figures so far and leaves",
+        "the result so far and `resume: guieval run --resume`",
+        130,
+    )
+)
+def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> None:
+    """What was dropped is no failure; the resume ends with the answers and figures of a clean run, no step asked twice."""
+    with program.server(**SLOW) as server:
+        process = program.start(server.base_url, tmp_path / "run")
+        wait_for_lines(process, tmp_path / "run", 10)
+        process.send_signal(signal.SIGTERM)
+        row.check_seen(program.end(process, row.code))
+        assert program.check_honest(tmp_path / "run") == 0
+        program.run(server.base_url, tmp_path / "run", resume=True)
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "kill -9, a crash, a machine that loses power",
+        "finds every whole line of the journal again, cuts off half a line at its end, and asks for the rest",
+        "as ever, from the resume",
+    )
+)
+def test_a_killed_run_goes_on(program: Program, tmp_path: Path, row: Row) -> None:
+    """Killed twice, and half a line cut off at the end: no finished step is asked again, none is lost, and answers and
+    figures equal those of a clean run."""
+    with program.server(**SLOW) as server:
+        for kill in range(2):
+            process = program.start(server.base_url, tmp_path / "run", resume=kill > 0)
+            wait_for_lines(process, tmp_path / "run", journal_lines(tmp_path / "run") + 5)
+            process.kill()
+            process.communicate()
+        with (tmp_path / "run" / STEPS).open("rb+") as journal:
+            journal.seek(-100, os.SEEK_END)
+            journal.truncate()
+        row.check_seen(program.run(server.base_url, tmp_path / "run", resume=True))
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "a second run in the same directory",
+        "lets one process write at a time and refuses the other; the lock goes with its process, however that ends",
+        "one sentence that says who writes: `is being written by process`",
+        1,
+    )
+)
+def test_a_second_writer_is_refused(program: Program, tmp_path: Path, row: Row) -> None:
+    """The second leaves no trace; the first ends undisturbed with the answers and figures of a clean run."""
+    with program.server(**SLOW) as server:
+        first = program.start(server.base_url, tmp_path / "run")
+        wait_for_lines(first, tmp_path / "run", 3)
+        first.send_signal(signal.SIGSTOP)  # it holds the directory for as long as this takes
+        said = program.run(server.base_url, tmp_path / "run", resume=True, code=row.code)
+        row.check_seen(said)
+        first.send_signal(signal.SIGCONT)
+        assert f"process {first.pid} on " in said
+        program.end(first)
+    program.check_whole(tmp_path / "run")
+
+
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Every 50 ms the time of day is another one of: right, a day ahead, a day behind. */
+static long jump(void) {
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return ((now.tv_sec * 20 + now.tv_nsec / 50000000) % 3 - 1) * 86400;
+}
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int result = syscall(SYS_clock_gettime, clock, time);
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) time->tv_sec += jump();
+    return result;
+}
+time_t time(time_t *where) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (where) *where = now.tv_sec;
+    return now.tv_sec;
+}
+int gettimeofday(struct timeval *restrict where, void *restrict zone) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    where->tv_sec = now.tv_sec;
+    where->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def jumping_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that, loaded before all others, makes the time of day jump; needs a C compiler."""
+    folder = tmp_path_factory.mktemp("clock")
+    (folder / "clock.c").write_text(CLOCK, encoding="utf-8")
+    library = folder / "clock.so"
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, folder / "clock.c"], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("no C compiler to make a clock that jumps")
+    look = [sys.executable, "-c", "import time; print(*{time.sleep(0.02) or time.time() // 7200 for _ in range(12)})"]
+    seen = subprocess.run(look, env={**os.environ, "LD_PRELOAD": str(library)}, check=True, capture_output=True).stdout
+    assert len(seen.split()) >= 3, "the clock does not jump"
+    return library
+
+
+@rows(
+    Row(
+        "a clock that is set a day back or ahead, again and again",
+        "measures every wait, limit and duration by the clock that is never set",
+        "as ever",
+        server={"error_rate": 0.08, "error_status": 429, "retry_after_date": 1.0, "hang_rate": 0.08},
+        options=("--timeout", "1"),
+    )
+)
+def test_a_clock_that_jumps_does_no_harm(program: Program, tmp_path: Path, row: Row, jumping_clock: Path) -> None:
+    """With hangs and Retry-After dates on top, no try is cut off early or waits a day, every duration noted is that of an
+    answer, and answers and figures equal those of a clean run."""
+    with program.server(**row.server) as server:
+        process = program.start(server.base_url, tmp_path / "run", *row.options, env={"LD_PRELOAD": str(jumping_clock)})
+        row.check_seen(program.end(process))
+        assert server.stats()["hung"] > 0 < server.stats()["failed"]
+    for record in Records(tmp_path / "run"):
+        assert record.sample.seconds is not None and 0.0 <= record.sample.seconds < 60.0
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "a screenshot that is damaged",
+        "notes the step as an infrastructure failure, asks nothing, and goes on with other episodes",
+        "`steps at screenshot`, the file and what is wrong with it: `truncated`",
+        1,
+    )
+)
+def test_a_damaged_screenshot_costs_its_step(program: Program, tmp_path: Path, row: Row) -> None:
+    """One step failed, the rest of its episode was not run, all other answers are the clean run's; mended and resumed, the run
+    ends with the figures of a clean run."""
+    task = next(iter(program.benchmark)).steps[1]
+    file = program.benchmark.root / task.screenshot
+    whole = file.read_bytes()
+    try:
+        file.write_bytes(whole[: len(whole) // 2])
+        with program.server() as server:
+            row.check_seen(program.run(server.base_url, tmp_path / "run", code=row.code))
+    finally:
+        file.write_bytes(whole)
+    assert program.check_honest(tmp_path / "run") == 1
+    with program.server() as server:
+        program.run(server.base_url, tmp_path / "run", resume=True)
+    program.check_whole(tmp_path / "run")

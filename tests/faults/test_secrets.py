@@ -1,0 +1,210 @@
+"""Secrets and safety."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.faults.program import Program, guieval, journal_lines
+from tests.faults.rows import Row, rows
+
+KEY = "sk-proj+Zm9v/42=~very-secret"
+VARIABLE = {"OPENAI_API_KEY": KEY}
+
+
+def encodings(key: str) -> Iterator[tuple[str, str]]:
+    """A key as it may turn up in what a server echoes: the whole text, and the part of it that only the key decides."""
+    percent = quote(key, safe="")
+    lower = re.sub("%..", lambda escape: escape.group().lower(), percent)
+    for whole in (key, percent, lower, key.encode().hex()):
+        yield whole, whole
+    for before in ("", "Bearer ", ":", "user:"):
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            whole = encode((before + key).encode()).decode()
+            yield whole, whole[(len(before) + 2) // 3 * 4 : -4]
+
+
+PIECES = {part[start : start + 10].encode() for _, part in encodings(KEY) for start in range(len(part) - 9)}
+LEAK = re.compile(b"|".join(map(re.escape, sorted(PIECES))))
+"""Ten characters in a row of the key, in any of its forms."""
+
+
+def leaks(folder: Path, *texts: str) -> list[str]:
+    """Which files below a folder, or which of the texts, hold a piece of the key, by name or by what stands around it."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files, "nothing was searched"
+    found = [str(path) for path in files if LEAK.search(path.read_bytes())]
+    return found + [text for text in texts if LEAK.search(text.encode())]
+
+
+@pytest.mark.parametrize("form", sorted({whole for whole, _ in encodings(KEY)}))
+def test_a_leak_would_be_found(tmp_path: Path, form: str) -> None:
+    (tmp_path / "clean").write_text("the [API key] and sk-proj", encoding="utf-8")
+    assert not leaks(tmp_path, "QmVhcmVyI")
+    (tmp_path / "file").write_text(f"x{form[3:-2]}y", encoding="utf-8")
+    assert leaks(tmp_path, f"x{form}y") == [str(tmp_path / "file"), f"x{form}y"]
+
+
+@rows(
+    Row(
+        "a key in the environment",
+        "sends it to the server and tells it to nobody else",
+        "as ever",
+        server={"api_key": KEY, "error_rate": 0.05},
+    )
+)
+def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -> None:
+    """No ten characters of the key, plain or encoded, in any file that `guieval run`, `score` and `report` leave, in what they
+    print, or in the process list; the server accepted the key all the while."""
+    said = []
+    with program.server(**row.server) as server:
+        process = program.start(server.base_url, tmp_path / "run", env=VARIABLE)
+        listed = ""
+        while process.poll() is None and journal_lines(tmp_path / "run") < 10:
+            listed += Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8")
+            time.sleep(0.05)
+        said.append(program.end(process))
+    row.check_seen(said[0])
+    said += [guieval(*command, folder=tmp_path, env=VARIABLE) for command in (["score", "run"], ["report", "run"])]
+    assert "guieval" in listed and (tmp_path / "run" / "report").is_dir()
+    assert not leaks(tmp_path, listed, *said)
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "refusals of the key (HTTP 401) that repeat it",
+        "writes `[API key]` wherever the key would stand: as it is, percent-encoded, in hexadecimal, inside of base64",
+        "one sentence: `refuses access (status 401); the environment variable OPENAI_API_KEY holds a key it does not accept`, "
+        "with `Bearer [API key]` in what the server said",
+        2,
+        {"api_key": "another", "echo_key": True},
+    ),
+    Row(
+        "errors (HTTP 500) that repeat the key",
+        "the same, in the journal too",
+        "`steps at generate`, with `Bearer [API key]` in what the server said",
+        1,
+        {"error_rate": 0.2, "sticky_errors": True, "echo_key": True},
+    ),
+    Row(
+        "refused requests (HTTP 400) that repeat the key",
+        "the same",
+        "`refuses this request`, with `Bearer [API key]` in what the server said",
+        1,
+        {"error_rate": 0.1, "error_status": 400, "echo_key": True},
+    ),
+    Row(
+        "answers of the model that repeat the key",
+        "the same, before the answer is read or written down",
+        "as ever",
+        server={"policy": "fixed", "reply": "the keys are " + " ".join(whole for whole, _ in encodings(KEY))},
+    ),
+)
+def test_what_a_server_repeats_is_not_passed_on(
+    program: Program, tmp_path: Path, row: Row, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in the log of any
+    library at its most talkative."""
+    with caplog.at_level(logging.DEBUG), program.server(**row.server) as server:
+        said = program.run(server.base_url, tmp_path / "run", "--max-attempts", "2", code=row.code, env=VARIABLE)
+    row.check_seen(said)
+    assert not leaks(tmp_path, said, caplog.text)
+    if row.code != 2:
+        assert "[API key]" in (tmp_path / "run" / "steps.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_key_that_stands_where_its_variables_name_should_is_refused_unseen(program: Program, tmp_path: Path) -> None:
+    for given in ("hf_aBcDeFgHiJkLmNoP", KEY):
+        said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--api-key-env", given, code=2)
+        assert "name of an environment variable" in said and given not in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Path) -> None:
+    for url in (f"http://user:{quote(KEY, safe='')}@127.0.0.1:9/v1", f"http://127.0.0.1:9/v1?key={quote(KEY, safe='')}"):
+        said = program.run(url, tmp_path / "run", code=2)
+        assert "belongs in the environment" in said and not LEAK.search(said.encode())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for 127.0.0.1 with its key, in one file; needs the openssl command."""
+    folder = tmp_path_factory.mktemp("certificate")
+    key, made = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    try:
+        subprocess.run(
+            [*command, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made], check=True, capture_output=True
+        )
+    except FileNotFoundError:
+        pytest.skip("no openssl to make a certificate with")
+    (folder / "both.pem").write_text(key.read_text() + made.read_text(), encoding="utf-8")
+    return folder / "both.pem"
+
+
+WORDS = "I accept unverified certificates"
+
+
+@rows(
+    Row(
+        "an https server whose certificate nobody vouches for",
+        "stops at once, before a key or a screenshot is sent",
+        "one sentence that says what can be done: `does not prove who it is (self-signed certificate)`, `SSL_CERT_FILE`, "
+        f"`--set insecure_tls='{WORDS}'`",
+        2,
+    ),
+    Row(
+        "a certificate for another machine",
+        "the same",
+        "`does not prove who it is (Hostname mismatch`",
+        2,
+    ),
+    Row(
+        "insecure_tls switched on without saying what that means",
+        "refuses the setting",
+        f"one sentence with the words that are wanted: `setting 'insecure_tls' is True: input should be '{WORDS}'`",
+        2,
+        options=("--set", "insecure_tls=true"),
+    ),
+)
+def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: Row, certificate: Path) -> None:
+    """Nothing was sent to the server, and no step was noted."""
+    with program.server(certificate=certificate) as server:
+        url, env = server.base_url, {}
+        if "another" in row.fault:
+            url, env = url.replace("127.0.0.1", "localhost"), {"SSL_CERT_FILE": str(certificate)}
+        row.check_seen(program.run(url, tmp_path / "run", *row.options, code=row.code, env=env))
+        assert server.stats()["requests"] == 0
+    assert journal_lines(tmp_path / "run") == 0
+
+
+@rows(
+    Row(
+        "a certificate of one's own making",
+        "trusts what the file in SSL_CERT_FILE says, and checks it",
+        "as ever",
+    ),
+    Row(
+        "an https server that cannot prove who it is, accepted in words",
+        "asks it without proof; the words stay in the manifest",
+        "as ever",
+        options=("--set", f"insecure_tls={WORDS}"),
+    ),
+)
+def test_a_server_is_trusted_when_the_user_says_so(program: Program, tmp_path: Path, row: Row, certificate: Path) -> None:
+    """Answers and figures equal those of a clean run."""
+    env = {} if row.options else {"SSL_CERT_FILE": str(certificate)}
+    with program.server(certificate=certificate) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, env=env))
+    assert (WORDS in (tmp_path / "run" / "manifest.json").read_text(encoding="utf-8")) is bool(row.options)
+    program.check_whole(tmp_path / "run")

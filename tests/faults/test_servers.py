@@ -1,0 +1,280 @@
+"""Servers that misbehave."""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from guieval.benchmark import ABCBenchmark
+from guieval.config import RunConfig
+from guieval.journal import Records
+from guieval.mock_server import MockServer, MockSettings
+from guieval.opening import open_run
+from guieval.registry import load_benchmark
+from guieval.runner import GIVE_UP_AFTER
+from tests.faults.program import MODEL, Program, figures, most_memory, tries_again, wait_for_lines
+from tests.faults.rows import Row, rows
+
+AGAIN = "asks again, up to `--max-attempts` tries, after waits that double and are spread at random"
+SPEAKS_LATER = "as ever; the record of each step says how many tries it took"
+MOST_MEMORY = 500 * 1024 * 1024
+"""Bytes that a run among bombs may hold; one unpacks to 256 MiB."""
+
+
+@rows(
+    Row("5 % of requests answered with HTTP 500", AGAIN, SPEAKS_LATER, server={"error_rate": 0.05}),
+    Row(
+        "connections reset in the middle of an answer",
+        f"throws the connection away and {AGAIN}",
+        SPEAKS_LATER,
+        server={"malformed_rate": 0.1, "malformed_kinds": ("reset",)},
+    ),
+    Row(
+        "requests that hang",
+        f"gives one try `--timeout` seconds from connecting to the last byte, then {AGAIN}",
+        SPEAKS_LATER,
+        server={"hang_rate": 0.1},
+        options=("--timeout", "0.7"),
+    ),
+    Row("truncated JSON", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("cut-json",)}),
+    Row("HTML in place of JSON", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("html",)}),
+    Row("answers without choices", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("empty-choices",)}),
+    Row(
+        "answers of more than 8 MiB",
+        f"stops reading there, throws the connection away and {AGAIN}",
+        SPEAKS_LATER,
+        server={"malformed_rate": 0.05, "malformed_kinds": ("flood",)},
+    ),
+)
+def test_a_passing_fault_changes_nothing(program: Program, tmp_path: Path, row: Row) -> None:
+    """The fault happened and cost just as many tries; no record is lost or doubled; answers and figures equal those of a
+    clean run."""
+    with program.server(**row.server) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options))
+        counts = server.stats()
+    faults = sum(counts[kind] for kind in ("failed", "malformed", "hung"))
+    assert tries_again(tmp_path / "run") == faults > 0
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "small compressed answers that unpack to 256 MiB",
+        f"asks for none compressed; if one comes nevertheless, unpacks no more than 8 MiB of it and {AGAIN}",
+        SPEAKS_LATER,
+        server={"malformed_rate": 0.3, "malformed_kinds": ("gzip-bomb",)},
+    )
+)
+def test_a_bomb_does_not_go_off(program: Program, tmp_path: Path, row: Row) -> None:
+    """However many come, the program needs less memory than two of them would take; each costs a try; answers and figures
+    equal those of a clean run."""
+    with program.server(**row.server) as server:
+        process = program.start(server.base_url, tmp_path / "run")
+        most = most_memory(process)
+        row.check_seen(program.end(process))
+        bombs = server.stats()["malformed"]
+    assert tries_again(tmp_path / "run") == bombs > 0
+    assert 0 < most < MOST_MEMORY
+    program.check_whole(tmp_path / "run")
+
+
+def waits(log: Path) -> list[tuple[float, float]]:
+    """Of every failed try: when it had failed, and when the next one came (Unix seconds)."""
+    tries: dict[str, list[dict[str, Any]]] = {}
+    for line in log.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        tries.setdefault(entry["tag"], []).append(entry)
+    return [
+        (first["end"], second["arrival"])
+        for each in tries.values()
+        for first, second in pairwise(each)
+        if first["outcome"] == "failed"
+    ]
+
+
+@rows(
+    Row(
+        "HTTP 429 with Retry-After in seconds",
+        "waits so long, at most 60 s, then asks again",
+        SPEAKS_LATER,
+        server={"retry_after": "1"},
+    ),
+    Row(
+        "HTTP 429 with Retry-After as a date",
+        "waits until then by the server's own clock, which its Date header tells, at most 60 s, then asks again",
+        SPEAKS_LATER,
+        server={"retry_after_date": 1.0},
+    ),
+)
+def test_the_wait_a_server_asks_for_is_kept(program: Program, tmp_path: Path, row: Row) -> None:
+    """By the server's own log no try came sooner than asked for; answers and figures equal those of a clean run."""
+    with program.server(error_rate=0.06, error_status=429, log=tmp_path / "log", **row.server) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run"))
+    waited = waits(tmp_path / "log")
+    assert waited and all(came - failed > 0.99 for failed, came in waited)
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "answers compressed though none were asked for",
+        "unpacks gzip and deflate, up to 8 MiB, and takes the answer",
+        "as ever",
+        server={"malformed_rate": 0.5, "malformed_kinds": ("gzip",)},
+    )
+)
+def test_a_compressed_answer_is_read(program: Program, tmp_path: Path, row: Row) -> None:
+    """It happened, cost no try, and answers and figures equal those of a clean run."""
+    with program.server(**row.server) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run"))
+        assert server.stats()["malformed"] > 0
+    assert tries_again(tmp_path / "run") == 0
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "a server that restarts in the middle of a run",
+        "asks again until it is back, each time on a new connection; steps it missed for too long are left to a resume",
+        SPEAKS_LATER,
+        options=("--max-attempts", "9"),
+    )
+)
+def test_a_restart_is_waited_out(program: Program, tmp_path: Path, row: Row) -> None:
+    """The server is stopped with requests in flight and comes back empty on the same port; the run then ends by itself with
+    the answers and figures of a clean run."""
+    with program.server(latency=0.1) as server:
+        port = int(server.base_url.rsplit(":", 1)[1].split("/")[0])
+        process = program.start(server.base_url, tmp_path / "run", *row.options)
+        wait_for_lines(process, tmp_path / "run", 10)
+    time.sleep(0.3)
+    with program.server(port=port) as server:
+        row.check_seen(program.end(process, 0))
+    assert tries_again(tmp_path / "run") > 0
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "requests that fail however often they are tried",
+        "notes the step as an infrastructure failure with the last reason, and goes on with other episodes",
+        "`failed: soeval:` and how many `steps at generate`, the first for `status 500`; `resume: guieval run --resume`",
+        1,
+        {"error_rate": 0.1, "sticky_errors": True},
+        ("--max-attempts", "2"),
+    ),
+    Row(
+        "prompts longer than the model's context (HTTP 400)",
+        "does not repeat a request that is refused for what it says; the step is an infrastructure failure",
+        "`refuses this request (status 400): This model's maximum context length is 4096 tokens`; "
+        "`resume: guieval run --resume`",
+        1,
+    ),
+    Row(
+        "a server that goes away for good",
+        "fails what was in flight, suspends each episode there, and gives up after 100 failures in a row",
+        "`could not be reached`; `resume: guieval run --resume`",
+        1,
+    ),
+)
+def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, row: Row) -> None:
+    """Failed steps are counted apart and stay in what the figures divide by; every other answer is the clean run's; a resume
+    against a healthy server ends with the figures of a clean run, no step doubled."""
+    settings, options, dies = dict(row.server), row.options, "goes away" in row.fault
+    if "context" in row.fault:
+        settings["longest_body"] = program.requests[len(program.requests) // 2]
+    if dies:
+        settings, options = {"latency": 0.1}, ("--max-attempts", "1")
+    with program.server(**settings) as server:
+        process = program.start(server.base_url, tmp_path / "run", *options)
+        if dies:
+            wait_for_lines(process, tmp_path / "run", 10)
+        else:
+            process_output = program.end(process, row.code)
+    if dies:
+        process_output = program.end(process, row.code)
+    row.check_seen(process_output)
+    assert program.check_honest(tmp_path / "run") > 0
+    with program.server() as healthy:
+        program.run(healthy.base_url, tmp_path / "run", resume=True)
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "a wrong model name (HTTP 404)",
+        "stops at once: no request could succeed",
+        "one sentence: `has no model 'wrong-name'`, with what the server said: `does not exist`",
+        2,
+        {"check_model": True},
+        ("--served-model", "wrong-name"),
+    ),
+    Row(
+        "a key that is not accepted (HTTP 401)",
+        "stops at once, naming the variable that holds the key, never the key",
+        "one sentence: `refuses access (status 401); the environment variable OPENAI_API_KEY is not set`",
+        2,
+        {"api_key": "sk-the-right-one"},
+    ),
+    Row(
+        "a key that expires in the middle of a run (HTTP 401)",
+        "stops at once and keeps what was answered",
+        "one sentence: `refuses access (status 401)` and `every answer before is kept`, and how to resume",
+        2,
+        {"error_rate": 1.0, "error_status": 401, "faults_after": 15},
+    ),
+)
+def test_what_can_never_work_stops_at_once(program: Program, tmp_path: Path, row: Row) -> None:
+    """No request is tried twice, no step is noted as answered or failed for it, and a resume with the mistake mended ends with
+    the answers and figures of a clean run."""
+    with program.server(**row.server) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, code=row.code))
+        counts = server.stats()
+    assert all(record.finished for record in Records(tmp_path / "run"))
+    assert counts["failed"] <= 8, "more was asked than was in flight"
+    mended = ("--served-model", MODEL) if "model" in row.fault else ()
+    with program.server(api_key="sk-the-right-one") as healthy:
+        program.run(healthy.base_url, tmp_path / "run", *mended, resume=True, env={"OPENAI_API_KEY": "sk-the-right-one"})
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "answers that hold no text, or half a call",
+        "scores them as what the model said: unparseable, not a failure",
+        "`unparseable` in the table of verdicts",
+        server={"malformed_rate": 0.2, "malformed_kinds": ("null-content", "cut-text")},
+    )
+)
+def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Program, tmp_path: Path, row: Row) -> None:
+    """As many steps are unparseable as such answers were sent, and every figure still divides by all planned steps: leaving
+    them out would raise the score."""
+    with program.server(**row.server) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run", mode="offline"))
+        odd_replies = server.stats()["malformed"]
+    summary = figures(tmp_path / "run")
+    verdicts = summary["verdicts"]
+    assert summary["complete"] and verdicts["unparseable"] == odd_replies > 0
+    assert summary["exact_match"]["n"] == verdicts["planned"] == summary["coverage"]["n"] > summary["coverage"]["count"]
+
+
+def test_a_run_gives_up_when_nobody_answers_any_more(tmp_path: Path) -> None:
+    options = {"episodes": 20, "seed": 3}
+    large: ABCBenchmark = load_benchmark("demo", tmp_path / "demo", **options)
+    with MockServer(MockSettings(policy="fixed", error_rate=1.0, served_models=(MODEL,))) as dead:
+        config = RunConfig(
+            model=MODEL,
+            bench="demo",
+            bench_options=options,
+            data=str(large.root),
+            base_urls=(dead.base_url,),
+            concurrency=4,
+            max_attempts=1,
+        )
+        outcome = open_run(config, tmp_path / "run").execute(resume=False)
+    assert outcome.gave_up and not outcome.interrupted
+    failed = outcome.failures["generate"]
+    assert GIVE_UP_AFTER <= failed.count <= GIVE_UP_AFTER + 4 and "500" in failed.example
