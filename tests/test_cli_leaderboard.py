@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import CommandLine
 from tests.reports.scripted_runs import EPISODES, made_run, named
-from tests.test_cli_selection import CommandLine, guieval
 
 __all__ = ["guieval"]  # the fixture
 
