@@ -50,7 +50,7 @@ def test_unknown_names_answer_with_the_nearest() -> None:
     assert "did you mean 'androidcontrol'?" in sentence("run", "--model", "ui-tars-7b", "--bench", "android-control")
     assert "did you mean 'soeval'?" in sentence("run", "--model", "ocr-baseline", "--bench", "demo", "--mode", "so-eval")
     assert "did you mean 'ui-s1-sop'?" in sentence(
-        "run", "--model", "ocr-baseline", "--bench", "demo", "--protocol", "ui-s1", "--limit", "1"
+        "run", "--model", "ocr-baseline", "--bench", "demo", "--protocol", "ui-s1-so", "--limit", "1"
     )
     assert "did you mean 'sampling'?" in sentence("run", "--model", "ocr-baseline", "--bench", "demo", "--set", "sampling_=1")
     assert "did you mean 'ui-s1-sop'?" in sentence("protocols", "ui-s1-so")

@@ -11,8 +11,6 @@ import pytest
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
-__all__ = ["guieval"]  # the fixture
-
 
 def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: CommandLine) -> None:
     one, other = made_run(tmp_path / "a", [(name, 0) for name in EPISODES[:9]]), made_run(tmp_path / "b", [("e00", 1)])

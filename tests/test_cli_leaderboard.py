@@ -10,8 +10,6 @@ import pytest
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
-__all__ = ["guieval"]  # the fixture
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:

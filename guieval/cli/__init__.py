@@ -18,11 +18,16 @@ from guieval.cli import (
     audit,
     benchmarks,
     check,
+    compare,
+    correlate,
     doctor,
     export,
+    import_predictions,
+    leaderboard,
     mock_server,
     models,
     new_adapter,
+    plot,
     prepare,
     prompt,
     protocols,
@@ -45,7 +50,11 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("score")(score.score)
+app.command("compare")(compare.compare)
+app.command("leaderboard")(leaderboard.leaderboard)
+app.command("correlate")(correlate.correlate)
 app.command("report")(report.report)
+app.command("plot")(plot.plot)
 app.command("models")(models.models)
 app.command("prompt")(prompt.prompt)
 app.command("benchmarks")(benchmarks.benchmarks)
@@ -54,6 +63,7 @@ app.command("protocols")(protocols.protocols)
 app.command("sample-sets")(sample_sets.sample_sets)
 app.command("prepare")(prepare.prepare)
 app.command("export")(export.export)
+app.command("import")(import_predictions.import_predictions)
 app.command("doctor")(doctor.doctor)
 app.command("check")(check.check)
 app.command("mock-server")(mock_server.mock_server)
