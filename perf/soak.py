@@ -129,9 +129,8 @@ def main() -> None:
         for share in (0.1, 0.25, 0.5, 0.75, 1.0):
             memory = next((memory for steps, memory in samples if steps >= share * planned * 0.999), samples[-1][1])
             print(f"  {share:4.0%} of the steps: {memory / 1024:6.1f} MiB")
-        print(
-            f"{planned:,} steps in {seconds:.0f} s ({planned / seconds:.0f} steps/s), peak {peak:.1f} MiB, {os.cpu_count()} cores"
-        )
+        rate = planned / seconds
+        print(f"{planned:,} steps in {seconds:.0f} s ({rate:.0f} steps/s), peak {peak:.1f} MiB, {parts} cores")
         print(f"second half: {slope:.3f} KiB a step (allowed {ALLOWED}); {lost} records missing, {doubled} doubled")
         print(json.dumps({"steps": planned, "seconds": seconds, "peak_mib": peak, "kib_a_step": slope, "lost": lost}))
         if lost or doubled or not slope <= ALLOWED:
