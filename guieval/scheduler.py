@@ -89,6 +89,16 @@ class Scheduler:
         """Whether every step has been handed out."""
         return not self._ready and self._next_waiting == len(self._waiting) and self._loaded == 0
 
+    @property
+    def ready(self) -> int:
+        """How many loaded episodes have a step that could start now."""
+        return len(self._ready)
+
+    @property
+    def waiting(self) -> int:
+        """How many episodes have not been loaded yet."""
+        return len(self._waiting) - self._next_waiting
+
     def _push(self, active: ActiveEpisode) -> None:
         self._serial += 1
         priority = -len(active.pending) if self._sequential else self._serial

@@ -1,81 +1,294 @@
-"""The progress line of a run: a bar on a terminal, a plain line every few seconds elsewhere."""
+"""What a run shows while it goes: on a terminal a picture that stays in place, elsewhere a plain line now and then.
+
+Drawing is done in a thread of its own, so that it costs a step next to nothing and goes on while no step ends.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from guieval.telemetry.rates import STALLED, Rate, clock, spoken
+
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from guieval.engines import EndpointStats
     from guieval.runner import Progress
+    from guieval.telemetry.costs import Tokens
 
-PLAIN_SECONDS = 15.0
+REFRESH_SECONDS = 0.25
+PLAIN_SECONDS = 30.0
+MOST_ENDPOINTS = 8
+_VERDICTS = (
+    ("right", "right", "green"),
+    ("wrong", "wrong", "yellow"),
+    ("unparseable", "unparseable", "magenta"),
+    ("unsupported", "unsupported", "magenta"),
+    ("infrastructure_failure", "failed", "red"),
+)
 
 
-class ProgressLine:
-    """Shows done steps, steps/s, exact match so far and failures. A context manager; :meth:`update` is cheap."""
+@dataclass(frozen=True)
+class View:
+    """A run at one moment, ready to be shown. Times are in seconds, rates per second; ``None`` is what cannot be told."""
 
-    def __init__(self, title: str, *, quiet: bool) -> None:
+    title: str
+    done: int
+    total: int
+    elapsed: float
+    recent: float | None
+    mean: float | None
+    left: float | None
+    still: float
+    shrinks: bool
+    in_flight: int
+    ready: int
+    waiting: int
+    endpoints: Sequence[EndpointStats]
+    verdicts: Mapping[str, int]
+    exact: int
+    answers: int
+    told: int
+    tokens_in: int
+    tokens_out: int
+    tokens_rate: float | None
+    cost: str | None
+    halted: str | None
+    last_failure: tuple[str, str] | None
+
+    @property
+    def time_left(self) -> str:
+        """How long it will still take, in words."""
+        if self.done >= self.total:
+            return "done"
+        if self.halted is not None:
+            return "ending"
+        if self.still >= STALLED:
+            return f"no answer for {spoken(self.still)}"
+        if self.left is None:
+            return "time left not known yet"
+        return f"{'at most' if self.shrinks else 'about'} {spoken(self.left)} left"
+
+    @property
+    def exact_match(self) -> str:
+        """The share of exact matches so far, with its n."""
+        return f"exact match {100 * self.exact / self.done:.1f} % of {self.done:,}" if self.done else "exact match -"
+
+    @property
+    def tokens(self) -> str | None:
+        """Tokens so far, in words; ``None`` before anybody answered."""
+        if not self.answers:
+            return None
+        if not self.told:
+            return "the server tells no token counts"
+        said = f"{self.tokens_in:,} in, {self.tokens_out:,} out"
+        return said if self.tokens_rate is None else f"{said} ({self.tokens_rate:,.0f}/s out)"
+
+
+class Watch:
+    """Turns a run's :class:`guieval.runner.Progress` into views, with rates from the first look on."""
+
+    def __init__(self, title: str, cost: Callable[[Tokens], str | None] = lambda tokens: None) -> None:
+        self._title = title
+        self._cost = cost
+        self._steps: Rate | None = None
+        self._tokens: Rate | None = None
+        self._tokens_before = 0
+
+    def look(self, progress: Progress, now: float) -> View:
+        """The run as of time ``now``, in seconds of any clock."""
+        tokens = progress.tokens
+        if self._steps is None or self._tokens is None:
+            self._steps, self._tokens = Rate(now), Rate(now)
+            self._tokens_before = tokens.completion
+        self._steps.sample(now, progress.done - progress.resumed)
+        self._tokens.sample(now, tokens.completion - self._tokens_before)
+        load = progress.load()
+        return View(
+            title=self._title,
+            done=progress.done,
+            total=progress.total,
+            elapsed=self._steps.elapsed,
+            recent=self._steps.recent,
+            mean=self._steps.mean,
+            left=self._steps.seconds_left(progress.total - progress.done, progress.in_flight),
+            still=self._steps.quiet,
+            shrinks=progress.shrinks,
+            in_flight=progress.in_flight,
+            ready=load.ready,
+            waiting=load.waiting,
+            endpoints=load.endpoints,
+            verdicts={name: progress.verdicts[name] for name, _, _ in _VERDICTS},  # type: ignore[index]
+            exact=progress.exact,
+            answers=tokens.answers,
+            told=tokens.told,
+            tokens_in=tokens.prompt,
+            tokens_out=tokens.completion,
+            tokens_rate=self._tokens.recent,
+            cost=self._cost(tokens),
+            halted=progress.halted,
+            last_failure=progress.last_failure,
+        )
+
+
+def plain_line(view: View, *, over: bool = False) -> str:
+    """A view as one line of text; ``over``: nothing more will happen."""
+    parts = [
+        f"{view.done:,}/{view.total:,} steps",
+        f"{_rate(view.recent)} steps/s (mean {_rate(view.mean)})",
+        *([] if over else [f"{view.in_flight:,} in flight", f"{view.ready:,} ready, {view.waiting:,} waiting episodes"]),
+        view.exact_match,
+        ", ".join(f"{label} {view.verdicts[name]:,}" for name, label, _ in _VERDICTS),
+        *([f"tokens {view.tokens}"] if view.tokens else []),
+        *([f"cost {view.cost}"] if view.cost else []),
+        *([] if over else map(_endpoint, view.endpoints[:MOST_ENDPOINTS])),
+        *([] if over or view.last_failure is None else [f"last failed at {': '.join(view.last_failure)[:200]}"]),
+        f"{clock(view.elapsed)} elapsed",
+        "stopped" if over and view.done < view.total else view.time_left,
+    ]
+    return f"progress: {view.title}: {'; '.join(parts)}"
+
+
+def picture(view: View) -> RenderableType:
+    """A view as rich draws it: a bar, and a few lines that fold where the terminal is narrow."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+
+    def add(label: str, text: str, style: str = "") -> None:
+        rows.add_row(label, Text(text, style))  # a plain string would be searched for markup
+
+    share = f" ({100 * view.done / view.total:.0f} %)" if view.total else ""
+    add("steps", f"{view.done:,} of {view.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
+    add("rate", f"{_rate(view.recent)} steps/s, mean {_rate(view.mean)}")
+    add("queue", f"{view.in_flight:,} steps in flight, episodes: {view.ready:,} ready, {view.waiting:,} waiting")
+    verdicts = Text()
+    for name, label, style in _VERDICTS:
+        count = view.verdicts[name]
+        verdicts.append(f"{label} {count:,}", style if count else "dim").append(", ")
+    rows.add_row("verdicts", verdicts.append(view.exact_match, "bold"))
+    if view.tokens:
+        add("tokens", view.tokens + (f", {view.cost}" if view.cost else ""))
+    for number, each in enumerate(view.endpoints[:MOST_ENDPOINTS]):
+        add("" if number else "servers", _endpoint(each), "yellow" if each.resting else "")
+    if len(view.endpoints) > MOST_ENDPOINTS:
+        add("", f"and {len(view.endpoints) - MOST_ENDPOINTS:,} more")
+    if view.last_failure is not None:
+        failure = ": ".join(view.last_failure)
+        rows.add_row("last failed", Text(failure, "red", overflow="ellipsis", no_wrap=True))
+    if view.halted is not None:
+        add("ending", view.halted, "yellow")
+    bar = Table.grid(expand=True)  # by itself a bar does not end its line
+    bar.add_row(ProgressBar(total=max(view.total, 1), completed=view.done))
+    return Group(Text(view.title, "bold"), bar, rows)
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
+
+
+def _endpoint(stats: EndpointStats) -> str:
+    mean = "" if stats.seconds_mean is None else f", {stats.seconds_mean:.2f} s mean"
+    resting = ", resting" if stats.resting else ""
+    return f"{stats.name}: {stats.in_flight:,} in flight, {stats.answered:,} answered, {stats.failed:,} failed{mean}{resting}"
+
+
+class Dashboard:
+    """Shows a run as it goes, on standard error. A context manager; :meth:`update` costs about a microsecond.
+
+    ``quiet``: shows nothing at all. ``cost`` tells what tokens cost, in words. Whatever happens inside, the terminal is left
+    as it was, with one line that says how far the run came.
+    """
+
+    def __init__(self, title: str, *, quiet: bool, cost: Callable[[Tokens], str | None] = lambda tokens: None) -> None:
         self._title = title
         self._quiet = quiet
-        self._bar: Any = None
-        self._task: Any = None
-        self._started = self._shown = time.monotonic()
+        self._watch = Watch(title, cost)
+        self._progress: Progress | None = None
         self._warned = 0
+        self._live: Any = None
+        self._width = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
 
-    def __enter__(self) -> ProgressLine:
-        if not self._quiet and sys.stderr.isatty():
+    def __enter__(self) -> Dashboard:
+        if self._quiet:
+            return self
+        if sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as RichProgress
+            from rich.live import Live
 
-            self._bar = RichProgress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[figures]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(self._title, total=None, figures="")
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self._live.start()
+        self._thread = threading.Thread(target=self._keep_showing, name="dashboard", daemon=True)
+        self._thread.start()
         return self
 
     def update(self, progress: Progress) -> None:
-        """Show where the run stands. Once nobody can see it any more (a closed terminal or pipe), it is silent."""
+        """Show where the run stands, at the next occasion; new warnings at once."""
+        if self._progress is None:  # rates count from here on, not from when they are first shown
+            self._watch.look(progress, time.monotonic())
+        self._progress = progress
+        if len(progress.warnings) > self._warned:
+            new, self._warned = progress.warnings[self._warned :], len(progress.warnings)
+            for warning in new:
+                self.warn(warning)
+
+    def warn(self, text: str) -> None:
+        """Print a warning while there is time to stop the run; the result is to repeat it."""
+        self._print(f"warning:  {self._title}: {text}")
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        try:
+            if self._live is not None:
+                self._live.stop()
+        except OSError:
+            self._quiet = True
+        if self._progress is not None:
+            self._print(plain_line(self._watch.look(self._progress, time.monotonic()), over=True))
+
+    def _keep_showing(self) -> None:
+        while not self._over.wait(PLAIN_SECONDS if self._live is None else REFRESH_SECONDS) and not self._quiet:
+            if self._progress is None:
+                continue
+            view = self._watch.look(self._progress, time.monotonic())
+            if self._live is None:
+                self._print(plain_line(view))
+                continue
+            try:
+                self._draw(view)
+            except OSError:  # nobody can see it any more: a closed terminal
+                self._quiet = True
+
+    def _draw(self, view: View) -> None:
+        width = self._live.console.width
+        if width != self._width:
+            if self._width:  # the terminal folded the lines that are to be drawn over, so where they begin is not known
+                self._live.console.clear()
+            self._width = width
+        self._live.update(picture(view), refresh=True)
+
+    def _print(self, line: str) -> None:
         if self._quiet:
             return
         try:
-            self._warn(progress)
-            self._show(progress)
-        except OSError:
-            self._quiet = True
-
-    def _warn(self, progress: Progress) -> None:
-        """Print new warnings while there is time to stop the run; the result repeats them."""
-        for warning in progress.warnings[self._warned :]:
-            line = f"warning:  {self._title}: {warning}"
-            if self._bar is not None:
-                self._bar.console.print(line, markup=False, highlight=False)
+            if self._live is not None:
+                self._live.console.print(line, markup=False, highlight=False)
             else:
                 print(line, file=sys.stderr, flush=True)
-        self._warned = len(progress.warnings)
-
-    def _show(self, progress: Progress) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=progress.done, total=progress.total, figures=self._figures(progress))
-            return
-        now = time.monotonic()
-        if now - self._shown >= PLAIN_SECONDS or progress.done == progress.total:
-            self._shown = now
-            print(f"{self._title}: {progress.done}/{progress.total} {self._figures(progress)}", file=sys.stderr, flush=True)
-
-    def _figures(self, progress: Progress) -> str:
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        exact = f"{100 * progress.exact / progress.done:.1f}" if progress.done else "-"
-        failures = f", {progress.failures} failed" if progress.failures else ""
-        return f"{(progress.done - progress.resumed) / seconds:.1f} steps/s, exact match {exact} %{failures}"
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        except OSError:  # a closed pipe
+            self._quiet = True

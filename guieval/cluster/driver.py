@@ -1,0 +1,488 @@
+"""The driver of a run on many machines: starts workers, gives out episodes, merges what comes back, copes with losses.
+
+Only the driver writes the run directory. It reads every worker's shard through Ray as it grows, and from the disk where a
+worker is lost and its shard can be seen. What a lost worker had not finished is dealt to others as soon as one is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Literal
+
+from guieval import __version__
+from guieval.audit import FrameWatch
+from guieval.benchmark import EpisodeRef
+from guieval.cluster.hand_out import HandOut, dealt_first
+from guieval.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
+from guieval.cluster.worker import Ended, Job, Reading, Worker
+from guieval.config import RunConfig
+from guieval.errors import DataError, EngineError, UsageError
+from guieval.identity import refuse_unlike
+from guieval.journal import Journal, read_manifest
+from guieval.runner import Run, RunOutcome
+from guieval.steps import StepRecord
+
+GPU_ENGINES = frozenset({"vllm", "vllm-inprocess", "transformers"})
+PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+"""Arguments of vLLM whose product is the number of GPUs that one server takes."""
+STOP_SECONDS = 10.0
+"""How long workers may take to stop in order, before they are ended; what they answered is in their shards all the same."""
+CONNECT_SECONDS = 5.0
+"""How long the head of a cluster may take to accept a connection."""
+WAIT_SECONDS = 30.0
+"""After so long without a single worker, the user is told what is being waited for."""
+_READS_PER_SECOND = 500
+"""Answers that the driver takes in from its workers, which bounds how often each is asked."""
+
+State = Literal["starting", "working", "idle", "gone"]
+
+
+@dataclass
+class _Member:
+    """One worker, as the driver sees it."""
+
+    number: int
+    name: str
+    actor: Any
+    urls: tuple[str, ...] = ()
+    machine: str = ""
+    state: State = "starting"
+    turn: int = 0
+    greeting: Any = None
+    working: Any = None
+    reading: Any = None
+    held: list[int] = field(default_factory=list)
+    told_last: bool = False
+    shard: Shard = field(default_factory=Shard)
+    read: int = 0
+    has_shard: bool = False
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return f"worker {self.number}" + (f" on {self.machine}" if self.machine else "")
+
+
+class Cluster:
+    """Workers on a Ray cluster, for one run or several after another. A context manager.
+
+    ``config`` says where the cluster is, how many workers there are to be and what one needs. Entering raises
+    :class:`UsageError` when Ray is missing, no cluster is found, or it is too small.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._members: list[_Member] = []
+        self._connected_here = False
+        self._ray: Any = None
+
+    def __enter__(self) -> Cluster:
+        self._ray = _import_ray()
+        self._connect()
+        try:
+            self._start()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        closing = [member.actor.close.remote() for member in self._members if member.state in ("idle", "working")]
+        with contextlib.suppress(Exception):  # whatever cannot end in order any more is ended
+            self._ray.wait(closing, num_returns=max(1, len(closing)), timeout=2 * STOP_SECONDS)
+        for member in self._members:
+            with contextlib.suppress(Exception):
+                self._ray.kill(member.actor)
+        self._leave()
+
+    def execute(self, run: Run) -> RunOutcome:
+        """Do what is left of a run that was begun, to the end, to Ctrl-C, or until no worker is left.
+
+        Raises :class:`UsageError` (unlike resume), :class:`guieval.errors.JournalError` (the directory is held or full),
+        :class:`DataError` (an episode cannot be loaded), and :class:`EngineError` when no worker could do anything at all.
+        """
+        manifest = run.manifest()
+        refuse_unlike(read_manifest(run.directory), manifest, run.directory)
+        with Journal(run.directory) as journal:
+            journal.start(None, run.selection.plan, run.selection.refs)
+            session = _Session(self._ray, self._members, run, journal, manifest)
+            with _on_signals(session.interrupt):
+                session.drive()
+        session.discard_shards()
+        return session.outcome()
+
+    def _connect(self) -> None:
+        ray, address = self._ray, self._config.cluster_address
+        if ray.is_initialized():
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        more: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+        try:
+            address = _found(address)
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+        except (OSError, RuntimeError, ValueError) as error:
+            why = " ".join(str(error).split())[:200]
+            if self._config.cluster_address == "auto":
+                raise UsageError(
+                    f"no Ray cluster is found from here ({why}); start one with `ray start --head`, name it with "
+                    "--cluster-address HOST:PORT, or say --cluster-address local for this machine alone"
+                ) from None
+            raise UsageError(f"--cluster-address {address!r} cannot be used: {why}") from None
+        self._connected_here = True
+
+    def _leave(self) -> None:
+        if self._connected_here:
+            self._ray.shutdown()
+
+    def _start(self) -> None:
+        """Ask Ray for the workers; they start in their own time."""
+        has = self._ray.cluster_resources()
+        nodes = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes())
+        gpus = _gpus_of_one(self._config) if has.get("GPU", 0) else 0
+        room = {"CPUs": int(has.get("CPU", 0)), **({"GPUs": int(has["GPU"] // gpus)} if gpus else {})}
+        count = self._config.workers or (room["GPUs"] if gpus else nodes)
+        for name, fit in room.items():
+            if count > fit or not fit:
+                raise UsageError(
+                    f"{max(1, count)} workers do not fit into this Ray cluster: its {name} suffice for {fit}; "
+                    "lower --workers, or add machines"
+                )
+        urls = self._config.base_urls
+        make = self._ray.remote(Worker)
+        for number in range(count):
+            name = f"{number:04d}"
+            actor = make.options(num_cpus=1, num_gpus=gpus, max_concurrency=8, scheduling_strategy="SPREAD").remote(name)
+            own = urls[number::count] if len(urls) > count else urls[number % len(urls) :][:1] if urls else ()
+            self._members.append(_Member(number, name, actor, own, greeting=actor.hello.remote()))
+
+
+class _Session:
+    """One run, from the first episode given out to the last record merged."""
+
+    def __init__(self, ray: Any, members: list[_Member], run: Run, journal: Journal, manifest: dict[str, Any]) -> None:
+        self._ray = ray
+        self._members = members
+        self._run = run
+        self._merger = Merger(run, journal)
+        self._watch = FrameWatch(run.model)
+        self._interrupted = False
+        self._bad_data: str | None = None
+        self._started = time.monotonic()
+        self._told_waiting = False
+        self._merged: list[Path] = []
+        # unlike every other session's, so that a worker of a session that was killed cannot write into a shard of this one
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        directory = str(run.directory.resolve())
+        config = run.config.model_dump(mode="json")
+        self._job = Job(config, manifest, directory, os.getcwd(), name)
+        self._progress = self._merger.progress
+        if self._merger.damaged:
+            self._progress.warnings.append(
+                f"{len(self._merger.damaged):,} lines of the journal in {str(run.directory)!r} held no record, the first is "
+                f"line {self._merger.damaged[0]}; what was lost is asked anew"
+            )
+        for folder in shard_folders(run.directory):  # of a session that was killed
+            self._take(self._merger.add_folder(folder))
+            self._merged.append(folder)
+        self._progress.resumed = self._progress.done
+        self._refs: list[EpisodeRef] = dealt_first(run.selection)
+        left = set(self._merger.unfinished(ref.key for ref in self._refs))
+        open_ones = [position for position, ref in enumerate(self._refs) if ref.key in left]
+        self._leftovers = [position for position in open_ones if self._merger.begun(self._refs[position].key)]
+        self._fresh = HandOut({*open_ones} - {*self._leftovers}, len(members))
+        for member in members:
+            member.shard, member.read, member.held, member.has_shard = Shard(), 0, [], False
+
+    def interrupt(self) -> None:
+        """Stop in order, as soon as the driver sees it."""
+        self._interrupted = True
+
+    def drive(self) -> None:
+        """Give out and take in, until nothing is left or nobody is."""
+        self._run.on_progress(self._progress)
+        try:
+            while not self._interrupted and self._bad_data is None and self._goes_on():
+                self._tick()
+                self._progress.halted = self._run.halt(self._progress)
+                if self._progress.halted is not None:
+                    break
+        finally:
+            self._stop_all()
+        if self._bad_data is not None:
+            raise DataError(f"{self._bad_data}; every answer before is kept, and {_resume(self._run.directory)}")
+        if self._left_alone and not len(self._merger.tally):
+            raise EngineError(f"no worker could start: {self._progress.warnings[-1]}; then {_resume(self._run.directory)}")
+
+    def outcome(self) -> RunOutcome:
+        """How it ended."""
+        run, progress = self._run, self._progress
+        return RunOutcome(
+            run.directory,
+            self._merger.tally,
+            run.selection,
+            run.protocol.name,
+            self._interrupted,
+            self._left_alone and not self._interrupted,
+            progress.by_stage,
+            run.overlay,
+            tuple(progress.warnings),
+            halted=progress.halted,
+            tokens=progress.tokens,
+        )
+
+    def discard_shards(self) -> None:
+        """Remove the shards that are merged, once the journal is on the disk."""
+        discarding = [member.actor.discard.remote() for member in self._members if member.state == "idle" and member.has_shard]
+        with contextlib.suppress(Exception):
+            self._ray.wait(discarding, num_returns=max(1, len(discarding)), timeout=STOP_SECONDS)
+        for folder in [*self._merged, *empty_shards(self._run.directory)]:
+            discard_shard(folder)
+
+    @property
+    def _left_alone(self) -> bool:
+        return all(member.state == "gone" for member in self._members) and bool(self._open_positions())
+
+    def _open_positions(self) -> bool:
+        return bool(self._merger.unfinished(ref.key for ref in self._refs))
+
+    def _goes_on(self) -> bool:
+        if self._leftovers or self._fresh.left:
+            return any(member.state != "gone" for member in self._members)
+        return any(member.state == "working" and self._busy(member) for member in self._members)
+
+    def _busy(self, member: _Member) -> bool:
+        """Whether a worker holds what is not done yet; one whose engine is still starting may not."""
+        return bool(self._merger.unfinished(self._refs[position].key for position in member.held))
+
+    def _tick(self) -> None:
+        """Start whoever can start, then take in whatever came."""
+        for member in self._members:
+            if member.state == "idle" and (self._leftovers or self._fresh.left):
+                self._put_to_work(member)
+        waiting: dict[Any, tuple[_Member, str]] = {}
+        for member in self._members:
+            for kind in ("greeting", "reading", "working"):
+                reference = getattr(member, kind)
+                if reference is not None and member.state != "gone":
+                    waiting[reference] = (member, kind)
+        ready, _ = self._ray.wait(list(waiting), num_returns=1, timeout=0.5)
+        if ready:
+            ready, _ = self._ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
+        for reference in ready:
+            member, kind = waiting[reference]
+            if member.state != "gone":
+                self._take_in(member, kind, reference)
+        self._tell_waiting()
+
+    def _take_in(self, member: _Member, kind: str, reference: Any) -> None:
+        exceptions = self._ray.exceptions
+        try:
+            value = self._ray.get(reference)
+            if kind == "greeting":
+                self._greeted(member, *value)
+            elif kind == "reading":
+                self._merge(member, value)
+                self._give(member, value)
+                self._read_on(member)
+            else:
+                self._ended(member, value)
+        except exceptions.RayTaskError as error:  # a plug-in may raise anything
+            cause = error.cause
+            self._lose(member, f"failed: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}")
+        except exceptions.RayError as error:  # its process or its machine is gone, or does not answer
+            lines = str(error).split("\n")
+            why = lines[-1].strip() if kind == "greeting" else ""  # there the last line is what its constructor raised
+            self._lose(member, f"cannot start: {why}" if why else "is lost")
+
+    def _greeted(self, member: _Member, machine: str, version: str) -> None:
+        member.greeting, member.machine = None, machine
+        if version != __version__:
+            self._lose(member, f"has guieval {version}, but {__version__} is asked for")
+            return
+        member.state = "idle"
+
+    def _put_to_work(self, member: _Member) -> None:
+        """Give ``member`` its share of what is begun or was lost, and then a hand in what is fresh."""
+        takers = sum(each.state in ("starting", "idle") for each in self._members)
+        share = math.ceil(len(self._leftovers) / max(1, takers))
+        dealt, self._leftovers = self._leftovers[:share], self._leftovers[share:]
+        known = b"".join(self._merger.known_lines(self._refs[position].key) for position in dealt)
+        job = self._job
+        if member.urls:
+            job = dataclasses.replace(job, config={**job.config, "base_urls": list(member.urls)})
+        member.turn += 1
+        member.working = member.actor.work.remote(job, dealt, known, turn=member.turn)
+        member.state, member.has_shard, member.held, member.told_last = "working", True, dealt, False
+        self._read_on(member)
+
+    def _give(self, member: _Member, reading: Reading) -> None:
+        """Have a worker that has little left to begin begin more, or know that there is no more."""
+        if member.state != "working" or member.told_last or not reading.wants:
+            return
+        given = self._fresh.take()
+        member.held += given
+        member.told_last = not self._fresh.left
+        member.actor.give.remote(given, last=member.told_last)
+
+    def _read_on(self, member: _Member) -> None:
+        patience = max(0.2, len(self._members) / _READS_PER_SECOND)
+        member.reading = member.actor.read.remote(member.read, patience) if member.state == "working" else None
+
+    def _merge(self, member: _Member, reading: Reading) -> None:
+        if reading.data and reading.start == member.read:  # else asked before the worker ended, and read since
+            self._take(self._merger.add(reading.data, member.shard))
+            member.read += len(reading.data)
+
+    def _take(self, added: Iterable[StepRecord]) -> None:
+        for record in added:
+            warning = self._watch.add(record.task, record.sample)
+            if warning is not None:
+                self._progress.warnings.append(f"{warning}: guieval audit {self._run.directory}")
+        self._run.on_progress(self._progress)
+
+    def _ended(self, member: _Member, ended: Ended) -> None:
+        self._drain(member)
+        member.working = member.reading = None
+        if ended.how == "done":
+            member.state, member.held = "idle", []
+        elif ended.how == "bad-data":
+            member.state, self._bad_data = "idle", ended.why
+        elif ended.how == "stopped":
+            member.state = "idle"
+        else:
+            self._lose(member, f"stopped: {ended.why}")
+
+    def _drain(self, member: _Member) -> None:
+        """Merge everything that a worker at rest has in its shard."""
+        while True:
+            reading = self._ray.get(member.actor.read.remote(member.read, 0.0), timeout=STOP_SECONDS)
+            if not reading.data:
+                return
+            self._merge(member, reading)
+
+    def _lose(self, member: _Member, why: str) -> None:
+        """Do without a worker: keep what it answered, and have the rest of what it held done by others."""
+        member.state, member.greeting, member.working, member.reading = "gone", None, None, None
+        with contextlib.suppress(Exception):
+            self._ray.kill(member.actor)
+        if member.has_shard:
+            folder = self._run.directory / SHARDS / f"{self._job.session}-{member.name}"
+            self._take(self._merger.add_folder(folder, start=member.read, shard=member.shard))
+            self._merged.append(folder)
+        open_keys = set(self._merger.unfinished(self._refs[position].key for position in member.held))
+        again = [position for position in member.held if self._refs[position].key in open_keys]
+        self._leftovers = sorted([*self._leftovers, *again])  # positions ascend from the longest episode
+        others = sum(each.state != "gone" for each in self._members)
+        rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""
+        self._progress.warnings.append(f"{member.title} {why}{rest}")
+        self._run.on_progress(self._progress)
+
+    def _stop_all(self) -> None:
+        """Let every worker at work stop, and merge what it has; one that is still starting is there for the next run."""
+        working = [member for member in self._members if member.state == "working"]
+        for member in working:
+            member.actor.stop.remote(member.turn)
+        deadline = time.monotonic() + STOP_SECONDS
+        for member in working:
+            try:
+                self._ray.get(member.working, timeout=max(0.1, deadline - time.monotonic()))
+                self._drain(member)
+                member.state = "idle"
+            except Exception:  # whatever it is that does not stop: its shard stays, and a resume merges it
+                member.state = "gone" if member.held else "starting"
+                member.greeting = None if member.held else member.actor.hello.remote()
+            member.working = member.reading = None
+
+    def _tell_waiting(self) -> None:
+        if self._told_waiting or any(member.state != "starting" for member in self._members):
+            return
+        if time.monotonic() - self._started > WAIT_SECONDS:
+            self._told_waiting = True
+            self._progress.warnings.append(f"no worker has started after {WAIT_SECONDS:.0f} s; `ray status` tells what is free")
+            self._run.on_progress(self._progress)
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("--cluster ray needs Ray: pip install 'guieval[cluster]'") from None
+    return ray
+
+
+def _found(address: str) -> str:
+    """The address to give to Ray, somebody being there: Ray itself would wait for minutes, or for ever.
+
+    Raises ``ValueError`` for what is no address, and ``OSError`` when nobody answers.
+    """
+    if address == "local" or address.startswith("ray://"):
+        return address
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or _latest()
+        if address in ("auto", "local") or address.startswith("ray://"):
+            return address
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"expected auto, local or HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise OSError(f"nobody answers at {address}: {error.strerror or error}") from None
+    return address
+
+
+def _latest() -> str:
+    """Where the cluster is that this machine joined last, as Ray writes it down; ``auto`` where that is not to be found."""
+    file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    try:
+        return file.read_text(encoding="utf-8").strip() or "auto"
+    except OSError:
+        return "auto"
+
+
+def _gpus_of_one(config: RunConfig) -> int:
+    """GPUs that one worker takes: as many as its server is spread over, none where servers run elsewhere."""
+    if config.engine not in GPU_ENGINES:
+        return 0
+    if config.engine == "transformers":
+        return 1
+    from guieval.registry import model_config
+
+    given = {**model_config(config.model, config.adapter).vllm, **config.vllm}
+    named = {str(name).replace("_", "-"): value for name, value in given.items()}
+    return math.prod(int(named.get(name) or 1) for name in PARALLEL)
+
+
+def _resume(directory: Path) -> str:
+    return f"`guieval run --resume {directory}` goes on from there"
+
+
+@contextlib.contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM call ``stop``; outside the main thread signals stay the caller's."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop()
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        before = {number: signal.signal(number, handle) for number in numbers}
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

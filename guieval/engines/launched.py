@@ -1,0 +1,49 @@
+"""Asks a server that is started for the run: an :class:`OpenAIEngine` whose address is known only once the server runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guieval.engines import EndpointStats
+from guieval.engines.concurrency import AdaptiveConcurrency
+from guieval.engines.openai import OpenAIEngine, OpenAISettings, image_form
+from guieval.engines.vllm_server import VLLMServer
+from guieval.models import ImageForm, Reply, Request
+
+
+class LaunchedEngine:
+    """Asks ``server``, which the caller starts and ends. ``base_urls`` of the settings is replaced by the server's.
+
+    As soon as a try fails because the server is gone, every request raises
+    :class:`guieval.engines.vllm_server.ServerFailure`, so that a run ends at once with what it has.
+    """
+
+    def __init__(self, server: VLLMServer, settings: OpenAISettings, *, pace: AdaptiveConcurrency | None = None) -> None:
+        self.server = server
+        self._pace = pace
+        self.settings = settings
+        self.images: ImageForm = image_form(settings)
+        self._client: OpenAIEngine | None = None
+
+    async def discover(self, candidates: Sequence[str] = ()) -> str:
+        """Find out the served model's name (:meth:`OpenAIEngine.discover`)."""
+        return await self._connected().discover(candidates)
+
+    async def generate(self, request: Request) -> Reply:
+        """Answer one request (:meth:`OpenAIEngine.generate`)."""
+        return await self._connected().generate(request)
+
+    def stats(self) -> Sequence[EndpointStats]:
+        """How the server fares; nothing before the first request."""
+        return () if self._client is None else self._client.stats()
+
+    async def close(self) -> None:
+        """Close connections; the server stays."""
+        if self._client is not None:
+            await self._client.close()
+
+    def _connected(self) -> OpenAIEngine:
+        if self._client is None:
+            settings = self.settings.model_copy(update={"base_urls": (self.server.base_url,)})
+            self._client = OpenAIEngine(settings, sleep=self.server.pause, pace=self._pace)
+        return self._client

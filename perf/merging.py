@@ -1,0 +1,44 @@
+"""What the driver of a cluster run spends on a record: a run's own journal is merged into an empty copy of that run.
+
+python perf/merging.py RUN
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from guieval.cluster import Merger
+from guieval.cluster.merging import Shard
+from guieval.config import parse
+from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, read_manifest
+from guieval.opening import open_run
+
+
+def main() -> None:
+    """Print CPU time and bytes a record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="run directory of any finished run")
+    source: Path = parser.parse_args().run
+    lines = (source / STEPS).read_bytes()
+    with tempfile.TemporaryDirectory(prefix="guieval-merging-") as folder:
+        directory = Path(folder)
+        for name in (MANIFEST, EPISODES):
+            shutil.copy(source / name, directory / name)
+        run = open_run(parse(read_manifest(source)["config"]), directory)
+        with Journal(directory) as journal:
+            merger = Merger(run, journal)
+            shard = Shard()
+            started = time.process_time()
+            added = 0
+            for start in range(0, len(pieces := lines.splitlines(keepends=True)), 64):
+                added += len(merger.add(b"".join(pieces[start : start + 64]), shard))
+            spent = time.process_time() - started
+    print(f"{added:,} records of {len(lines) / len(pieces):,.0f} bytes: {1e6 * spent / added:.0f} us of CPU a record")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What the tests of cluster runs share: scripted runs, and records without what differs from run to run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.config import RunConfig
+from guieval.journal import METRICS, Records
+from guieval.models import ModelConfig
+from guieval.registry import load_benchmark
+from guieval.runner import Run
+from guieval.steps import Episode, StepRecord
+from tests.scripted import ListBenchmark, ScriptedEngine, ScriptedModel
+
+MODEL = "qwen2.5-vl-7b"
+OPTIONS = {"episodes": 24, "seed": 5}
+
+
+@pytest.fixture(scope="package")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which every screen of the demo benchmark is drawn already."""
+    folder = tmp_path_factory.mktemp("demo")
+    for _ in load_benchmark("demo", folder, **OPTIONS):
+        pass
+    return folder
+
+
+def open_scripted(directory: Path, episodes: Sequence[Episode], engine: ScriptedEngine, mode: str = "offline") -> Run:
+    config = RunConfig(model="scripted", bench="scripted", mode=mode)
+    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
+    return Run(config, directory, ListBenchmark(episodes), model, engine, 4)
+
+
+def timeless(record: StepRecord) -> str:
+    samples = [sample.model_copy(update={"seconds": None, "attempts": 1}) for sample in record.samples]
+    return record.model_copy(update={"samples": tuple(samples)}).model_dump_json()
+
+
+def final(directory: Path) -> dict[str, str]:
+    """The last finished record of each step as text, without its timing."""
+    return {str(record.task.key): timeless(record) for record in Records(directory) if record.finished}
+
+
+def figures(directory: Path) -> dict[str, Any]:
+    """The stored figures, but for those that are times."""
+    summary: dict[str, Any] = json.loads((directory / METRICS).read_text())["summary"]
+    summary.pop("diagnostics")
+    return summary

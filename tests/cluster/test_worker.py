@@ -1,0 +1,142 @@
+"""One worker, without Ray: it runs what it is given and nothing else, and what it records is the run's."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
+from guieval.cluster.merging import SHARDS, Shard
+from guieval.config import RunConfig
+from guieval.journal import STEPS, Journal, Records
+from guieval.mock_server import MockServer, MockSettings
+from guieval.opening import open_run
+from guieval.registry import load_benchmark
+from guieval.runner import Run
+from tests.cluster.conftest import MODEL, OPTIONS, final
+
+
+@pytest.fixture(scope="module")
+def server(data: Path) -> Iterator[MockServer]:
+    settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, seed=3, served_models=(MODEL,))
+    with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
+        yield server
+
+
+@pytest.fixture
+def opened(tmp_path: Path, data: Path, server: MockServer) -> Run:
+    config = RunConfig(
+        model=MODEL, bench="demo", mode="soeval", data=str(data), bench_options=OPTIONS, base_urls=(server.base_url,)
+    )
+    run = open_run(config, tmp_path / "run")
+    run.begin()
+    return run
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """A worker changes its working directory, as it has a process of its own."""
+    here = os.getcwd()
+    yield Worker("0000")
+    os.chdir(here)
+
+
+def job_of(run: Run, **changes: Any) -> Job:
+    config = {**run.config.model_dump(mode="json"), **changes}
+    return Job(config, run.manifest(), str(run.directory), os.getcwd(), "now")
+
+
+def test_it_runs_what_is_dealt_and_what_it_claims(opened: Run, worker: Worker) -> None:
+    refs = dealt_first(opened.selection)
+    worker.give([position for position in range(len(refs) // 2) if position % 3], last=False)
+    assert not worker.read(0, 0.0).wants
+    worker.give([position for position in range(len(refs) // 2, len(refs)) if position % 3], last=True)
+    ended = worker.work(job_of(opened), [0, 3], b"")
+    assert ended == Ended("done")
+    reading = worker.read(0, 0.0)
+    keys = {record.task.episode_key for record in Records(opened.directory / SHARDS / "now-0000")}
+    assert reading.start == 0 and reading.data.count(b"\n") == sum(ref.length for ref in refs if ref.key in keys)
+    assert keys == {ref.key for position, ref in enumerate(refs) if position % 3 or position in (0, 3)}
+    assert worker.read(len(reading.data), 0.0) == Reading(len(reading.data), b"", False)
+
+
+def test_it_goes_on_where_another_one_ended(opened: Run, worker: Worker, server: MockServer, tmp_path: Path) -> None:
+    """The known answers are in its shard and were not asked again; the figures are those of one who did it all."""
+    whole = open_run(opened.config, tmp_path / "whole")
+    whole.execute(resume=False)
+    refs = dealt_first(opened.selection)
+    of_longest = [record for record in Records(tmp_path / "whole") if record.task.episode_key == refs[0].key]
+    with Journal(opened.directory) as journal:
+        for record in of_longest[:3]:
+            journal.append(record)
+    asked = server.stats()["served"]
+    with Journal(opened.directory) as journal:
+        merger = Merger(opened, journal)
+        assert merger.begun(refs[0].key)
+        worker.give(range(1, len(refs)), last=True)
+        ended = worker.work(job_of(opened), [0], merger.known_lines(refs[0].key))
+        assert ended.how == "done"
+        added = merger.add(worker.read(0, 0.0).data, Shard())
+    assert server.stats()["served"] - asked == len(added) == len(list(Records(tmp_path / "whole"))) - 3
+    assert final(opened.directory) == final(tmp_path / "whole")
+
+
+def test_it_stops_at_once_with_everything_in_its_shard(opened: Run, worker: Worker, data: Path) -> None:
+    slow = MockSettings(model=MODEL, policy="centre", latency=0.1, sigma=0, concurrency=4, served_models=(MODEL,))
+    with MockServer(slow) as server:
+        ended: list[Ended] = []
+        job = job_of(opened, base_urls=[server.base_url])
+        worker.give(range(len(opened.selection.refs)), last=True)
+        thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
+        thread.start()
+        while not worker.read(0, 0.1).data:
+            assert thread.is_alive()
+        worker.stop()
+        thread.join(30)
+    assert ended == [Ended("stopped")]
+    shard = opened.directory / SHARDS / "now-0000"
+    assert worker.read(0, 0.0).data == (shard / STEPS).read_bytes()
+    worker.discard()
+    assert not shard.parent.exists() and (opened.directory / STEPS).exists()
+
+
+def test_a_machine_with_other_data_cannot_take_part(opened: Run, worker: Worker, tmp_path: Path) -> None:
+    other = {**OPTIONS, "seed": 6}
+    ended = worker.work(job_of(opened, bench_options=other), [0], b"")
+    assert ended.how == "failed" and "bench_options.seed" in ended.why
+
+
+def test_an_engine_that_cannot_answer_is_one_sentence(opened: Run, worker: Worker) -> None:
+    ended = worker.work(job_of(opened, base_urls=["http://127.0.0.1:9/v1"], max_attempts=1), [0], b"")
+    assert ended.how == "failed" and "127.0.0.1:9" in ended.why and "--resume" not in ended.why
+
+
+def test_an_endpoint_that_is_gone_is_given_up(opened: Run, worker: Worker) -> None:
+    failing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, served_models=(MODEL,))
+    with MockServer(failing) as server:
+        job = job_of(opened, base_urls=[server.base_url], max_attempts=1, mode="offline")
+        job = dataclasses.replace(job, manifest={**job.manifest, "config": job.config})
+        ended = worker.work(job, range(len(opened.selection.refs)), b"")
+    assert ended.how == "gave-up" and "status 500" in ended.why
+
+
+def test_it_waits_for_more_and_ends_when_told_that_there_is_none(opened: Run, worker: Worker) -> None:
+    ended: list[Ended] = []
+    thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
+    thread.start()
+    for position in (5, 6):  # at first, and when it has taken what it was given
+        while not worker.read(0, 1.0).wants:
+            assert thread.is_alive()
+        worker.give([position], last=False)
+    assert not ended
+    worker.give([], last=True)
+    thread.join(60)
+    assert ended == [Ended("done")]
+    lengths = [ref.length for ref in dealt_first(opened.selection)[5:7]]
+    assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths)

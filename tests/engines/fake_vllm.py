@@ -1,0 +1,50 @@
+"""Stands in for vLLM's server in tests: takes its arguments, starts processes of its own, and answers as the mock server.
+
+What else it does is in the environment variable FAKE_VLLM, as JSON: ``pids`` (a file that gets one JSON line a start, with
+``args`` and the process ids), ``crash`` (ends at start with this exit code), ``never`` (listens to nobody), ``answers``
+(further settings of the mock server).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+
+
+def main() -> None:
+    told = json.loads(os.environ["FAKE_VLLM"])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--served-model-name")
+    parser.add_argument("--port", type=int)
+    known, _ = parser.parse_known_args()
+    # one worker that does not listen to SIGTERM, and one that has left for a session of its own
+    workers = [
+        subprocess.Popen([sys.executable, "-S", "-c", STUBBORN], stdout=subprocess.PIPE, start_new_session=alone)
+        for alone in (False, True)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None and worker.stdout.readline() == b"deaf\n"
+    with open(told["pids"], "a") as file:
+        pids = [os.getpid(), *(worker.pid for worker in workers)]
+        file.write(json.dumps({"args": sys.argv[1:], "pids": pids, "supervisor": os.getppid()}) + "\n")
+    print("loading weights:   1%\rloading weights: 100%\n\x1b[31mready or not\x1b[0m", flush=True)
+    if "crash" in told:
+        print("CUDA error: out of memory", flush=True)
+        os._exit(told["crash"])
+    if told.get("never"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    from guieval.mock_server import MockSettings, serve
+
+    serve(MockSettings(port=known.port, served_models=(known.served_model_name,), **told.get("answers", {"policy": "fixed"})))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,392 @@
+"""A launched server: it is ready when told so, and however things end none of its processes stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.engines.kept_servers import process_start
+from guieval.engines.vllm_command import VLLMSettings
+from guieval.engines.vllm_server import ServerFailure, VLLMServer, free_port
+from guieval.errors import UsageError
+from guieval.journal import STEPS, Records
+from guieval.models import ModelConfig
+from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="vLLM is started on Linux only")
+
+FAKE = f"{sys.executable} {REPOSITORY / 'tests' / 'engines' / 'fake_vllm.py'}"
+MODEL = ModelConfig(name="tiny", adapter="qwen2_5_vl", hf_id="org/tiny")
+PATIENCE = 60.0
+
+
+class Fake:
+    """The stand-in's orders, and the processes that it has started so far."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.file = folder / "pids.jsonl"
+        self._monkeypatch = monkeypatch
+        self.told()
+
+    def told(self, **orders: Any) -> None:
+        self._monkeypatch.setenv("FAKE_VLLM", json.dumps({"pids": str(self.file), **orders}))
+
+    @property
+    def starts(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.file.read_text().splitlines()] if self.file.exists() else []
+
+    @property
+    def left(self) -> list[int]:
+        """Process ids of everything that was started and still runs."""
+        pids = [pid for start in self.starts for pid in (*start["pids"], start["supervisor"])]
+        return [pid for pid in pids if process_start(pid) is not None]
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    made = Fake(tmp_path, monkeypatch)
+    yield made
+    for pid in made.left:  # a failed test must not leave any either
+        os.kill(pid, signal.SIGKILL)
+
+
+def settings(**values: Any) -> VLLMSettings:
+    others = {name: values.pop(name) for name in ("reuse", "state") if name in values}
+    return VLLMSettings.of({"command": FAKE, "stop-timeout": 1.0, "start-timeout": PATIENCE, **values}, **others)
+
+
+def get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=10) as response:
+        return json.loads(response.read() or b"null")
+
+
+def test_it_answers_inside_and_is_gone_outside(tmp_path: Path, fake: Fake) -> None:
+    seen: list[tuple[float, str]] = []
+    server = VLLMServer(MODEL, settings(dtype="half"), tmp_path / "new" / "vllm.log", on_wait=lambda *said: seen.append(said))
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = server.base_url
+    with server:
+        assert [entry["id"] for entry in get(f"{server.base_url}/models")["data"]] == ["tiny"]
+        assert len(fake.left) == 4, "the stand-in, its two workers and the supervisor"
+        server.check_alive()
+    assert fake.left == []
+    assert fake.starts[0]["args"][-2:] == ["--dtype", "half"]
+    assert any(line == "ready or not" for _, line in seen), "the log's last line, without what terminals act on"
+    assert "loading weights: 100%" in (tmp_path / "new" / "vllm.log").read_text()
+    server.stop()  # once more does nothing
+    with pytest.raises(RuntimeError, match="not running"):
+        server.check_alive()
+
+
+PARENT = """
+import os, signal, sys
+from pathlib import Path
+from tests.engines.test_vllm_server import MODEL, settings
+from guieval.engines.vllm_server import VLLMServer
+
+with VLLMServer(MODEL, settings(), Path(sys.argv[1])):
+    print("ready", flush=True)
+    {ending}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "at_once"),
+    [
+        ("pass", 0, True),
+        ("raise ValueError", 1, True),
+        ("os.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT, True),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM, False),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, False),
+        ("os._exit(3)", 3, False),
+    ],
+)
+def test_however_its_owner_ends_no_process_stays(tmp_path: Path, fake: Fake, ending: str, code: int, at_once: bool) -> None:
+    words = [sys.executable, "-c", PARENT.format(ending=ending), str(tmp_path / "vllm.log")]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.stdout, done.returncode) == ("ready\n", code), done.stderr
+    if at_once:
+        assert fake.left == []
+    assert len(fake.starts) == 1
+    wait_until(lambda: fake.left == [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_owner_that_is_stopped_while_it_waits_leaves_nothing(tmp_path: Path, fake: Fake, number: int) -> None:
+    fake.told(never=True)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", PARENT.format(ending="pass"), str(tmp_path / "vllm.log")],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: fake.starts)
+    owner.send_signal(number)
+    out, err = owner.communicate(timeout=PATIENCE)
+    assert out == ""
+    if number != signal.SIGKILL:
+        assert "KeyboardInterrupt" in err and fake.left == []
+    wait_until(lambda: fake.left == [])
+
+
+def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake) -> None:
+    fake.told(crash=7)
+    log = tmp_path / "vllm.log"
+    log.write_text("a line of an earlier start\n")
+    with pytest.raises(
+        ServerFailure, match=r"ended with exit code 7 while it was starting; its log is '.*vllm\.log'"
+    ) as raised:
+        VLLMServer(MODEL, settings(), log).start()
+    assert raised.value.lines == ("loading weights: 100%", "ready or not", "CUDA error: out of memory")
+    assert fake.left == [] and len(fake.starts) == 1
+    assert log.read_text().startswith("a line of an earlier start\n"), "the log is appended to"
+
+
+def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake) -> None:
+    fake.told(never=True)
+    limited = settings(**{"start-timeout": 1.5, "stop-timeout": 0.2})
+    with pytest.raises(ServerFailure, match=r"not ready within 1\.5 s \(--set vllm\.start-timeout=SECONDS\)") as raised:
+        VLLMServer(MODEL, limited, tmp_path / "vllm.log").start()
+    assert raised.value.lines[-1] == "ready or not"
+    assert len(fake.starts) == 1 and fake.left == []
+
+
+def test_a_port_that_was_taken_meanwhile_is_left_to_whoever_took_it(tmp_path: Path, fake: Fake) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        taken, free = holder.getsockname()[1], free_port()
+        ports = iter([taken, free])
+        with VLLMServer(MODEL, settings(), tmp_path / "vllm.log", ports=lambda: next(ports)) as server:
+            assert server.base_url == f"http://127.0.0.1:{free}/v1"
+        assert [start["args"][start["args"].index("--port") + 1] for start in fake.starts] == [str(taken), str(free)]
+    assert fake.left == []
+
+
+def test_another_models_server_on_the_port_is_not_taken_for_ours(tmp_path: Path, fake: Fake) -> None:
+    from guieval.mock_server import MockServer, MockSettings
+
+    with MockServer(MockSettings(served_models=("other",), policy="fixed")) as other:
+        ports = iter([int(other.base_url.split(":")[2].split("/")[0]), free_port()])
+        with VLLMServer(MODEL, settings(), tmp_path / "vllm.log", ports=lambda: next(ports)) as server:
+            assert server.base_url != other.base_url
+            assert get(f"{server.base_url}/models")["data"][0]["id"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [("pids", r"was ended by SIGKILL \(out of memory\?\)"), ("supervisor", r"was lost \(signal 9 to its supervisor\)")],
+)
+def test_one_that_is_killed_later_is_told_at_once(tmp_path: Path, fake: Fake, victim: str, said: str) -> None:
+    with VLLMServer(MODEL, settings(), tmp_path / "vllm.log") as server:
+        start = fake.starts[0]
+        os.kill(start["pids"][0] if victim == "pids" else start["supervisor"], signal.SIGKILL)
+        wait_until(lambda: not server.alive)
+        with pytest.raises(ServerFailure, match=said) as raised:
+            server.check_alive()
+        assert raised.value.lines[0] == "loading weights: 100%"
+    if victim == "pids":
+        assert fake.left == []
+    else:  # whoever left its group has nobody to look after it any more
+        wait_until(lambda: fake.left == [start["pids"][2]])
+
+
+def test_a_server_that_is_left_running_serves_the_next_one_and_dies_when_told(tmp_path: Path, fake: Fake) -> None:
+    def made(log: str, **values: Any) -> VLLMServer:
+        return VLLMServer(MODEL, settings(reuse=True, state=tmp_path / "servers", **values), tmp_path / log)
+
+    with made("one.log") as first:
+        url, pid = first.base_url, first.pid
+        assert not first.reused
+    assert pid is not None and len(fake.left) == 4
+    with made("two.log") as second:
+        assert (second.base_url, second.pid, second.reused) == (url, pid, True)
+        assert second.log == (tmp_path / "one.log").resolve() and not (tmp_path / "two.log").exists()
+    with made("three.log", dtype="half") as unlike:  # other arguments, another server
+        assert unlike.base_url != url
+        assert unlike.pid is not None
+        os.kill(unlike.pid, signal.SIGTERM)
+        wait_until(lambda: len(fake.left) == 4)
+    os.kill(fake.starts[0]["pids"][0], signal.SIGSTOP)  # hangs, and hears no SIGTERM
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: fake.left == [])
+    with made("four.log") as fourth:
+        assert not fourth.reused
+        fourth.check_alive()
+        os.kill(fourth.pid or 0, signal.SIGTERM)
+        wait_until(lambda: fake.left == [])
+        with pytest.raises(ServerFailure, match="the vLLM server is gone"):
+            fourth.check_alive()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_owner_that_is_killed_leaves_a_server_only_once_it_is_ready(tmp_path: Path, fake: Fake, number: int) -> None:
+    program = PARENT.replace("settings()", "settings(reuse=True, state=Path(sys.argv[2]))")
+    words = [sys.executable, "-c", program.format(ending=f"os.kill(os.getpid(), {int(number)})")]
+    words += [str(tmp_path / "vllm.log"), str(tmp_path / "servers")]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == "ready\n" and len(fake.left) == 4
+    with VLLMServer(MODEL, settings(reuse=True, state=tmp_path / "servers"), tmp_path / "two.log") as server:
+        assert server.reused
+    os.kill(server.pid or 0, signal.SIGTERM)
+    wait_until(lambda: fake.left == [])
+    fake.told(never=True)
+    waiting = subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: len(fake.starts) == 2)
+    waiting.send_signal(number)
+    waiting.communicate(timeout=PATIENCE)
+    wait_until(lambda: fake.left == [])
+
+
+def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    for values, said in (
+        ({"python": sys.executable}, r"vLLM is not installed for .*pip install 'guieval\[vllm\]'.*--base-url URL"),
+        ({"python": "/no/python"}, "'/no/python' that should run vLLM cannot be started: No such file"),
+        ({"command": "no-such-program serve"}, "vllm.command is 'no-such-program serve', but there is no such program"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            VLLMServer(MODEL, VLLMSettings.of(values), tmp_path / "vllm.log").start()
+    assert not (tmp_path / "vllm.log").exists()
+
+
+# the whole program
+
+NAME = "qwen2.5-vl-7b"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def words(*more: str, out: str = "run") -> list[str]:
+        start = [sys.executable, "-m", "guieval", "run", "--engine", "vllm", "--model", NAME, "--bench", "demo"]
+        start += ["--set", "bench_options.episodes=4", "--data", str(tmp_path / "demo"), "--out", str(tmp_path / out)]
+        return [*start, "--set", f"vllm.command={FAKE}", "--set", "vllm.stop_timeout=1", *more]
+
+    return words
+
+
+def steps(folder: Path) -> int:
+    return sum(record.finished for record in Records(folder)) if (folder / STEPS).exists() else 0
+
+
+def test_one_server_serves_all_modes_of_a_run(tmp_path: Path, fake: Fake, run: Callable[..., list[str]]) -> None:
+    fake.told(answers={"model": NAME, "policy": "random"})
+    done = subprocess.run(run("--mode", "offline", "--mode", "soeval"), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert len(fake.starts) == 1 and fake.left == []
+    assert (tmp_path / "run" / "vllm.log").exists()
+    assert steps(tmp_path / "run" / "offline") == steps(tmp_path / "run" / "soeval") > 0
+    args = fake.starts[0]["args"]
+    assert args[args.index("--allowed-local-media-path") + 1] == str((tmp_path / "demo").resolve())
+
+
+@pytest.mark.parametrize("attempts", ["1", "5"])
+def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], attempts: str
+) -> None:
+    fake.told(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        run("--max-attempts", attempts, "--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: steps(folder) >= 2)
+    os.kill(fake.starts[0]["pids"][0], signal.SIGKILL)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1 and "Traceback" not in err, err
+    assert "guieval: the vLLM server was ended by SIGKILL (out of memory?); its log is" in err and "  ready or not\n" in err
+    assert f"resume:   guieval run --resume {folder}\n" in out
+    kept = steps(folder)
+    assert kept >= 2 and fake.left == []
+    fake.told(answers={"model": NAME, "policy": "random"})
+    again = [sys.executable, "-m", "guieval", "run", "--resume", str(folder)]
+    done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert steps(folder) > kept and fake.left == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_stopping_the_program_takes_the_server_along(
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
+) -> None:
+    fake.told(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
+    process = subprocess.Popen(run("--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: steps(tmp_path / "run") >= 1)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130 and "resume:" in out and "Traceback" not in err, err
+        assert fake.left == []
+    wait_until(lambda: fake.left == [])
+
+
+def test_a_server_that_does_not_start_is_told_with_its_last_lines(
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]]
+) -> None:
+    fake.told(crash=7)
+    done = subprocess.run(run(), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "ended with exit code 7" in done.stderr and done.stderr.endswith("  CUDA error: out of memory\n")
+    assert done.stdout == f"resume:   guieval run --resume {tmp_path / 'run'}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_the_program_while_the_server_starts(
+    tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
+) -> None:
+    fake.told(never=True)
+    process = subprocess.Popen(run(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: fake.starts)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, fake.left) == (130, []) and "Traceback" not in err, err
+    assert out == f"resume:   guieval run --resume {tmp_path / 'run'}\n"
+
+
+def test_a_server_left_running_is_told_and_used_again(fake: Fake, run: Callable[..., list[str]]) -> None:
+    fake.told(answers={"model": NAME, "policy": "random"})
+    for out in ("one", "two"):
+        done = subprocess.run(run("--reuse-server", out=out), capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        assert f"is left running; `kill {fake.starts[0]['supervisor']}` ends it" in done.stdout
+    assert len(fake.starts) == 1
+    os.kill(fake.starts[0]["supervisor"], signal.SIGTERM)
+    wait_until(lambda: fake.left == [])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--base-url", "http://127.0.0.1:1/v1"), "--engine vllm starts its own server: leave out --base-url"),
+        (("--set", "vllm.command=null", "--set", f"vllm.python={sys.executable}"), "pip install 'guieval[vllm]'"),
+        (("--set", "vllm.port=1"), "vllm.port cannot be set"),
+        (("--engine", "auto", "--reuse-server"), "--reuse-server is for --engine vllm"),
+        (("--model", "ocr-baseline"), "answers by itself and needs no server"),
+        (("--model", "gpt-4o"), "weights of 'gpt-4o' are"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_anything_is_made(
+    tmp_path: Path, run: Callable[..., list[str]], more: tuple[str, ...], said: str
+) -> None:
+    done = subprocess.run(run(*more), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "run").exists()
