@@ -14,7 +14,7 @@ browser:
 		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 \
 		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
 
-.PHONY: browser demo test check wheel clean
+.PHONY: browser demo test check wheel test-vllm clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -49,6 +49,10 @@ wheel: $(VENV)/.dev
 	cd build/wheel/empty && PATH=../venv/bin:$$PATH sh -ec '\
 		guieval benchmarks && guieval models && guieval protocols && guieval doctor'
 	build/wheel/venv/bin/python tests/check_light_install.py
+
+# The engines against real vLLM (its CPU build) and a tiny model: Linux on x86-64, 3.6 GB in the user's cache folder.
+test-vllm:
+	python=$$($(PYTHON) tests/vllm/environment.py) && $$python -m pytest -p no:cacheprovider tests/vllm
 
 clean:
 	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,98 @@
+"""A request as the text and pictures that a model in this process reads: what a server's chat endpoint does with its messages.
+
+The chat template, the generation prompt, the continued last turn and the request's own template arguments have the same meaning
+here as in vLLM's server, so that the same step gives the same prompt whoever answers.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from guieval.errors import UsageError
+from guieval.models import ImageRef, Message, Request
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SET_BY_ENGINE = ("model", "messages", "stream", "n")
+
+
+class ChatOptions(NamedTuple):
+    """A request's parameters taken apart: what the chat template is told, and what the sampler is told."""
+
+    template: dict[str, Any]
+    sampling: dict[str, Any]
+
+
+def chat_options(request: Request) -> ChatOptions:
+    """The request's sampling parameters and its family's further fields in one, the latter over the former.
+
+    ``max_completion_tokens`` is ``max_tokens``, ``extra_body`` stands for its own content, and a parameter that is ``None`` is
+    as good as not given. Raises :class:`UsageError` for a field that no request may set (``n``: a further sample is a request).
+    """
+    template: dict[str, Any] = {
+        "add_generation_prompt": not request.input.prefill,
+        "continue_final_message": request.input.prefill,
+    }
+    sampling: dict[str, Any] = {}
+    for given in (request.sampling, request.input.extra):
+        for name, value in _flattened(given):
+            if name in _SET_BY_ENGINE:
+                raise UsageError(f"the request field {name!r} is set by the engine and cannot be given")
+            if name in ("add_generation_prompt", "continue_final_message"):
+                template[name] = bool(value)
+            elif name == "chat_template_kwargs":
+                template.update(value or {})
+            elif value is not None:
+                sampling["max_tokens" if name == "max_completion_tokens" else name] = value
+    return ChatOptions(template, sampling)
+
+
+def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        if name == "extra_body" and isinstance(value, Mapping):
+            yield from value.items()
+        else:
+            yield name, value
+
+
+def chat_messages(request: Request) -> list[dict[str, Any]]:
+    """The messages as chat templates read them: a text, or a list of ``text`` and ``image`` parts where there are images."""
+    return [{"role": message.role, "content": _content(message)} for message in request.input.messages]
+
+
+def _content(message: Message) -> str | list[dict[str, str]]:
+    if not any(isinstance(part, ImageRef) for part in message.parts):
+        return "".join(part for part in message.parts if isinstance(part, str))
+    return [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in message.parts]
+
+
+def prompt_text(tokenizer: Any, template: str, request: Request, options: Mapping[str, Any]) -> str:
+    """The prompt before it is cut into tokens, with one placeholder an image; ``tokenizer`` is one of transformers.
+
+    Raises ``ValueError`` where the template refuses the messages.
+    """
+    from jinja2 import TemplateError
+
+    try:
+        return str(tokenizer.apply_chat_template(chat_messages(request), chat_template=template, tokenize=False, **options))
+    except TemplateError as error:
+        raise ValueError(f"the chat template refuses the messages: {error}") from error
+
+
+def pictures(request: Request) -> list[Image]:
+    """The request's images decoded, in order, as RGB; ``ValueError`` for one that is damaged inside."""
+    from PIL import Image
+
+    opened = []
+    for screenshot in request.images:
+        try:
+            with Image.open(io.BytesIO(screenshot.data)) as image:
+                opened.append(image.convert("RGB"))
+        except (OSError, SyntaxError, ValueError) as error:
+            raise ValueError(f"an image cannot be decoded: {error}") from error
+    if len(opened) != len(request.input.images):
+        raise ValueError(f"{len(opened)} images are given, but the messages show {len(request.input.images)}")
+    return opened

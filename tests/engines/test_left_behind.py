@@ -1,0 +1,68 @@
+"""Processes of a library end with ours, also when ours is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from guieval.engines.left_behind import Watch, descendants
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+OWNER = """
+import subprocess, sys, time
+from guieval.engines.left_behind import Watch
+watched, other = (subprocess.Popen(sys.argv[1:], start_new_session=True) for _ in range(2))
+watch = Watch([watched.pid])
+print(watched.pid, other.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, waited for or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except OSError:
+        return True
+
+
+def becomes_gone(pid: int) -> bool:
+    deadline = time.monotonic() + 30
+    while not gone(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return gone(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_watched_end_with_their_owner_and_no_others(number: signal.Signals) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, *SLEEP], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    watched, other = map(int, owner.stdout.readline().split())
+    try:
+        assert {watched, other} <= descendants(owner.pid) <= descendants(os.getpid())
+        owner.send_signal(number)
+        owner.wait()
+        assert becomes_gone(watched) and not gone(other)
+    finally:
+        os.kill(other, signal.SIGKILL)
+        owner.stdout.close()
+
+
+def test_a_watch_called_off_harms_nobody() -> None:
+    child = subprocess.Popen(SLEEP)
+    try:
+        watch = Watch([child.pid])
+        watch.end()
+        watch.end()
+        assert child.poll() is None and descendants(os.getpid()) >= {child.pid}
+    finally:
+        child.kill()
+        child.wait()

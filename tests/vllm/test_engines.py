@@ -1,0 +1,249 @@
+"""Three engines, one model: vLLM's server, vLLM in this process and transformers mean the same by every request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.engines.in_process import Checkpoint
+from guieval.engines.openai import OpenAIEngine, OpenAISettings, chat_body
+from guieval.engines.transformers_local import TransformersModel, transformers_engine
+from guieval.engines.vllm_command import served_name
+from guieval.engines.vllm_inprocess import VLLMModel, vllm_engine
+from guieval.engines.vllm_server import VLLMServer
+from guieval.errors import EngineError, FatalEngineError
+from guieval.models import ABCModel, Message, ModelConfig, ModelInput, Request
+from guieval.registry import load_model
+
+from .asking import Ask, asking, counts, texts
+from .conftest import ARGUMENTS, MODEL, MakeRequest
+
+ENGINES = ("server", "vllm-inprocess", "transformers")
+
+
+@pytest.fixture(scope="module")
+def in_process(checkpoint: Checkpoint) -> Iterator[dict[str, Ask]]:
+    # these two stay joined, so that the weights stay while every test opens and closes an engine of its own
+    kept = [vllm_engine(checkpoint), transformers_engine(checkpoint)]
+    yield {
+        "vllm-inprocess": asking(lambda: vllm_engine(checkpoint)),
+        "transformers": asking(lambda: transformers_engine(checkpoint)),
+    }
+    import asyncio
+
+    for engine in kept:
+        asyncio.run(engine.close())
+    assert not VLLMModel.held and not TransformersModel.held
+
+
+@pytest.fixture(scope="module")
+def engines(in_process: dict[str, Ask], server: VLLMServer) -> dict[str, Ask]:
+    settings = OpenAISettings(base_urls=(server.base_url,), model=served_name(server.model, server.settings))
+    return {"server": asking(lambda: OpenAIEngine(settings)), **in_process}
+
+
+@pytest.fixture(params=ENGINES)
+def ask(request: pytest.FixtureRequest, engines: dict[str, Ask]) -> Ask:
+    return engines[request.param]
+
+
+def agreed(engines: dict[str, Ask], requests: list[Request]) -> list[str]:
+    """The texts that all three answer with, their counts being equal too."""
+    replies = {name: ask(requests) for name, ask in engines.items()}
+    assert texts(replies["server"]) == texts(replies["vllm-inprocess"]) == texts(replies["transformers"])
+    for first, second, third in zip(*replies.values(), strict=True):
+        assert counts(first) == counts(second) == counts(third) != ()
+    return texts(replies["server"])
+
+
+def test_greedy_answers_and_counts_are_equal(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+    requests = [make_request(episode, step, temperature=0, max_tokens=40) for episode in (0, 1) for step in (0, 2)]
+    assert [len(request.images) for request in requests] == [1, 3] * 2
+    assert len(set(agreed(engines, requests))) == len(requests)
+
+
+def test_the_server_got_the_prompt_that_the_template_makes(
+    server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest
+) -> None:
+    """Token for token, image places included; the engines in this process count as many (the test above)."""
+    from transformers import AutoProcessor
+
+    from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
+
+    processor = AutoProcessor.from_pretrained(checkpoint.path)
+    for thought in (None, "I look at the list."):
+        request = make_request(0, 3, thought=thought, temperature=0, max_tokens=1)
+        text = prompt_text(processor.tokenizer, processor.chat_template, request, chat_options(request).template)
+        assert text.count("<|image_pad|>") == 4
+        inputs = processor(text=[text], images=pictures(request), add_special_tokens=False)
+        assert completion(server, request, return_token_ids=True)["prompt_token_ids"] == list(inputs["input_ids"][0])
+
+
+def test_images_are_read_in_their_order(ask: Ask, make_request: MakeRequest) -> None:
+    there, back = ask([make_request(0, 3, reverse_images=reverse, temperature=0, max_tokens=40) for reverse in (False, True)])
+    assert there.text != back.text and there.usage == back.usage
+
+
+def test_a_begun_answer_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+    """Given the first words of its own greedy answer the model goes on with the rest of it."""
+    whole = agreed(engines, [make_request(1, 1, temperature=0, max_tokens=30)])[0]
+    assert len(whole) > 20
+
+    def begun(prepared: ModelInput) -> ModelInput:
+        return ModelInput((*prepared.messages, Message("assistant", (whole[:10],))), prefill=True)
+
+    assert agreed(engines, [make_request(1, 1, change=begun, temperature=0, max_tokens=20)]) == [whole[10:30]]
+
+
+def test_a_given_thought_is_continued(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+    thoughts = ("I look at the list.", "I go back.")
+    plain = make_request(0, 1, temperature=0, max_tokens=20)
+    given = [make_request(0, 1, thought=thought, temperature=0, max_tokens=20) for thought in thoughts]
+    assert len(set(agreed(engines, [plain, *given]))) == 3
+    replies = engines["transformers"]([plain, *given])
+    prompts = [reply.usage.prompt_tokens or 0 for reply in replies if reply.usage is not None]
+    # one token a byte: the begun turn of each is longer than none by itself, and by the thoughts' difference than the other
+    assert prompts[1] == prompts[0] + len(given[0].input.text) - len(plain.input.text) - 1
+    assert prompts[1] - prompts[2] == len(thoughts[0]) - len(thoughts[1])
+
+
+def test_a_seed_decides_what_is_sampled(ask: Ask, make_request: MakeRequest) -> None:
+    def sampled(seed: int) -> Request:
+        return make_request(0, 0, temperature=1.0, max_tokens=24, seed=seed)
+
+    first, second = ask([sampled(7), sampled(8)])
+    assert first.text != second.text
+    assert ask([sampled(7)])[0].text == first.text
+
+
+def test_several_samples_of_a_step_differ(ask: Ask, make_request: MakeRequest) -> None:
+    replies = ask([make_request(0, 0, sample=sample, temperature=1.0, max_tokens=24) for sample in range(4)])
+    assert len(set(texts(replies))) == 4
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        {"temperature": 1.0, "top_k": 1},
+        {"temperature": 1.0, "top_p": 0.0001},
+        {"temperature": 0.0, "seed": 5, "top_k": -1, "top_p": 0.5},
+        {"temperature": 0.0, "logprobs": True, "top_logprobs": 3},
+        {"temperature": 0.0, "skip_special_tokens": True, "presence_penalty": 0.0, "repetition_penalty": 1.0, "stop": None},
+    ],
+    ids=["top_k", "top_p", "greedy", "logprobs", "neutral"],
+)
+def test_parameters_that_leave_only_the_best_token(
+    engines: dict[str, Ask], make_request: MakeRequest, sampling: dict[str, Any]
+) -> None:
+    best = engines["server"]([make_request(0, 0, temperature=0.0, max_tokens=24)])[0].text
+    assert agreed(engines, [make_request(0, 0, max_tokens=24, **sampling)]) == [best]
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [{"repetition_penalty": 1.4}, {"presence_penalty": 1.7}, {"frequency_penalty": 1.9}],
+    ids=lambda each: next(iter(each)),
+)
+def test_penalties_change_the_answer_alike(
+    engines: dict[str, Ask], make_request: MakeRequest, sampling: dict[str, float]
+) -> None:
+    plain = engines["server"]([make_request(0, 0, temperature=0, max_tokens=60)])[0].text
+    assert agreed(engines, [make_request(0, 0, temperature=0, max_tokens=60, **sampling)]) != [plain]
+
+
+def test_an_answer_ends_where_it_is_told(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+    whole = agreed(engines, [make_request(0, 0, temperature=0, max_tokens=30)])[0]
+    stop = whole[8:11]
+    cut = whole.index(stop)
+    told: list[dict[str, Any]] = [
+        {"max_tokens": 5},
+        {"max_completion_tokens": 6},
+        {"max_tokens": 30, "stop": stop},
+        {"max_tokens": 30, "stop": [stop], "include_stop_str_in_output": True},
+    ]
+    ends = agreed(engines, [make_request(0, 0, temperature=0, **each) for each in told])
+    assert ends == [whole[:5], whole[:6], whole[:cut], whole[: cut + 3]]
+    reasons = [reply.finish_reason for reply in engines["transformers"]([make_request(0, 0, temperature=0, **e) for e in told])]
+    assert reasons == ["length", "length", "stop", "stop"]
+
+
+def test_a_prompt_beyond_the_context_fails_alone(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+    def long(prepared: ModelInput) -> ModelInput:
+        return ModelInput((*prepared.messages[:-1], Message("user", ("x" * 9000, *prepared.messages[-1].parts))))
+
+    for ask in engines.values():
+        with pytest.raises(EngineError, match="8192") as caught:
+            ask([make_request(0, 0, change=long, temperature=0, max_tokens=5)])
+        assert not isinstance(caught.value, FatalEngineError)
+        assert ask([make_request(0, 0, temperature=0, max_tokens=5)])[0].text
+
+
+@pytest.mark.parametrize("engine", ["vllm-inprocess", "transformers"])
+@pytest.mark.parametrize(("field", "hint"), [("temprature", "did you mean 'temperature'"), ("n", "set by the engine")])
+def test_an_unknown_parameter_ends_the_run(
+    in_process: dict[str, Ask], make_request: MakeRequest, engine: str, field: str, hint: str
+) -> None:
+    with pytest.raises(FatalEngineError, match=hint):
+        in_process[engine]([make_request(0, 0, **{field: 1})])
+
+
+def test_logprobs_of_the_server_are_those_of_the_checkpoint(
+    server: VLLMServer, checkpoint: Checkpoint, make_request: MakeRequest
+) -> None:
+    """What a server says of a token's probability is what the checkpoint's own code computes, with four images too."""
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
+
+    request = make_request(0, 3, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)
+    said = completion(server, request, return_token_ids=True)
+    tokens = said["choices"][0]["token_ids"]
+    processor = AutoProcessor.from_pretrained(checkpoint.path)
+    model = AutoModelForImageTextToText.from_pretrained(checkpoint.path, dtype=torch.float32).eval()
+    text = prompt_text(processor.tokenizer, processor.chat_template, request, chat_options(request).template)
+    inputs = processor(text=[text + processor.tokenizer.decode(tokens[:-1])], images=pictures(request), return_tensors="pt")
+    with torch.inference_mode():
+        computed = model(**inputs).logits[0, -len(tokens) :].log_softmax(-1)
+    content = said["choices"][0]["logprobs"]["content"]
+    assert [entry["logprob"] for entry in content] == pytest.approx(computed.max(-1).values.tolist(), abs=1e-3)
+    second = computed.topk(2).values[:, 1].tolist()
+    assert [entry["top_logprobs"][1]["logprob"] for entry in content] == pytest.approx(second, abs=1e-3)
+
+
+def test_images_are_not_resized_a_second_time(tiny: Path, tmp_path: Path, make_request: MakeRequest) -> None:
+    """A processor that would shrink the adapter's images is refused, and one that the checkpoint's options widen is not."""
+    small = tmp_path / "small"
+    small.mkdir()
+    for file in tiny.iterdir():
+        (small / file.name).write_bytes(file.read_bytes())
+    settings = json.loads((small / "processor_config.json").read_text())
+    settings["image_processor"]["size"] = {"shortest_edge": 56 * 56, "longest_edge": 112 * 112}
+    (small / "processor_config.json").write_text(json.dumps(settings))
+    request = make_request(0, 0, temperature=0, max_tokens=3)
+    shrunk = Checkpoint(load_model(MODEL).config, path=str(small), arguments=ARGUMENTS)
+    with pytest.raises(EngineError, match=r"of an image of 360x576 pixels: set vllm\.mm-processor-kwargs"):
+        asking(lambda: transformers_engine(shrunk))([request])
+    options = {"min_pixels": 4 * 28 * 28, "max_pixels": 16384 * 28 * 28}
+    widened = Checkpoint(wider(load_model(MODEL), options), path=str(small), arguments=ARGUMENTS)
+    whole = Checkpoint(load_model(MODEL).config, path=str(tiny), arguments=ARGUMENTS)
+    assert asking(lambda: transformers_engine(widened))([request]) == asking(lambda: transformers_engine(whole))([request])
+
+
+def wider(model: ABCModel, options: dict[str, int]) -> ModelConfig:
+    return model.config.model_copy(update={"options": {**model.config.options, **options}})
+
+
+def completion(server: VLLMServer, request: Request, **fields: Any) -> dict[str, Any]:
+    """The server's whole answer to the body that the engine sends, with further fields."""
+    import httpx
+
+    body = json.loads(chat_body(request, served_name(server.model, server.settings)))
+    answer = httpx.post(f"{server.base_url}/chat/completions", json={**body, **fields}, timeout=60)
+    assert answer.status_code == 200, answer.text
+    whole: dict[str, Any] = answer.json()
+    return whole

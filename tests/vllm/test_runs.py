@@ -1,0 +1,165 @@
+"""`guieval run` with real vLLM: three engines, equal journals; a server that is killed, and a run that goes on after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.benchmark import ABCBenchmark
+from guieval.engines.left_behind import descendants
+from guieval.engines.vllm_command import served_name
+from guieval.engines.vllm_server import VLLMServer
+from guieval.journal import METRICS, STEPS, Records
+from guieval.steps import StepRecord
+
+from .conftest import ARGUMENTS, MODEL, OPTIONS
+
+MODES = ("offline", "soeval")
+
+
+def command(screens: Path, tiny: Path | None, out: Path, *more: str) -> list[str]:
+    settings = {
+        **{f"bench_options.{name}": value for name, value in OPTIONS.items()},
+        **({f"vllm.{name}": json.dumps(value) for name, value in ARGUMENTS.items()} if tiny is not None else {}),
+        **({"model_path": tiny} if tiny is not None else {}),
+        "sampling.max_tokens": 20,
+    }
+    start = [sys.executable, "-m", "guieval", "run", "--quiet", "--model", MODEL, "--bench", "demo", "--data", str(screens)]
+    return [
+        *start,
+        "--out",
+        str(out),
+        *(word for name, value in settings.items() for word in ("--set", f"{name}={value}")),
+        *more,
+    ]
+
+
+def answered(directory: Path) -> dict[str, Any]:
+    """What must be equal in every run: each step's answer, its counts and how it was judged, without times."""
+    records = list(Records(directory))
+    assert all(record.finished for record in records)
+    assert set(Counter(str(record.task.key) for record in records).values()) == {1}, "a step was asked twice"
+    return {str(record.task.key): plain(record) for record in records}
+
+
+def plain(record: StepRecord) -> dict[str, Any]:
+    return record.model_dump(mode="json", exclude={"samples": {"__all__": {"seconds", "attempts"}}})
+
+
+@pytest.fixture(scope="module")
+def clean(screens: Path, server: VLLMServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run over the session's server, in two modes."""
+    out = tmp_path_factory.mktemp("clean") / "run"
+    where = ("--base-url", server.base_url, "--served-model", served_name(server.model, server.settings))
+    modes = [word for mode in MODES for word in ("--mode", mode)]
+    subprocess.run(command(screens, None, out, *where, *modes), check=True, capture_output=True)
+    return out
+
+
+@pytest.mark.parametrize(("engine", "modes"), [("vllm-inprocess", MODES), ("transformers", MODES[:1])])
+def test_a_run_is_the_same_whoever_answers(
+    tmp_path: Path, screens: Path, tiny: Path, clean: Path, benchmark: ABCBenchmark, engine: str, modes: tuple[str, ...]
+) -> None:
+    out = [tmp_path / "run" / mode for mode in modes] if len(modes) > 1 else [tmp_path / "run"]
+    ended = subprocess.run(
+        command(screens, tiny, tmp_path / "run", "--engine", engine, *(word for mode in modes for word in ("--mode", mode))),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    for mode, directory in zip(modes, out, strict=True):
+        there, here = answered(clean / mode), answered(directory)
+        assert len(there) == sum(ref.length for ref in benchmark.index()) and here == there
+
+
+def test_a_killed_server_loses_and_doubles_nothing(
+    tmp_path: Path, screens: Path, tiny: Path, clean: Path, server: VLLMServer
+) -> None:
+    """The server that guieval started is killed with -9 mid-run; another one goes on with the run."""
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        command(screens, tiny, out, "--engine", "vllm", "--concurrency", "1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    lines = 0
+    deadline = time.monotonic() + 240
+    while lines < 3 and process.poll() is None and time.monotonic() < deadline:
+        lines = (out / STEPS).read_bytes().count(b"\n") if (out / STEPS).exists() else 0
+        time.sleep(0.01)
+    killed = children_of(process.pid, "vllm.entrypoints.openai.api_server")
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    told, said = process.communicate(timeout=120)
+    assert killed and process.returncode == 1, said[-3000:]
+    assert f"guieval run --resume {out}" in told and "Traceback" not in said
+    before, whole = answered_so_far(out), answered(clean / "offline")
+    assert 3 <= len(before) < len(whole), "the run was over before its server was killed"
+    where = ("--engine", "openai", "--base-url", server.base_url, "--concurrency", "8")
+    name = served_name(server.model, server.settings)
+    resume = [sys.executable, "-m", "guieval", "run", "--quiet", "--resume", str(out), *where, "--served-model", name]
+    ended = subprocess.run(resume, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    after = answered_so_far(out)
+    assert {key: after[key] for key in before} == before
+    assert after == whole
+    summaries = [json.loads((run / METRICS).read_text())["summary"] for run in (out, clean / "offline")]
+    for each in summaries:
+        each.pop("diagnostics")
+    assert summaries[0] == summaries[1]
+
+
+def answered_so_far(directory: Path) -> dict[str, Any]:
+    """Finished steps only, none of them twice: one whose server went away may have left a record of that."""
+    finished = [record for record in Records(directory) if record.finished]
+    assert set(Counter(str(record.task.key) for record in finished).values()) == {1}, "a step was asked twice"
+    return {str(record.task.key): plain(record) for record in finished}
+
+
+def test_nothing_stays_behind_a_killed_run(tmp_path: Path, screens: Path, tiny: Path) -> None:
+    """Killed with -9 while its model works in this process, guieval leaves none of vLLM's processes running."""
+    process = subprocess.Popen(
+        [*command(screens, tiny, tmp_path / "run", "--engine", "vllm-inprocess"), "--concurrency", "1"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 240
+    while process.poll() is None and time.monotonic() < deadline:
+        if (tmp_path / "run" / STEPS).exists() and (tmp_path / "run" / STEPS).stat().st_size:
+            break
+        time.sleep(0.01)
+    assert process.poll() is None, "the run was over before it was killed"
+    below = descendants(process.pid)
+    assert len(below) > 1, "vLLM works in processes of its own"
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 60
+    while (left := {pid for pid in below if words(pid)}) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
+
+
+def children_of(pid: int, word: str) -> list[int]:
+    """Processes below ``pid`` whose command line holds ``word``."""
+    return [child for child in descendants(pid) if word.encode() in words(child)]
+
+
+def words(pid: int) -> bytes:
+    """A process's command line; nothing of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
