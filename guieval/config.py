@@ -20,12 +20,24 @@ if TYPE_CHECKING:
 
 RUNTIME_FIELDS = frozenset(
     {"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "served_model", "episodes", "overlay"}
+    | {"insecure_tls", "model_path", "reuse_server", "cluster", "cluster_address", "workers"}
+    | {"budget", "prices", "track", "tracking"}
+    | {"local_images", "image_uuids"}
 )
 """Fields that may differ between a run and its resume: where things are and how hard to try, not what is measured.
 
 What the files named by ``episodes`` and ``overlay`` hold is compared by its fingerprint.
 """
 
+_SERVING_ONLY = frozenset(
+    {"python", "command", "start-timeout", "stop-timeout", "tensor-parallel-size", "pipeline-parallel-size"}
+    | {"data-parallel-size", "api-server-count", "gpu-memory-utilization", "max-num-seqs", "max-num-batched-tokens"}
+    | {"enforce-eager", "swap-space", "cpu-offload-gb", "download-dir", "distributed-executor-backend", "uvicorn-log-level"}
+)
+"""Settings of a launched server that say how it is run; the others decide what it answers."""
+
+MOST_CONCURRENCY = 4096
+"""Requests in flight above which a run is surely a mistake."""
 NOT_OPTIONS = frozenset({"self", "root", "name", "data"})
 """What a loader is given anyway, so that no option of a benchmark can have this name."""
 
@@ -49,6 +61,18 @@ def _no_reserved(values: dict[str, Any]) -> dict[str, Any]:
 
 def _one_or_more(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
+
+
+def _number_or_auto(value: Any) -> Any:
+    if value is None or value == "auto":
+        return value
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if not 1 <= number <= MOST_CONCURRENCY:
+        raise ValueError(f"expected a number from 1 to {MOST_CONCURRENCY}, or auto")
+    return number
 
 
 _Text: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -78,7 +102,13 @@ class RunConfig(BaseModel):
     overlay: _Text | None = Field(None, description="JSONL file of further accepted actions")
     thinking: bool | None = Field(None, description="thinking on or off; the checkpoint's default when not given")
     sampling: _Values = Field(default_factory=dict, description="request parameters over the checkpoint's own")
-    engine: Literal["auto", "openai", "local", "replay"] = Field("auto", description="who answers")
+    samples: int = Field(1, ge=1, le=1024, description="answers to each step; figures of one answer are of the first")
+    resampling: _Values = Field(default_factory=dict, description="request parameters of further samples over the first's")
+    engine: Literal["auto", "openai", "local", "replay", "vllm", "vllm-inprocess", "transformers"] = Field(
+        "auto", description="who answers"
+    )
+    model_path: _Text | None = Field(None, description="folder or Hugging Face id of the weights (engines that load them)")
+    vllm: _Values = Field(default_factory=dict, description="arguments of vLLM's server over the checkpoint's (engine: vllm)")
     replay: _Text | None = Field(None, description="run directory whose journal answers (engine: replay)")
 
     data: _Text | None = Field(None, description="the benchmark's data folder")
@@ -87,13 +117,43 @@ class RunConfig(BaseModel):
     api_key_env: str = Field(
         "OPENAI_API_KEY", pattern=r"^[A-Za-z_]\w*$", description="environment variable that holds the key; never stored"
     )
-    concurrency: int | None = Field(None, ge=1, le=4096, description="requests in flight (64; local agents: CPU cores)")
+    insecure_tls: Literal["I accept unverified certificates"] | None = Field(
+        None, description="these words let an https server be asked that does not prove who it is"
+    )
+    concurrency: Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)] = Field(
+        None, description="requests in flight, or auto to find out (64; local agents: CPU cores)"
+    )
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds one try of a request may take")
+    local_images: bool | None = Field(
+        None, description="screenshots by file:// URL, for the server shares this disk (engine vllm: unless false)"
+    )
+    image_uuids: bool | None = Field(
+        None, description="name screenshots that the server holds, by vLLM's uuid (engine vllm: unless false)"
+    )
+    reuse_server: bool = Field(False, description="use a vLLM server left running, and leave it running (engine: vllm)")
     max_attempts: int = Field(5, ge=1, le=100, description="tries of a request before it counts as a failure")
+    budget: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="no further step once the estimated cost comes to this, in the price's currency",
+    )
+    prices: _Text | None = Field(None, description="YAML file of prices per million tokens; those shipped when not given")
+    track: Annotated[tuple[_Text, ...], BeforeValidator(_one_or_more)] = Field(
+        (), description="told of the run as it goes: wandb, mlflow, trackio"
+    )
+    tracking: _Values = Field(default_factory=dict, description="what these are told it by: project, name, uri")
+    cluster: Literal["none", "ray"] = Field("none", description="run on the machines of a Ray cluster")
+    cluster_address: _Text = Field("auto", description="that cluster: auto, local (this machine alone) or HOST:PORT")
+    workers: int | None = Field(None, ge=1, le=10_000, description="workers on the cluster (one a machine; by GPUs for vLLM)")
 
     def identity(self) -> dict[str, Any]:
         """The fields that decide what the numbers are, as JSON-able values."""
-        return {name: value for name, value in self.model_dump(mode="json").items() if name not in RUNTIME_FIELDS}
+        values = {name: value for name, value in self.model_dump(mode="json").items() if name not in RUNTIME_FIELDS}
+        if self.engine == "vllm":  # a server started elsewhere may finish what one of ours began
+            values["engine"] = "openai"
+        named = {name.replace("_", "-"): value for name, value in self.vllm.items()}
+        return {**values, "vllm": {name: value for name, value in named.items() if name not in _SERVING_ONLY}}
 
 
 def merge(
@@ -172,5 +232,5 @@ def parse(values: Mapping[str, Any]) -> RunConfig:
             raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
         if field == "api_key_env":  # whoever takes it for the key must not find the key in a log
             raise UsageError("setting 'api_key_env' must be the name of an environment variable, not a key") from None
-        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"].lower()
+        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"][:1].lower() + first["msg"][1:]
         raise UsageError(f"setting {field!r} is {first['input']!r}: {said}") from None

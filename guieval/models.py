@@ -21,7 +21,7 @@ from guieval.history import EpisodeMemory, HistoryEntry
 from guieval.screenshots import Screenshot
 from guieval.steps import StepTaskModel, Usage
 
-ImageForm: TypeAlias = Literal["none", "bytes", "base64"]
+ImageForm: TypeAlias = Literal["none", "bytes", "base64", "file"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
@@ -90,13 +90,18 @@ class Reply:
     usage: Usage | None = None
     finish_reason: str | None = None
     attempts: int = 1
+    logprob: float | None = None
+    """Mean natural log-probability of its tokens, where that was asked for."""
 
 
 class Engine(Protocol):
     """Whoever answers requests."""
 
     images: ImageForm
-    """What it needs of a request's images: nothing (a replay), the files' bytes, or these in base64 as well."""
+    """What it needs of a request's images: nothing (a replay), the files' bytes, or these in base64 as well.
+
+    With ``file`` it names an original's file (:attr:`guieval.screenshots.Screenshot.path`) and needs base64 of the others.
+    """
 
     async def generate(self, request: Request) -> Reply:
         """Answer one request; raises :class:`guieval.errors.EngineError` after its own retries are spent."""

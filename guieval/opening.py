@@ -4,20 +4,59 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from guieval.config import RunConfig
+from guieval.config import MOST_CONCURRENCY, RunConfig
 from guieval.errors import UsageError
 from guieval.journal import STEPS, read_manifest
 from guieval.modes import get_mode
 from guieval.overlays import Overlaid, read_overlay
-from guieval.registry import load_benchmark, load_model
+from guieval.registry import config_folder, default_data_folder, load_benchmark, load_model, model_config
 from guieval.runner import Run
 
+if TYPE_CHECKING:
+    from guieval.engines.in_process import InProcessEngine
+    from guieval.engines.vllm_server import VLLMServer
 
-def open_run(config: RunConfig, directory: Path) -> Run:
+
+_OTHER_FILES = 128  # that a process holds open beside its connections
+
+
+def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
+    """The server that a configuration wants started for it (engine ``vllm``), not yet started; ``None`` when it wants none.
+
+    Raises :class:`UsageError` when it could not be started: vLLM is missing, an argument cannot be, the weights are unknown.
+    """
+    if config.engine != "vllm":
+        if config.reuse_server and not config.base_urls:
+            raise UsageError(f"--reuse-server is for --engine vllm, which starts the server; the engine is {config.engine!r}")
+        return None
+    from guieval.engines.vllm_command import VLLMSettings
+    from guieval.engines.vllm_server import VLLMServer
+
+    if config.base_urls:
+        raise UsageError("--engine vllm starts its own server: leave out --base-url, or say --engine openai")
+    model = model_config(config.model, config.adapter)
+    if model.engine == "local":
+        raise UsageError(f"model {config.model!r} answers by itself and needs no server: leave out --engine vllm")
+    settings = VLLMSettings.of(
+        {**config.vllm, "model": config.model_path} if config.model_path else config.vllm,
+        served_name=config.served_model,
+        media=Path(config.data) if config.data is not None else default_data_folder(config.bench),
+        chat_templates=config_folder() / "chat_templates",
+        reuse=config.reuse_server,
+        state=default_data_folder("servers"),
+    )
+    server = VLLMServer(model, settings, log)
+    server.check()
+    return server
+
+
+def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = None) -> Run:
     """Everything a configuration names, found and checked, ready to :meth:`guieval.runner.Run.execute`.
 
-    Raises :class:`UsageError` for an unknown name, a missing data folder, or a model that nobody was said to serve.
+    Engine ``vllm`` needs ``server`` (:func:`open_server`), which must run while the run is executed. Raises
+    :class:`UsageError` for an unknown name, a missing data folder, or a model that nobody was said to serve.
     """
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     model = load_model(config.model, adapter=config.adapter, thinking=config.thinking)
@@ -28,10 +67,13 @@ def open_run(config: RunConfig, directory: Path) -> Run:
         overlay = read_overlay(Path(config.overlay))
         benchmark, worn = Overlaid(benchmark, overlay), overlay.to_json()
     kind = model.config.engine if config.engine == "auto" else config.engine
+    if config.concurrency == "auto" and kind not in ("openai", "vllm"):
+        raise UsageError(f"--concurrency auto is for servers; engine {kind!r} needs a number")
+    fixed = config.concurrency if isinstance(config.concurrency, int) else None
     if kind == "local":
         from guieval.engines.local import LocalEngine
 
-        workers = config.concurrency or os.cpu_count() or 1
+        workers = fixed or os.cpu_count() or 1
         return Run(config, directory, benchmark, model, LocalEngine(model, workers=workers), workers, overlay=worn)
     if kind == "replay":
         from guieval.engines.replay import ReplayEngine
@@ -41,32 +83,78 @@ def open_run(config: RunConfig, directory: Path) -> Run:
         read_manifest(Path(config.replay))
         engine = ReplayEngine(Path(config.replay) / STEPS)
         # a gap in the journal is no sign that the rest of it is missing
-        slots = config.concurrency or 64
+        slots = fixed or 64
         return Run(config, directory, benchmark, model, engine, slots, give_up_after=None, overlay=worn)
+    if kind in ("vllm-inprocess", "transformers"):
+        loading, slots = _in_process(config, fixed)
+        return Run(config, directory, benchmark, model, loading, slots, before=loading.load, overlay=worn)
+    from guieval.engines.concurrency import MOST, AdaptiveConcurrency
+    from guieval.engines.launched import LaunchedEngine
     from guieval.engines.openai import OpenAIEngine, OpenAISettings
 
-    if not config.base_urls:
-        raise UsageError(f"model {config.model!r} is answered by a server: add --base-url URL, e.g. http://127.0.0.1:8000/v1")
-    concurrency = config.concurrency or 64
+    if server is None and config.engine == "vllm":
+        raise UsageError("engine 'vllm' needs the server that open_server makes")
+    if server is None and not config.base_urls:
+        raise UsageError(
+            f"model {config.model!r} is answered by a server: add --base-url URL, e.g. http://127.0.0.1:8000/v1, "
+            "or --engine vllm to have one started"
+        )
+    pace = AdaptiveConcurrency(most=min(MOST, _room())) if config.concurrency == "auto" else None
+    most = pace.most if pace is not None else fixed or 64
+    ours = server is not None
+    shared = server.settings.media if server is not None else benchmark.root
     settings = OpenAISettings(
-        base_urls=config.base_urls,
+        base_urls=config.base_urls or ("http://127.0.0.1/v1",),  # LaunchedEngine puts in where its server is
         model=config.served_model,
         api_key_env=config.api_key_env,
-        max_concurrency=concurrency,
+        max_concurrency=most,
         timeout=config.timeout,
         max_attempts=config.max_attempts,
+        verify_tls=config.insecure_tls is None,
+        local_images=shared if (ours if config.local_images is None else config.local_images) else None,
+        image_uuids=ours if config.image_uuids is None else config.image_uuids,
     )
-    _make_room(concurrency)
-    server = OpenAIEngine(settings)
+    _make_room(most)
+    client = OpenAIEngine(settings, pace=pace) if server is None else LaunchedEngine(server, settings, pace=pace)
     names = [name for name in (model.config.hf_id, model.config.name) if name]
-    return Run(config, directory, benchmark, model, server, concurrency, before=lambda: server.discover(names), overlay=worn)
+    limit = pace or most
+    return Run(config, directory, benchmark, model, client, limit, before=lambda: client.discover(names), overlay=worn)
+
+
+def _in_process(config: RunConfig, slots: int | None) -> tuple[InProcessEngine, int]:
+    """An engine that loads the model here, and how many requests it is given; all such runs of one command share the model."""
+    from guieval.engines.in_process import Checkpoint
+
+    if config.base_urls:
+        raise UsageError(f"engine {config.engine!r} loads the model itself: leave out --base-url, or say --engine openai")
+    model = model_config(config.model, config.adapter)
+    if model.engine == "local":
+        raise UsageError(f"model {config.model!r} answers by itself: leave out --engine {config.engine}")
+    folder = config_folder() / "chat_templates"
+    checkpoint = Checkpoint(model, path=config.model_path, arguments=config.vllm, chat_templates=folder)
+    if config.engine == "transformers":
+        from guieval.engines.transformers_local import transformers_engine
+
+        # one is answered at a time; with a second slot the next step's screenshots are read meanwhile
+        return transformers_engine(checkpoint), slots or 2
+    from guieval.engines.vllm_inprocess import vllm_engine
+
+    return vllm_engine(checkpoint), slots or 64
+
+
+def _room() -> int:
+    """How many connections this process may ever hold."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONCURRENCY if hard == resource.RLIM_INFINITY else max(1, hard - _OTHER_FILES)
 
 
 def _make_room(connections: int) -> None:
     """Let this process hold so many connections; many systems allow 1024 open files until a process asks for more."""
     import resource
 
-    needed = connections + 128
+    needed = connections + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         if hard != resource.RLIM_INFINITY and hard < needed:

@@ -4,6 +4,12 @@ One step's way: history from memory -> ``prepare_input`` -> screenshots read and
 and scored (:mod:`guieval.replies`) -> journal -> the episode's next step becomes ready. Every failure of a step is named by
 its stage and stored on its record; failures of the run itself (the journal cannot be written, the server does not know the
 model) end it with the journal intact.
+
+Where several samples of a step are asked for, each is a request of its own: so each has a seed of its own, is retried by
+itself, and is as long as it is, which one request with ``n`` allows none of; a server with a prefix cache computes the prompt
+once either way. What an episode remembers (SOEval, equations 4 and 5, knows one answer to a step), whether it goes on, and
+every step metric are of the first sample. A step is done when all its samples are answered; a resume asks for all of them
+again.
 """
 
 from __future__ import annotations
@@ -13,7 +19,8 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,23 +33,25 @@ from guieval import __version__
 from guieval.audit import FrameWatch
 from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.config import RunConfig
-from guieval.engines import request_id
+from guieval.engines import EndpointStats, TellsStats, request_id
+from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import DataError, EngineError, FatalEngineError, GuievalError, ScreenshotError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history import HistoryEntry, reference_entry, reference_history
 from guieval.history import select as remembered
 from guieval.identity import digest, refuse_unlike
 from guieval.images import ImageLoader
-from guieval.journal import SCHEMA, Journal, Records, has_records, is_run, plan_rows, read_manifest
+from guieval.journal import SCHEMA, STEPS, Journal, Records, has_records, is_run, plan_rows, read_manifest
 from guieval.metrics import RunTally
-from guieval.models import ABCModel, Engine, Request
+from guieval.models import ABCModel, Engine, ModelConfig, Request
 from guieval.modes import Mode, get_mode
 from guieval.prompts import example_requests
 from guieval.replies import failed_sample, read_reply
 from guieval.scheduler import ActiveEpisode, Scheduler
 from guieval.screenshots import Screenshot
 from guieval.selection import Choice, Selection, select
-from guieval.steps import Episode, EpisodeKey, Plan, Sample, StepRecord, StepTaskModel
+from guieval.steps import Episode, EpisodeKey, Plan, Sample, StepRecord, StepTaskModel, Verdict
+from guieval.telemetry.costs import Tokens
 
 GIVE_UP_AFTER = 100
 """Requests that may fail in a row, all tries of each, before a run stops: whoever answers is gone, and a resume is cheaper."""
@@ -58,6 +67,15 @@ class Failures:
     example: str
 
 
+@dataclass(frozen=True)
+class Load:
+    """What a run has before it at one moment: episodes with a step that could start, episodes not begun, and its servers."""
+
+    ready: int = 0
+    waiting: int = 0
+    endpoints: Sequence[EndpointStats] = ()
+
+
 @dataclass
 class Progress:
     """Where a run stands, given to the caller's ``on_progress`` after every step."""
@@ -71,18 +89,34 @@ class Progress:
     by_stage: dict[str, Failures] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     """What the user should know before the end: the answers are not what they seem."""
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    """How the done steps ended, those of earlier sessions too."""
+    tokens: Tokens = field(default_factory=Tokens)
+    """What every answer in the journal took, those of earlier sessions too."""
+    in_flight: int = 0
+    shrinks: bool = False
+    """Whether ``total`` may still fall, because episodes end at their first mismatch."""
+    last_failure: tuple[str, str] | None = None
+    """Stage and message of the last step that failed."""
+    halted: str | None = None
+    """Why no further step is begun."""
+    load: Callable[[], Load] = Load
+    """Tells what lies before the run now; may be called from another thread."""
 
     def count(self, record: StepRecord) -> None:
         """Take in one more record."""
         self.done += 1
         self.exact += record.sample.outcome.exact_match
+        self.verdicts[record.sample.outcome.verdict] += 1
+        self.tokens.add(record)
         if record.finished:
             self.in_a_row = 0
             return
         self.failures += 1
-        error = record.sample.error
+        error = next(sample.error for sample in record.samples if sample.outcome.verdict == "infrastructure_failure")
         self.in_a_row += error is not None and error.stage == "generate"
         if error is not None:
+            self.last_failure = (error.stage, error.message)
             self.by_stage.setdefault(error.stage, Failures(0, error.message)).count += 1
 
 
@@ -90,7 +124,9 @@ class Progress:
 class RunOutcome:
     """How a run ended, and what failed in this session, by stage.
 
-    ``interrupted``: the user stopped it. ``gave_up``: too many requests in a row were not answered.
+    ``interrupted``: the user stopped it. ``gave_up``: too many requests in a row were not answered. ``halted`` says why it
+    began no further step, where it did not. ``tokens`` are those of every answer in the journal,
+    ``endpoints`` the servers as they fared in this session.
     """
 
     directory: Path
@@ -102,6 +138,9 @@ class RunOutcome:
     failures: Mapping[str, Failures]
     overlay: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
+    halted: str | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    endpoints: Sequence[EndpointStats] = ()
 
     @property
     def plan(self) -> Plan:
@@ -111,26 +150,32 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class _Done:
-    """A finished step of an earlier session: where its record lies, and whether it matched."""
+    """A finished step of an earlier session: where its record lies, how it ended, and whether it matched."""
 
     offset: int
     exact: bool
+    verdict: Verdict
 
 
 @dataclass
 class Run:
-    """One model, one benchmark, one mode, one directory. :meth:`execute` may be called once."""
+    """One model, one benchmark, one mode, one directory. :meth:`execute` may be called once.
+
+    ``concurrency`` bounds the requests in flight; an adaptive one must be told by the engine how they fare.
+    """
 
     config: RunConfig
     directory: Path
     benchmark: ABCBenchmark
     model: ABCModel
     engine: Engine
-    concurrency: int
+    concurrency: int | AdaptiveConcurrency
     on_progress: Callable[[Progress], None] = lambda progress: None
     before: Callable[[], Awaitable[object]] | None = None
     """Awaited before the first step, e.g. to find out the name of the served model; its failure ends the run."""
     give_up_after: int | None = GIVE_UP_AFTER
+    halt: Callable[[Progress], str | None] = lambda progress: None
+    """Asked before each step; once it gives a reason, no further step is begun, and those in flight are waited for."""
     overlay: Mapping[str, Any] | None = None
     """What the manifest says of the overlay that the benchmark wears, its ``sha256`` being part of the run's identity."""
     mode: Mode = field(init=False)
@@ -142,6 +187,7 @@ class Run:
         self._evaluator = ActionEvaluator(self.protocol)
         self.model.engine = self.engine
         self._watch = FrameWatch(self.model)
+        self._sampling = sample_parameters(self.config, self.model.config)
 
     def execute(self, *, resume: bool) -> RunOutcome:
         """Run to the end, to the user's Ctrl-C, or to an error that no further step could survive.
@@ -150,10 +196,18 @@ class Run:
         or full) and :class:`FatalEngineError` (wrong key, unknown model). What was answered before is in the journal.
         """
         with self._journal(resume=resume) as journal:
-            tally, done = self._earlier()
+            tally, done, damaged, tokens = self._earlier()
             resumed = sum(len(steps) for steps in done.values())
-            progress = Progress(sum(map(len, self._plan.values())), done=resumed, resumed=resumed)
+            progress = Progress(sum(map(len, self._plan.values())), done=resumed, resumed=resumed, tokens=tokens)
+            progress.shrinks = self.mode.stop == "first-mismatch"
+            progress.verdicts.update(step.verdict for steps in done.values() for step in steps.values())
             progress.exact = sum(step.exact for steps in done.values() for step in steps.values())
+            if damaged:
+                lines = "1 line" if len(damaged) == 1 else f"{len(damaged):,} lines"
+                progress.warnings.append(
+                    f"{lines} of {str(self.directory / STEPS)!r} held no record, the first is line {damaged[0]}; "
+                    "what was lost is asked anew"
+                )
             try:
                 stopped = asyncio.run(self._drive(journal, tally, done, progress))
             except (DataError, FatalEngineError) as error:
@@ -173,6 +227,9 @@ class Run:
             progress.by_stage,
             self.overlay,
             tuple(progress.warnings),
+            progress.halted,
+            progress.tokens,
+            self._endpoints(),
         )
 
     def begin(self) -> None:
@@ -239,15 +296,20 @@ class Run:
             "action_spaces": {"model": self.model.action_space.to_json(), "benchmark": self.benchmark.action_space.to_json()},
         }
 
-    def _earlier(self) -> tuple[RunTally, dict[EpisodeKey, dict[int, _Done]]]:
+    def _earlier(self) -> tuple[RunTally, dict[EpisodeKey, dict[int, _Done]], list[int], Tokens]:
+        """What earlier sessions left in the journal: the records, the steps they finish, which lines hold none, and tokens."""
+        records = Records(self.directory)
         tally = RunTally(self.mode, self.model.action_space, self.benchmark.action_space)
         done: dict[EpisodeKey, dict[int, _Done]] = {}
-        for offset, record in Records(self.directory).with_offsets():
+        tokens = Tokens()
+        for offset, record in records.with_offsets():
             tally.add(record)
+            tokens.add(record)
             task = record.task
             if record.finished and task.step_index in self._plan.get(task.episode_key, ()):
-                done.setdefault(task.episode_key, {})[task.step_index] = _Done(offset, record.sample.outcome.exact_match)
-        return tally, done
+                outcome = record.sample.outcome
+                done.setdefault(task.episode_key, {})[task.step_index] = _Done(offset, outcome.exact_match, outcome.verdict)
+        return tally, done, records.damaged, tokens
 
     async def _drive(
         self,
@@ -258,17 +320,18 @@ class Run:
     ) -> bool:
         """Answer everything that is left; whether it was stopped before the end."""
         records = Records(self.directory)
+        gate = _Gate(self.concurrency)
         scheduler = Scheduler(
             self.selection.refs,
             lambda ref: self._activate(ref, done.get(ref.key, {}), records, progress),
             sequential=self.mode.sequential,
-            window=WINDOW_PER_SLOT * self.concurrency,
+            window=WINDOW_PER_SLOT * gate.most,
             count=lambda ref: len(self._plan[ref.key]),
         )
         threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
-        images = ImageLoader(self.benchmark.root, threads, encode=self.engine.images == "base64")
+        images = ImageLoader(self.benchmark.root, threads, form=self.engine.images)
         changed = asyncio.Event()
-        workers: list[asyncio.Task[None]] = []
+        workers = _Workers()
         driver = asyncio.current_task()
         stopped = False
 
@@ -279,7 +342,9 @@ class Run:
             stopped = True
 
         async def work() -> None:
-            while not stopped and not scheduler.exhausted:
+            while not stopped and not scheduler.exhausted and not self._halted(progress):
+                if workers.dismisses(gate.limit):
+                    break
                 taken = scheduler.take()
                 if taken is None:
                     if scheduler.exhausted:  # what was waiting turned out to be done already
@@ -288,7 +353,9 @@ class Run:
                     await changed.wait()
                     continue
                 active, index = taken
-                record = await self._answer(active.episode, index, images)
+                progress.in_flight += 1
+                record = await self._answer(active.episode, index, images, gate)
+                progress.in_flight -= 1
                 journal.append(record)
                 tally.add(record)
                 self._look(record, progress)
@@ -297,23 +364,24 @@ class Run:
                 if self._gives_up(progress):
                     stop()
                 changed.set()
+                if not scheduler.exhausted and progress.halted is None:
+                    workers.fill(gate.limit, work)
                 await asyncio.sleep(0)  # an engine may answer without ever waiting; a signal must get through even so
             changed.set()
 
+        progress.load = lambda: Load(scheduler.ready, scheduler.waiting, self._endpoints())
         restore = _on_signals(asyncio.get_running_loop(), stop)
         try:
             await self._ready()
             self.on_progress(progress)
-            workers += [asyncio.create_task(work()) for _ in range(self.concurrency)]
-            await _first_failure(workers)
+            workers.fill(gate.limit, work)
+            await workers.done()
         except asyncio.CancelledError:
             if not stopped:
                 raise
         finally:
             restore()
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            await workers.cancel()
             await self.engine.close()
             threads.shutdown(wait=False, cancel_futures=True)
         return stopped
@@ -326,6 +394,13 @@ class Run:
 
     def _gives_up(self, progress: Progress) -> bool:
         return self.give_up_after is not None and progress.in_a_row >= self.give_up_after
+
+    def _halted(self, progress: Progress) -> bool:
+        progress.halted = progress.halted or self.halt(progress)
+        return progress.halted is not None
+
+    def _endpoints(self) -> Sequence[EndpointStats]:
+        return self.engine.stats() if isinstance(self.engine, TellsStats) else ()
 
     async def _ready(self) -> None:
         if self.before is not None:
@@ -356,6 +431,7 @@ class Run:
         progress.done -= len(redone)
         progress.resumed -= len(redone)
         progress.exact -= sum(step.exact for step in redone)
+        progress.verdicts.subtract(step.verdict for step in redone)
         if self.mode.stop == "first-mismatch" and any(not step.exact for step in kept.values()):
             progress.total -= len(counted) - len(kept)
             return None
@@ -398,7 +474,7 @@ class Run:
             return False
         return self.mode.stop == "never" or record.sample.outcome.exact_match
 
-    async def _answer(self, episode: Episode, index: int, images: ImageLoader) -> StepRecord:
+    async def _answer(self, episode: Episode, index: int, images: ImageLoader, gate: _Gate) -> StepRecord:
         task = episode.steps[index]
         memory = self.model.memory
         if self.mode.sequential:
@@ -406,45 +482,183 @@ class Run:
             past = memory.history(task.episode_key)
         else:
             past = reference_history(episode.steps[:index])
-        sample = await self._sample(task, past, images)
-        return StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=(sample,))
+        samples = await self._samples(task, past, images, gate)
+        return StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=tuple(samples))
 
-    async def _sample(self, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader) -> Sample:
+    async def _samples(
+        self, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate
+    ) -> Sequence[Sample]:
+        """Every sample of a step, or the one that says why there is none."""
         try:
             prepared = self.model.prepare_input(task, past)
             wanted = prepared.images
         except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
-            return failed_sample("prepare", f"{type(error).__name__}: {error}")
+            return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
         try:
             loaded: list[Screenshot] = []
             if self.engine.images != "none":
                 loaded = [await images.load(image) for image in wanted]
         except ScreenshotError as error:
-            return failed_sample("screenshot", str(error))
+            return [failed_sample("screenshot", str(error))]
         except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
-            return failed_sample("prepare", f"{type(error).__name__}: {error}")
-        sampling = {**self.model.config.sampling, **self.config.sampling}
-        request = Request(prepared, tuple(loaded), sampling, request_id(task.key, 0), task)
-        started = time.monotonic()
+            return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
+        requests = [
+            Request(prepared, tuple(loaded), sampling, request_id(task.key, number), task)
+            for number, sampling in enumerate(self._sampling)
+        ]
+        if len(requests) == 1:
+            return [await self._sample(requests[0], gate)]
+        asking = [asyncio.create_task(self._sample(request, gate)) for request in requests]
         try:
-            reply = await self.model.generate(request)
-        except FatalEngineError:
-            raise
-        except EngineError as error:
-            return failed_sample("generate", str(error), attempts=error.attempts)
-        except Exception as error:  # an adapter may answer by itself, in any way
-            return failed_sample("generate", f"{type(error).__name__}: {error}")
+            return await asyncio.gather(*asking)
+        finally:  # after one has ended the run the others must not go on
+            for each in asking:
+                each.cancel()
+
+    async def _sample(self, request: Request, gate: _Gate) -> Sample:
+        async with gate:
+            started = time.monotonic()
+            try:
+                reply = await self.model.generate(request)
+            except FatalEngineError:
+                raise
+            except EngineError as error:
+                return failed_sample("generate", str(error), attempts=error.attempts)
+            except Exception as error:  # an adapter may answer by itself, in any way
+                return failed_sample("generate", f"{type(error).__name__}: {error}")
         return read_reply(
             self.model,
             self._evaluator,
-            task,
+            request.task,
             reply.text,
             reasoning=reply.reasoning,
             usage=reply.usage,
             finish_reason=reply.finish_reason,
             seconds=round(time.monotonic() - started, 4),
             attempts=reply.attempts,
+            logprob=reply.logprob,
         )
+
+
+def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
+    """The request parameters of each sample of a step.
+
+    The first is asked as one alone would be. Of several, each that is not greedy gets the seed ``seed`` + its number: that of
+    ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the first. Raises
+    :class:`UsageError` when a server would be asked the same greedy question more than once.
+    """
+    first = {**model.sampling, **config.sampling}
+    if config.samples == 1:
+        if config.resampling:
+            raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
+        return [first]
+    further = {**first, **config.resampling}
+    asks_a_server = (model.engine if config.engine == "auto" else config.engine) not in ("local", "replay")
+    if asks_a_server and is_greedy(further):
+        raise UsageError(
+            f"{config.samples} samples of greedy decoding (temperature 0) would be {config.samples} times the same answer: "
+            "add --set resampling.temperature=0.7, which leaves the first one greedy, or --set sampling.temperature=0.7"
+        )
+    seed = further.get("seed", config.seed)
+    if type(seed) is not int:
+        raise UsageError(f"setting 'sampling.seed' is {seed!r}: expected a whole number")
+    each = [first, *(dict(further) for _ in range(config.samples - 1))]
+    return [given if is_greedy(given) else {**given, "seed": seed + number} for number, given in enumerate(each)]
+
+
+def is_greedy(sampling: Mapping[str, Any]) -> bool:
+    """Whether request parameters ask for the likeliest token each time; those not given are the server's, and not greedy."""
+    return sampling.get("temperature") == 0 or sampling.get("top_k") == 1
+
+
+class _Gate:
+    """Lets as many requests through at once as the limit is at that moment, in order of arrival."""
+
+    def __init__(self, concurrency: int | AdaptiveConcurrency) -> None:
+        self._concurrency = concurrency
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many may be inside now."""
+        return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.value
+
+    @property
+    def most(self) -> int:
+        """What the limit is at most."""
+        return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.most
+
+    async def __aenter__(self) -> None:
+        if self._inside < self.limit and not self._waiting:
+            self._inside += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was let in just then
+                self._leave()
+            raise
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        self._inside -= 1
+        while self._waiting and self._inside < self.limit:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._inside += 1
+                turn.set_result(None)
+
+
+class _Workers:
+    """Tasks that do the same, as many as are wanted at the moment; the first that fails ends the waiting for all."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+        self._over = asyncio.Event()
+
+    def dismisses(self, wanted: int) -> bool:
+        """Whether there are more than are wanted, and the task that asks is to end."""
+        task = asyncio.current_task()
+        if task is None or len(self._tasks) - len(self._leaving) <= wanted:
+            return False
+        self._leaving.add(task)
+        return True
+
+    def fill(self, wanted: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start what is missing."""
+        while len(self._tasks) - len(self._leaving) < wanted:
+            task = asyncio.create_task(work())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    async def done(self) -> None:
+        """Wait until none is left; raises what the first that failed raised, at once."""
+        await self._over.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def cancel(self) -> None:
+        """End those that are left."""
+        left = list(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._leaving.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None and self._failure is None:
+            self._failure = failure
+            self._over.set()
+        if not self._tasks:
+            self._over.set()
 
 
 @contextmanager
@@ -471,13 +685,6 @@ def _unbroken(done: Mapping[int, _Done], counted: Iterable[int]) -> dict[int, _D
         kept[index] = done[index]
         end = done[index].offset
     return kept
-
-
-async def _first_failure(workers: Iterable[asyncio.Task[None]]) -> None:
-    finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-    for task in finished:
-        if not task.cancelled():
-            task.result()
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:

@@ -302,10 +302,18 @@ def _read_prediction(evaluator: ActionEvaluator, model: ABCModel | None, task: S
     return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
 
 
-def store_summary(directory: Path, tally: RunTally, plan: Plan, *, cost: Mapping[str, Any] | None = None) -> RunSummary:
+def store_summary(
+    directory: Path,
+    tally: RunTally,
+    plan: Plan,
+    *,
+    cost: Mapping[str, Any] | None = None,
+    servers: Sequence[Mapping[str, Any]] = (),
+) -> RunSummary:
     """Compute a run's summary and write it to ``metrics.json``, with the protocol, the steps and the overlay it is under.
 
-    ``cost`` says, as JSON, what the run's answers cost; it stands there too.
+    ``cost`` says, as JSON, what the run's answers cost, ``servers`` how each server fared in the last session; both stand
+    there too.
     """
     summary = tally.summary(plan)
     manifest = read_manifest(directory)
@@ -315,6 +323,7 @@ def store_summary(directory: Path, tally: RunTally, plan: Plan, *, cost: Mapping
         "overlay": manifest.get("overlay"),
         "summary": summary.model_dump(mode="json"),
         **({} if cost is None else {"cost": dict(cost)}),
+        **({"servers": [dict(server) for server in servers]} if servers else {}),
     }
     write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
     return summary

@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import zlib
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -27,16 +28,25 @@ _FORMATS: dict[str, Format] = {"PNG": "png", "WEBP": "webp"}
 
 @dataclass(frozen=True)
 class Screenshot:
-    """An image file's bytes with its format and its (width, height) in pixels."""
+    """An image file's bytes with its format and its (width, height) in pixels.
+
+    ``path`` is the absolute path, links resolved, of the file that holds these very bytes, if one does.
+    """
 
     data: bytes
     format: Format
     size: tuple[int, int]
+    path: Path | None = field(default=None, compare=False)
 
     @cached_property
     def base64(self) -> bytes:
         """The data in base64, computed once: a screenshot is sent again with every later step that shows it."""
         return b64encode(self.data)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The data's SHA-256 in hexadecimal, computed once."""
+        return sha256(self.data).hexdigest()
 
 
 def resolve(root: Path, relative: str) -> Path:
@@ -76,7 +86,7 @@ def read_screenshot(root: Path, relative: str, expected_size: tuple[int, int]) -
             f"the screenshot {str(path)!r} is {size[0]}x{size[1]} pixels, "
             f"but its record says {expected_size[0]}x{expected_size[1]}"
         )
-    return Screenshot(data, kind, size)
+    return Screenshot(data, kind, size, path)
 
 
 def probe(data: bytes) -> tuple[Format, tuple[int, int]]:

@@ -180,6 +180,7 @@ class Sample(BaseModel):
     finish_reason: str | None = None
     seconds: float | None = Field(None, description="from sending the request to its whole answer; not compared")
     attempts: int = 1
+    logprob: float | None = Field(None, description="mean natural log-probability of the reply's tokens, where asked for")
 
 
 class StepRecord(BaseModel):

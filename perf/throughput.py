@@ -8,6 +8,8 @@ schedule would take if the client cost nothing. Client and server share this mac
 
     python perf/throughput.py              # latency 0.5 s and 0, and memory at 200 and 2,000 episodes: about 4 minutes
     python perf/throughput.py --slow       # also latency 5 s: 4 more minutes
+    python perf/throughput.py --adaptive   # only --concurrency auto beside fixed ones: 10 minutes
+    python perf/throughput.py --vllm       # only the forms of screenshots with real vLLM (perf/vllm_images.py): 5 minutes
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import sys
 import tempfile
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,13 +102,24 @@ def lengths(episodes: int) -> list[int]:
     return [min(20, max(3, round(draw.lognormvariate(1.75, 0.48)))) for _ in range(episodes)]
 
 
-def build(folder: Path, episodes: int) -> int:
+def blank(draw: random.Random) -> bytes:
+    """One PNG of a plain colour: for what is not about the work that pictures make."""
+    import io
+
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.new("RGB", SIZE, (draw.randint(0, 255),) * 3).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def build(folder: Path, episodes: int, paint: Callable[[random.Random], bytes] = picture) -> int:
     """Write the data set; pictures are hard links to 60 files. Returns the number of steps."""
     draw = random.Random(7)
     pictures = folder / "pictures"
     pictures.mkdir(parents=True)
     for number in range(60):
-        (pictures / f"{number}.png").write_bytes(picture(draw))
+        (pictures / f"{number}.png").write_bytes(paint(draw))
     total = 0
     for episode, length in enumerate(lengths(episodes), FIRST_EPISODE):
         steps = []
@@ -179,11 +193,22 @@ class Measured:
     in_flight: int
 
 
-def measure(data: Path, mode: str, latency: float, seed: int, work: Path, model: str) -> Measured:
+def measure(
+    data: Path,
+    mode: str,
+    latency: float,
+    seed: int,
+    work: Path,
+    model: str,
+    *,
+    slots: int = SLOTS,
+    concurrency: str = str(SLOTS),
+    limit: int | None = None,
+) -> Measured:
     """Run ``guieval run`` once against a fresh mock server."""
     server = subprocess.Popen(
         f"{sys.executable} -m guieval mock-server --port 0 --model {model} --policy centre "
-        f"--latency {latency} --sigma 0.6 --seed {seed} --slots {SLOTS}".split(),
+        f"--latency {latency} --sigma 0.6 --seed {seed} --slots {slots}".split(),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -195,7 +220,8 @@ def measure(data: Path, mode: str, latency: float, seed: int, work: Path, model:
             raise SystemExit("the mock server did not start")
         url = found.group()
         command = [sys.executable, "-m", "guieval", "run", "--model", model, "--bench", "androidcontrol", "--mode", mode]
-        command += ["--data", str(data), "--base-url", url, "--out", str(out), "--concurrency", str(SLOTS), "--quiet"]
+        command += ["--data", str(data), "--base-url", url, "--out", str(out), "--concurrency", concurrency, "--quiet"]
+        command += [] if limit is None else ["--limit", str(limit)]
         with (work / "client.log").open("w") as log:
             client = subprocess.Popen(command, stdout=log, stderr=log)
             _, status, usage = os.wait4(client.pid, 0)
@@ -209,7 +235,7 @@ def measure(data: Path, mode: str, latency: float, seed: int, work: Path, model:
         server.wait()
         shutil.rmtree(out, ignore_errors=True)
     sequential = mode != "offline"
-    bound = stats["latency_sum"] / SLOTS
+    bound = stats["latency_sum"] / slots
     if sequential:
         bound = max(bound, stats["longest_chain"])  # one episode's steps follow each other
     serving = stats["last_time"] - stats["first_time"]
@@ -247,15 +273,50 @@ def show(title: str, run: Measured, start: float, peer: str, best: float = 0.0) 
     )
 
 
+ADAPTIVE = ((16, 0.3, 200), (64, 0.6, 600), (256, 2.0, None))
+"""Slots of the server, mean latency in seconds, and how many of the 2,000 episodes: runs of about 80, 60 and 50 rounds."""
+
+
+def adaptive(data: Path, work: Path, model: str) -> None:
+    """``--concurrency auto`` beside the best of a few fixed ones, against servers that do 16, 64 and 256 requests at once.
+
+    Screens are blank, so that the server is the limit and not the cores that it shares with the client.
+    """
+    for slots, latency, limit in ADAPTIVE:
+        rates: dict[str, float] = {}
+        for concurrency in (str(slots), str(slots * 3 // 2), "auto"):
+            run = measure(data, "offline", latency, 1, work, model, slots=slots, concurrency=concurrency, limit=limit)
+            rates[concurrency] = run.steps / run.serving
+            print(
+                f"{slots:4} slots, concurrency {concurrency:>4}: {rates[concurrency]:6.1f} steps/s, "
+                f"{run.serving / run.bound:4.2f} x bound {run.bound:5.1f} s, at most {run.in_flight} in flight",
+                flush=True,
+            )
+        found = rates.pop("auto")
+        print(f"{slots:4} slots: auto reaches {100 * found / max(rates.values()):.1f} % of the best fixed one", flush=True)
+
+
 def main() -> None:
     """Run the load test."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slow", action="store_true", help="also latency 5 s")
     parser.add_argument("--model", default="qwen2.5-vl-7b", help="checkpoint to run")
+    parser.add_argument("--vllm", action="store_true", help="only the forms of screenshots with real vLLM")
+    parser.add_argument("--adaptive", action="store_true", help="only --concurrency auto beside fixed ones: about 10 minutes")
     arguments = parser.parse_args()
+    if arguments.vllm:
+        sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+        from perf.vllm_images import main as compare_forms
+
+        compare_forms()
+        return
     work = Path(tempfile.mkdtemp(prefix="guieval-load-"))
     try:
         small, large = work / "small", work / "large"
+        if arguments.adaptive:
+            print(f"{build(large, 2000, blank)} steps of 2,000 episodes; {os.cpu_count()} cores")
+            adaptive(large, work, arguments.model)
+            return
         print(f"{build(small, 200)} steps of 200 episodes, {build(large, 2000)} steps of 2,000; {os.cpu_count()} cores")
         start = start_cost()
         print(f"start-up {start:.2f} CPU s (left out of CPU ms/step)")

@@ -61,7 +61,7 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
         ({"timeout": float("inf")}, "finite"),
         ({"timeout": float("nan")}, "'timeout'"),
         ({"limit": 0}, "'limit' is 0"),
-        ({"concurrency": 5000}, "less than or equal to 4096"),
+        ({"concurrency": 5000}, "expected a number from 1 to 4096, or auto"),
         ({"sampling": [1]}, "dictionary"),
         ({"sampling": {"temperature": float("nan")}}, "finite numbers"),
         ({"sampling": {"stop": {"a"}}}, "nothing but text"),
@@ -109,3 +109,11 @@ def test_where_lists_and_overlays_lie_is_no_part_of_what_is_measured() -> None:
     assert one.identity() == other.identity()
     assert other.identity() != parse({**values, "sample_set": "ac-osatlas-7708"}).identity()
     assert other.identity() != parse({**values, "skip_damaged": True}).identity()
+
+
+def test_how_a_launched_server_is_run_is_no_part_of_what_is_measured_but_what_it_answers_is() -> None:
+    values = {"model": "m", "bench": "b", "engine": "vllm"}
+    one = parse({**values, "vllm": {"tensor-parallel-size": 4, "gpu_memory_utilization": 0.8, "max_model_len": 10}})
+    assert one.identity() == parse({**values, "vllm": {"max-model-len": 10}, "reuse_server": True}).identity()
+    assert one.identity() == parse({**values, "engine": "openai", "vllm": {"max-model-len": 10}}).identity()
+    assert one.identity() != parse({**values, "vllm": {"max-model-len": 20}}).identity()

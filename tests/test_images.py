@@ -20,7 +20,7 @@ TASK = make_episode("a", ACTIONS).steps[0].model_copy(update={"screenshot": "a.p
 
 async def outcomes(root: Path, images: list[ImageRef]) -> list[object]:
     with ThreadPoolExecutor(2) as threads:
-        loader = ImageLoader(root, threads, encode=True)
+        loader = ImageLoader(root, threads, form="base64")
         loaded = [await asyncio.gather(loader.load(image), return_exceptions=True) for image in images]
     return [each if isinstance(each, ScreenshotError) else each.size for (each,) in loaded]  # type: ignore[union-attr]
 

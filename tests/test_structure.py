@@ -25,6 +25,9 @@ ALLOWED: dict[str, set[str]] = {
     "parsing": {"actions", "errors", "frames"},
     "models": {"actions", "errors", "frames", "history", "screenshots", "steps"},
     "metrics": {"actions", "errors", "evaluation", "modes", "steps"},
+    "cluster": LAYER_0
+    | {"audit", "config", "engines", "identity", "journal", "metrics", "opening", "registry", "runner", "scheduler"}
+    | {"selection"},
     "rewards": {"actions", "errors", "evaluation", "steps"},
     "results": {"errors"},
     "predictions": LAYER_0 | {"evaluation", "frames", "parsing"},
@@ -39,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "checks": LAYER_0 | {"evaluation", "history", "models", "registry"},
     "synth": {"actions", "errors", "steps"},
     "scheduler": {"benchmark", "steps"},
+    "telemetry": {"errors", "steps"},
     "journal": {"benchmark", "errors", "steps"},
     "reports": LAYER_0 | {"evaluation", "journal", "matrix", "metrics", "results"},
     "replies": LAYER_0 | {"evaluation", "models"},
@@ -70,7 +74,7 @@ ALLOWED: dict[str, set[str]] = {
     "runner": LAYER_0
     | {"audit", "images", "identity", "prompts", "replies"}
     | {"config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "registry", "scheduler"}
-    | {"sample_sets", "selection"},
+    | {"sample_sets", "selection", "telemetry"},
 }
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}
 BENCHMARK_MAY = LAYER_0 | {"evaluation", "prepared", "synth"}

@@ -10,6 +10,9 @@ import typer
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from guieval.cluster import Cluster
     from guieval.config import RunConfig
     from guieval.metrics import RunSummary
     from guieval.runner import RunOutcome
@@ -23,6 +26,12 @@ def run(
     ] = None,
     data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
     base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Who answers; vllm starts a server for the run (arguments: --set vllm.NAME=VALUE).")
+    ] = None,
+    reuse_server: Annotated[
+        bool | None, typer.Option("--reuse-server", help="Engine vllm: use a server left running, and leave it running.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Run directory to create (default: below runs/).")
     ] = None,
@@ -51,23 +60,38 @@ def run(
     replay: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Answer from the journal of this earlier run.")
     ] = None,
-    concurrency: Annotated[int | None, typer.Option(help="Requests in flight (default 64).")] = None,
+    samples: Annotated[int | None, typer.Option(help="Answers to each step, for pass@n and votes (default 1).")] = None,
+    concurrency: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="Requests in flight, or auto to find out (default 64).")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="ray runs on the machines of a Ray cluster; none, with --resume, on this one.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Workers on the cluster (default one a machine, or by GPUs).")] = None,
+    cluster_address: Annotated[str | None, typer.Option(help="auto, local or the HOST:PORT of a Ray cluster.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the --limit sample (default 0).")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the API key.")] = None,
     config: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file with any of these settings.")
     ] = None,
     override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")] = None,
+    budget: Annotated[float | None, typer.Option(help="Begin no further step once the estimated cost comes to this.")] = None,
+    prices: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file of prices per million tokens.")
+    ] = None,
+    track: Annotated[list[str] | None, typer.Option(help="Also tell wandb, mlflow or trackio; may be repeated.")] = None,
     quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
 ) -> None:
     """Evaluate a model on a benchmark, or go on with a run that was stopped."""
-    from guieval.cli.progress import ProgressLine
+    from guieval.cli.launching import Launching, open_servers, tell
+    from guieval.cli.telemetry import Telemetry
+    from guieval.cluster import absorb_shards, has_shards
     from guieval.config import merge
+    from guieval.engines.vllm_server import ServerFailure
     from guieval.errors import GuievalError, UsageError
     from guieval.opening import open_run
-    from guieval.scoring import store_summary
 
     flags: dict[str, Any] = {
         "model": model,
@@ -86,12 +110,20 @@ def run(
         "adapter": adapter,
         "served_model": served_model,
         "replay": str(replay) if replay else None,
-        "engine": "replay" if replay else None,
+        "engine": engine or ("replay" if replay else None),
+        "reuse_server": reuse_server,
+        "samples": samples,
         "concurrency": concurrency,
         "timeout": timeout,
         "max_attempts": max_attempts,
+        "cluster": cluster,
+        "workers": workers,
+        "cluster_address": cluster_address,
         "seed": seed,
         "api_key_env": api_key_env,
+        "budget": budget,
+        "prices": str(prices) if prices else None,
+        "track": tuple(track) if track else None,
     }
     if resume is not None:
         if out is not None:
@@ -103,32 +135,62 @@ def run(
         configs = [first.model_copy(update={"mode": name}) for name in dict.fromkeys(modes)]
         parent = out or _default_directory(first, modes)
         jobs = [(item, parent / item.mode if len(configs) > 1 else parent) for item in configs]
-    runs = [open_run(item, directory) for item, directory in jobs]  # all first: an unknown name is told before any work
+    directories = [directory for _, directory in jobs]
+    servers = open_servers([item for item, _ in jobs], _above(directories) / "vllm.log")
+    # all first: an unknown name is told before any work
+    runs = [open_run(item, directory, server) for (item, directory), server in zip(jobs, servers, strict=True)]
+    telemetry = Telemetry(runs, quiet=quiet)
     if resume is None:
         for opened in runs:
             opened.begin()  # all first here too: a resume must know of the runs that were not reached
     results: list[_Result] = []
     try:
-        for opened in runs:
-            item = opened.config
-            with ProgressLine(f"{item.model} on {item.bench}, {item.mode}", quiet=quiet) as line:
-                opened.on_progress = line.update
-                outcome = opened.execute(resume=True)
-            results.append(_Result(item, outcome, store_summary(outcome.directory, outcome.tally, outcome.plan)))
-            if outcome.interrupted or outcome.gave_up:
-                break
+        with Launching(quiet=quiet) as launching, _machines(runs[0].config) as machines:
+            for opened, server in zip(runs, servers, strict=True):
+                if machines is None:
+                    launching.use(server)
+                    if has_shards(opened.directory):  # of a cluster run that was killed
+                        absorb_shards(opened)
+                with telemetry.following(opened):
+                    outcome = opened.execute(resume=True) if machines is None else machines.execute(opened)
+                summary, notes = telemetry.close(opened, outcome)
+                results.append(_Result(opened.config, outcome, summary, notes))
+                if outcome.interrupted:
+                    break
+                launching.check()
+                if outcome.gave_up or outcome.halted:
+                    break
+    except ServerFailure as failure:  # what was answered is kept, and another server can go on with it
+        if results:
+            _print(results)
+        tell(failure)
+        typer.echo(_how_to_resume(directories))
+        raise typer.Exit(1) from None
     except GuievalError:
         if results:
             _print(results)
         raise
+    except KeyboardInterrupt:  # while a server was starting or ending
+        typer.echo(_how_to_resume(directories))
+        raise
     _print(results)
-    _finish(results, [opened.directory for opened in runs])
+    _finish(results, directories)
+
+
+def _machines(config: RunConfig) -> AbstractContextManager[Cluster | None]:
+    """The workers of a cluster, where the run is to be done by one."""
+    from contextlib import nullcontext
+
+    from guieval.cluster import Cluster
+
+    return Cluster(config) if config.cluster == "ray" else nullcontext()
 
 
 class _Result(NamedTuple):
     config: RunConfig
     outcome: RunOutcome
     summary: RunSummary
+    notes: list[str]
 
 
 def _resumed(
@@ -158,42 +220,63 @@ def _default_directory(config: RunConfig, modes: list[str]) -> Path:
 
 
 def _print(results: list[_Result]) -> None:
+    from guieval.engines import describe_endpoint
     from guieval.overlays import describe_overlay
     from guieval.reports.console import print_report
 
     labels = [
         f"{config.model}\n{config.bench} {config.mode}\n{outcome.selection.title}\n{outcome.protocol}"
         + "\nwith overlay" * (outcome.overlay is not None)
-        for config, outcome, _ in results
+        for config, outcome, *_ in results
     ]
     print_report([(label, result.summary) for label, result in zip(labels, results, strict=True)])
-    for text in dict.fromkeys(outcome.selection.text for _, outcome, _ in results):
+    for text in dict.fromkeys(result.outcome.selection.text for result in results):
         typer.echo(f"steps of: {text}")
-    for text in dict.fromkeys(describe_overlay(outcome.overlay) for _, outcome, _ in results if outcome.overlay is not None):
+    worn = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
+    for text in dict.fromkeys(map(describe_overlay, worn)):
         typer.echo(f"overlay:  {text}")
-    damaged = [error for _, outcome, _ in results[:1] for error in outcome.selection.damaged]
+    damaged = [error for result in results[:1] for error in result.outcome.selection.damaged]
     if damaged:
         typer.echo(f"damaged:  {len(damaged):,} left out, the first because {damaged[0]}")
-    for config, outcome, _ in results:
+    for config, outcome, _, notes in results:
+        for note in notes:
+            typer.echo(note)
+        for server in outcome.endpoints if len(outcome.endpoints) > 1 else ():
+            typer.echo(f"server:   {config.mode}: {describe_endpoint(server)}")
         for stage, failures in outcome.failures.items():
             typer.echo(f"failed:   {config.mode}: {failures.count:,} steps at {stage}, the first because {failures.example}")
         for warning in outcome.warnings:
             typer.echo(f"warning:  {config.mode}: {warning}")
         if outcome.gave_up:
-            typer.echo(f"stopped:  {config.mode}: too many requests in a row were not answered")
+            why = "too many requests in a row were not answered" if config.cluster == "none" else "no worker is left"
+            typer.echo(f"stopped:  {config.mode}: {why}")
+        if outcome.halted:
+            typer.echo(f"stopped:  {config.mode}: {outcome.halted}")
+
+
+def _above(directories: list[Path]) -> Path:
+    return directories[0] if len(directories) == 1 else directories[0].parent
+
+
+def _how_to_resume(directories: list[Path]) -> str:
+    import shlex
+
+    return f"resume:   guieval run --resume {shlex.quote(str(_above(directories)))}"
 
 
 def _finish(results: list[_Result], directories: list[Path]) -> None:
     """Say where everything is and how to go on; the exit code tells whether all of it was done."""
     import shlex
 
-    parent = directories[0] if len(directories) == 1 else directories[0].parent
-    complete = len(results) == len(directories) and all(result.summary.complete for result in results)
-    typer.echo(f"run:      {parent}")
+    # a further sample of a step may have failed though its first, which the summary is about, did not
+    complete = len(results) == len(directories) and all(
+        result.summary.complete and not result.outcome.failures for result in results
+    )
+    typer.echo(f"run:      {_above(directories)}")
     for directory in directories[len(results) :]:
         typer.echo(f"not begun: {directory}")
     if not complete:
-        typer.echo(f"resume:   guieval run --resume {shlex.quote(str(parent))}")
+        typer.echo(_how_to_resume(directories))
     for result in results:
         typer.echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
     if any(result.outcome.interrupted for result in results):

@@ -4,33 +4,43 @@ This is the hot path of a run, and what it must survive is servers: it bounds ho
 and how large an answer may be, and asks again where asking again can help. It leaves to the adapter what is said and how a
 reply is read, and to the runner which screenshots are sent.
 
-Two measured facts shape it. A shared httpx pool costs 6 ms of CPU a request at 64 connections, since it scans all of them
-twice a request; one client per connection costs 0.6 ms whatever their number. And a body is written piece by piece, so
-base64 is never escaped, copied once, and kept for a retry.
+A body is written piece by piece, so base64 is never escaped, and copied once a try. Which server gets a request is
+:mod:`guieval.engines.routing`'s.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import math
 import os
 import random
+import re
 import secrets
+import ssl
+import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guieval.engines import with_try
+from guieval.engines import EndpointStats, with_try
+from guieval.engines.concurrency import AdaptiveConcurrency
+from guieval.engines.connections import Connections
+from guieval.engines.image_references import ImageReferences, Refusal, ShownImage, in_bytes
+from guieval.engines.routing import Router, Server
 from guieval.engines.tool_calls import calls_as_text
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
 from guieval.models import ImageForm, Message, Reply, Request
-from guieval.screenshots import Screenshot
 from guieval.steps import Usage, whole_text
 
 if TYPE_CHECKING:
-    import httpx
+    from datetime import datetime
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 """An answer above this many bytes is treated as damaged."""
@@ -39,9 +49,8 @@ RETRIED = frozenset({408, 409, 429})
 _OWN_FIELDS = ("model", "messages", "stream", "n")
 _DETAILS = ("low", "high", "auto")
 _REDACTED_LENGTH = 8  # shorter keys are placeholders such as EMPTY, which a reply may hold by chance
-_KEEP_ALIVE = 4.0  # seconds; vLLM closes an idle connection after 5, and a request sent into that costs a try
-
-Answer = TypeVar("Answer")
+_COMPRESSIONS = ("gzip", "x-gzip", "deflate")
+_CHECK_TIMEOUT = 5.0
 
 
 class OpenAISettings(BaseModel):
@@ -65,59 +74,84 @@ class OpenAISettings(BaseModel):
     max_backoff: float = Field(30.0, ge=0, allow_inf_nan=False, description="no wait before a try is longer")
     max_retry_after: float = Field(60.0, ge=0, allow_inf_nan=False, description="a server's Retry-After is honoured up to this")
     trust_env: bool = Field(False, description="whether HTTP_PROXY and the like apply (they would catch local servers)")
+    verify_tls: bool = Field(True, description="whether an https server must prove who it is (SSL_CERT_FILE: by whose word)")
+    local_images: Path | None = Field(None, description="folder from which the servers read screenshots by file:// URLs")
+    image_uuids: bool = Field(False, description="whether a screenshot that a server holds is named and not sent (vLLM's uuid)")
 
 
-class _TryAgain(Exception):
+class _TryAgain(Refusal):
     """A try failed in a way that another may not."""
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, unreachable: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, retry_after: float | None = None, gone: bool = False, busy: bool = False, slow: bool = False
+    ) -> None:
+        """``gone``: nobody answered; ``busy``: the server asks to be left alone; ``slow``: it has more work than it can do."""
         super().__init__(reason)
         self.retry_after = retry_after
-        self.unreachable = unreachable
+        self.gone = gone
+        self.busy = busy
+        self.slow = slow
+
+
+class _Refused(EngineError, Refusal):
+    """The server does not want this request."""
 
 
 class OpenAIEngine:
     """Answers requests over HTTP.
 
-    With several base URLs each try goes to the one with the fewest requests in flight, ties in turn; one that could not be
-    connected to is left alone for a while. ``sleep`` is what waits between tries. Raises :class:`UsageError` for a base URL
-    or key that cannot be used.
+    With several base URLs :class:`guieval.engines.routing.Router` says where each try goes. A try that found its server gone
+    is made at once on another one that is up, and is not counted. ``sleep`` is what waits between tries, ``pace`` hears how
+    each try went. Raises :class:`UsageError` for a base URL or key that cannot be used.
     """
 
-    images: ImageForm = "base64"
-
-    def __init__(self, settings: OpenAISettings, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        settings: OpenAISettings,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        pace: AdaptiveConcurrency | None = None,
+    ) -> None:
         self.settings = settings
         self.model = settings.model
+        self.images: ImageForm = image_form(settings)
+        self._references: dict[str, ImageReferences] = {}
         self._key = _api_key(settings.api_key_env)
         self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._servers = [
-            _Server(url, trust_env=settings.trust_env) for url in dict.fromkeys(map(_base_url, settings.base_urls))
-        ]
-        self._turn = 0
+        self._secret = _secret(self._key)
+        self._router = Router(
+            [
+                Server(Connections(url, trust_env=settings.trust_env, verify_tls=settings.verify_tls))
+                for url in dict.fromkeys(map(_base_url, settings.base_urls))
+            ],
+            self._is_well,
+            backoff=settings.backoff,
+            max_backoff=settings.max_backoff,
+        )
         self._sleep = sleep
+        self._pace = pace
         self._random = random.Random()
         self._nonce = secrets.token_hex(4)
 
     def __repr__(self) -> str:
-        return f"OpenAIEngine(model={self.model!r}, base_urls={[server.url for server in self._servers]!r})"
+        return f"OpenAIEngine(model={self.model!r}, base_urls={[server.url for server in self._router.servers]!r})"
 
     async def generate(self, request: Request) -> Reply:
         """Ask for one chat completion.
 
         Raises :class:`EngineError` when the request is refused or every try failed, and :class:`FatalEngineError` when no
-        request can succeed: a wrong key, an unknown model, a wrong path.
+        request can succeed: a wrong key, an unknown model, a wrong path, a certificate that proves nothing.
         """
         if self.model is None:
             raise FatalEngineError("no model name is known: give one, or let discover() ask the server")
         async with self._slots:
             try:
-                body = chat_body(request, self.model)
+                body = ChatBody(request, self.model)
             except UsageError as error:
                 raise FatalEngineError(str(error)) from None
             except ValueError as error:
                 raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
-            reply, attempts = await self._ask("POST", "/chat/completions", body, request.request_id, _read_reply, self._servers)
+            reply, attempts = await self._answer(body, request)
         return self._finished(reply, attempts)
 
     async def discover(self, candidates: Sequence[str] = ()) -> str:
@@ -129,16 +163,15 @@ class OpenAIEngine:
         if self.model is not None:
             return self.model
         lists: list[list[str]] = []
-        for server in self._servers:
-            names, _ = await self._ask("GET", "/models", None, "discover", _read_models, [server])
-            lists.append(names)
-            await server.disconnect()  # a caller may discover in one event loop and generate in another
+        for server in self._router.servers:
+            lists.append([self._redact(name) for name in await self._models(server)])
+            await server.connections.disconnect()  # a caller may discover in one event loop and generate in another
         served = [name for name in lists[0] if all(name in names for names in lists)]
         chosen = served[0] if len(served) == 1 else next((name for name in candidates if name in served), None)
         if chosen is None:
             listing = "; ".join(
                 f"{server.url} serves {', '.join(map(repr, names)) or 'no model'}"
-                for server, names in zip(self._servers, lists, strict=True)
+                for server, names in zip(self._router.servers, lists, strict=True)
             )
             if len(served) < 2:
                 raise UsageError(f"there is no model to ask: {listing}")
@@ -148,41 +181,97 @@ class OpenAIEngine:
         self.model = chosen
         return chosen
 
+    def stats(self) -> list[EndpointStats]:
+        """How each server fares (:class:`guieval.engines.TellsStats`)."""
+        return self._router.stats()
+
     async def close(self) -> None:
         """Close every idle connection; those in use close when their try ends."""
-        for server in self._servers:
-            await server.close()
+        await self._router.close()
 
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        name: str,
-        read: Callable[[bytes], Answer],
-        servers: Sequence[_Server],
-    ) -> tuple[Answer, int]:
-        """Try until ``read`` accepts an answer; what it made of it, and how many tries that took."""
-        for attempt in range(1, self.settings.max_attempts + 1):
-            server = self._pick(servers)
-            server.in_flight += 1
+    async def _answer(self, body: ChatBody, request: Request) -> tuple[Reply, int]:
+        """Try until there is an answer; with it, how many tries count."""
+        attempt = sent = spared = 0
+        server = None
+        key = request.task.episode_key
+        while True:
+            server = self._router.pick(key, avoid=server)
+            sent += 1
             try:
-                answer = read(await self._try(server, method, path, body, with_try(name, self._nonce, attempt)))
+                return await self._once(server, body, request, sent), attempt + 1
             except _TryAgain as failure:
+                if failure.gone and spared < len(self._router.servers) and self._router.another_is_up(server):
+                    spared += 1
+                    continue
+                attempt += 1
                 reason, retry_after = self._in_short(str(failure)), failure.retry_after
-                server.failed(self._wait_limit(server.failures + 1) if failure.unreachable else None)
+            except EngineError as error:
+                error.attempts = attempt + 1
+                raise
+            if attempt == self.settings.max_attempts:
+                raise self._no_answer(reason)
+            await self._sleep(self._wait(attempt, retry_after))
+
+    async def _once(self, server: Server, body: ChatBody, request: Request, number: int) -> Reply:
+        """Send a request to one server, and let everybody who must know hear how it went."""
+        self._router.sent(server, again=number > 1)
+        started = time.monotonic()
+        try:
+            name = with_try(request.request_id, self._nonce, number)
+            reply = _read_reply(await self._try(server, "POST", "/chat/completions", body, name))
+        except _TryAgain as failure:
+            self._router.failed(server, gone=failure.gone, busy=failure.busy)
+            if self._pace is not None and (failure.busy or failure.slow):
+                self._pace.overloaded()
+            raise
+        except EngineError:
+            self._router.refused(server)
+            raise
+        else:
+            seconds = time.monotonic() - started
+            self._router.answered(server, seconds, reply.usage)
+            if self._pace is not None:
+                self._pace.answered(seconds, self._router.in_flight)
+            return reply
+        finally:
+            self._router.over(server)
+
+    async def _models(self, server: Server) -> list[str]:
+        """The names of the models that a server lists."""
+        for attempt in range(1, self.settings.max_attempts + 1):
+            try:
+                name = with_try("discover", self._nonce, attempt)
+                return _read_models(await self._try(server, "GET", "/models", None, name))
+            except _TryAgain as failure:
+                reason = self._in_short(str(failure))
+                wait = self._wait(attempt, failure.retry_after)
             except EngineError as error:
                 error.attempts = attempt
                 raise
-            else:
-                server.failures = 0
-                return answer, attempt
-            finally:
-                server.in_flight -= 1
             if attempt < self.settings.max_attempts:
-                await self._sleep(self._wait(attempt, retry_after))
-        tries = "1 try" if self.settings.max_attempts == 1 else f"{self.settings.max_attempts} tries"
-        raise EngineError(f"no usable answer after {tries}; at last {reason}", attempts=self.settings.max_attempts)
+                await self._sleep(wait)
+        raise self._no_answer(reason)
+
+    async def _is_well(self, server: Server) -> bool:
+        """Whether a server that was gone answers again: by vLLM's /health, else by its list of models."""
+        import httpx
+
+        headers = [(b"Authorization", b"Bearer " + self._key.encode())] if self._key else []
+        for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
+            request = httpx.Request("GET", server.connections.address(url), headers=headers)
+            try:
+                async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
+                    response, _ = await server.connections.exchange(request, MAX_REPLY_BYTES)
+            except (TimeoutError, httpx.HTTPError):
+                return False
+            if not 400 <= response.status_code < 500:  # a server without this page; the next, or a trial, tells more
+                return response.status_code < 300
+        return True
+
+    def _no_answer(self, reason: str) -> EngineError:
+        most = self.settings.max_attempts
+        tries = "1 try" if most == 1 else f"{most} tries"
+        return EngineError(f"no usable answer after {tries}; at last {reason}", attempts=most)
 
     def _finished(self, reply: Reply, attempts: int) -> Reply:
         text, reasoning, finish = reply.text, reply.reasoning, reply.finish_reason
@@ -190,15 +279,7 @@ class OpenAIEngine:
             text = self._redact(text)
             reasoning = reasoning and self._redact(reasoning)
             finish = finish and self._redact(finish)
-        return Reply(text, reasoning, reply.usage, finish, attempts)
-
-    def _pick(self, servers: Sequence[_Server]) -> _Server:
-        if len(servers) == 1:
-            return servers[0]
-        now = asyncio.get_running_loop().time()
-        start = self._turn % len(servers)
-        self._turn += 1
-        return min((*servers[start:], *servers[:start]), key=lambda server: (server.rests_until > now, server.in_flight))
+        return replace(reply, text=text, reasoning=reasoning, finish_reason=finish, attempts=attempts)
 
     def _wait_limit(self, failures: int) -> float:
         return min(self.settings.max_backoff, self.settings.backoff * 2.0 ** min(failures - 1, 60))
@@ -216,9 +297,26 @@ class OpenAIEngine:
         return " ".join(self._redact(text).split())[:200]
 
     def _redact(self, text: str) -> str:
-        return text.replace(self._key, "[API key]") if self._key else text
+        return self._secret.sub("[API key]", text) if self._secret is not None else text
 
-    async def _try(self, server: _Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
+    async def _try(self, server: Server, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
+        """As :meth:`_send`, but sent again where the server refuses nothing but how a screenshot is referred to."""
+        if body is None:
+            return await self._send(server, method, path, None, name)
+        if server.url not in self._references:
+            folder, uuids = self.settings.local_images, self.settings.image_uuids
+            self._references[server.url] = ImageReferences(server.url, folder, uuids=uuids)
+        references = self._references[server.url]
+        if body.in_bytes or not references.offered:
+            return await self._send(server, method, path, body.written(in_bytes(body.images)), name)
+        try:
+            return await references.sent(body.images, lambda shown: self._send(server, method, path, body.written(shown), name))
+        except Refusal as refusal:
+            # whatever it was, references are not to be what the next try fails of; a busy server has not looked at them
+            body.in_bytes = refusal.status not in (429, 503)
+            raise
+
+    async def _send(self, server: Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
         """Send once; the body of a 2xx answer, or :class:`_TryAgain`, or :class:`EngineError`."""
         import httpx
 
@@ -230,27 +328,43 @@ class OpenAIEngine:
         url = server.url + path
         try:
             async with asyncio.timeout(self.settings.timeout):
-                response, data = await server.exchange(
-                    httpx.Request(method, server.address(path), headers=headers, content=body)
-                )
+                request = httpx.Request(method, server.connections.address(url), headers=headers, content=body)
+                response, data = await server.connections.exchange(request, MAX_REPLY_BYTES)
         except TimeoutError:
-            raise _TryAgain(f"{url} did not answer within {self.settings.timeout:g} s") from None
+            raise _TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
         except (httpx.ConnectError, httpx.ProxyError) as error:
-            raise _TryAgain(f"{url} could not be reached ({str(error) or type(error).__name__})", unreachable=True) from None
+            if distrust := _distrust(error):
+                raise FatalEngineError(
+                    f"{url} does not prove who it is ({distrust}); name the file of the certificate to trust in the "
+                    "environment variable SSL_CERT_FILE, or do without proof: "
+                    "--set insecure_tls='I accept unverified certificates'"
+                ) from None
+            raise _TryAgain(f"{url} could not be reached ({str(error) or type(error).__name__})", gone=True) from None
         except httpx.HTTPError as error:
-            raise _TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})") from None
+            raise _TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
         status = response.status_code
+        try:
+            data = _unpacked(data, response.headers.get("content-encoding", "identity"))
+        except ValueError as error:
+            if 200 <= status < 300:
+                raise _TryAgain(f"{url} sent an answer that {error}") from None
+            data = b""  # the status says enough
         if 200 <= status < 300:
             if len(data) > MAX_REPLY_BYTES:
                 raise _TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
             return data
-        raise self._refusal(url, status, response.headers.get("retry-after"), data)
+        refusal = self._refusal(url, status, response.headers, data)
+        if isinstance(refusal, Refusal):
+            refusal.status, refusal.said = status, self._in_short(_server_message(data))
+        raise refusal
 
-    def _refusal(self, url: str, status: int, retry_after: str | None, data: bytes) -> _TryAgain | EngineError:
+    def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> _TryAgain | EngineError:
         said = self._in_short(_server_message(data))
         said = f": {said}" if said else ""
         if status in RETRIED or status >= 500:
-            return _TryAgain(f"{url} answered with status {status}{said}", retry_after=_seconds(retry_after))
+            wait = _seconds(headers.get("retry-after"), headers.get("date"))
+            busy = status in (408, 429)
+            return _TryAgain(f"{url} answered with status {status}{said}", retry_after=wait, busy=busy, slow=status == 503)
         if status in (401, 403):
             state = "holds a key it does not accept" if self._key else "is not set"
             return FatalEngineError(
@@ -266,86 +380,23 @@ class OpenAIEngine:
             return FatalEngineError(f"{url} asks for payment (status 402){said}")
         if 300 <= status < 400:
             return FatalEngineError(f"{url} redirects elsewhere (status {status}); give the base URL it redirects to")
-        return EngineError(f"{url} refuses this request (status {status}){said}")
+        return _Refused(f"{url} refuses this request (status {status}){said}")
 
 
-class _Server:
-    """One base URL: its idle connections, and how it fares."""
-
-    def __init__(self, url: str, *, trust_env: bool) -> None:
-        self.url = url
-        self.in_flight = 0
-        self.failures = 0
-        self.rests_until = -math.inf
-        self._trust_env = trust_env
-        self._idle: list[httpx.AsyncClient] = []
-        self._addresses: dict[str, httpx.URL] = {}
-        self._closed = False
-        self._verify: Any = None
-
-    def address(self, path: str) -> httpx.URL:
-        """The parsed URL of ``path``; parsing costs as much as sending, so it is done once."""
-        if path not in self._addresses:
-            import httpx
-
-            self._addresses[path] = httpx.URL(self.url + path)
-        return self._addresses[path]
-
-    def failed(self, rest: float | None) -> None:
-        """Note a failed try; ``rest`` is for how many seconds the server is better left alone."""
-        self.failures += 1
-        if rest is not None:
-            self.rests_until = asyncio.get_running_loop().time() + rest
-
-    async def exchange(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
-        """Send and read the whole answer, or its first bytes up to just above :data:`MAX_REPLY_BYTES`."""
-        client = self._idle.pop() if self._idle else self._connect()
-        reusable = False
-        try:
-            response = await client.send(request, stream=True)
-            chunks: list[bytes] = []
-            size = 0
-            async for chunk in response.aiter_bytes():
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > MAX_REPLY_BYTES:
-                    break
-            else:
-                reusable = not self._closed
-            return response, b"".join(chunks)
-        finally:
-            # a client whose exchange was cut off is thrown away: nothing may be left in it for the next request
-            if reusable:
-                self._idle.append(client)
-            else:
-                await client.aclose()
-
-    async def close(self) -> None:
-        """Close the idle connections and let no more be kept."""
-        self._closed = True
-        await self.disconnect()
-
-    async def disconnect(self) -> None:
-        """Close the idle connections."""
-        while self._idle:
-            await self._idle.pop().aclose()
-
-    def _connect(self) -> httpx.AsyncClient:
-        import httpx
-
-        if self._verify is None:
-            # loading the certificates is slow, is the same for every client, and is of no use without TLS
-            self._verify = httpx.create_ssl_context(trust_env=self._trust_env) if self.url.startswith("https:") else False
-        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_ALIVE)
-        return httpx.AsyncClient(
-            verify=self._verify, trust_env=self._trust_env, timeout=None, limits=limits, follow_redirects=False
-        )
+def image_form(settings: OpenAISettings) -> ImageForm:
+    """What is needed of the images of a request to these servers."""
+    return "base64" if settings.local_images is None else "file"
 
 
 def chat_body(request: Request, model: str) -> bytes:
-    """The JSON body of a chat completion, as bytes.
+    """The JSON body of a chat completion whose images are the files' own bytes (:class:`ChatBody`)."""
+    return ChatBody(request, model).written(in_bytes(request.images))
 
-    Images are the files' own bytes as base64 data URLs, in the order of ``request.images``. A message of texts alone is sent
+
+class ChatBody:
+    """The JSON body of a chat completion, but for how its images are given.
+
+    Images stand in the order of ``request.images``. A message of texts alone is sent
     as one string, as servers without content lists want it (chat templates put nothing between text parts, so neither is
     anything put here); one with images as a list. Sampling parameters and ``extra`` are top-level fields, an ``extra_body``
     among them is unpacked, and ``extra`` wins; where both give a mapping, the two are merged. ``image_detail`` is no field of
@@ -354,25 +405,39 @@ def chat_body(request: Request, model: str) -> bytes:
     Raises :class:`UsageError` when a parameter cannot be written as JSON or is one the engine sets, and ``ValueError`` when
     the number of images differs from what the messages show.
     """
-    images = iter(request.images)
-    fields = _options(request, model)
-    detail = fields.pop("image_detail", None)
-    if detail not in (None, *_DETAILS):
-        raise UsageError(f"image_detail is {detail!r}, not one of {', '.join(_DETAILS)}")
-    ending = b'"}}' if detail is None else b'","detail":' + _json(detail) + b"}}"
-    try:
-        options = _json(fields)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"the sampling parameters cannot be written as JSON: {error}") from None
-    messages = request.input.messages
-    pieces = [options[:-1], b',"messages":[']
-    for index, message in enumerate(messages):
-        pieces.append(b"," if index else b"")
-        pieces += _message(message, images, ending)
-    if next(images, None) is not None:
-        raise ValueError(f"{len(request.images)} images are given, more than the messages show")
-    pieces.append(b"]}")
-    return b"".join(pieces)
+
+    in_bytes = False
+    """Whether its images are to be sent in bytes from here on."""
+
+    def __init__(self, request: Request, model: str) -> None:
+        self.images = request.images
+        fields = _options(request, model)
+        detail = fields.pop("image_detail", None)
+        if detail not in (None, *_DETAILS):
+            raise UsageError(f"image_detail is {detail!r}, not one of {', '.join(_DETAILS)}")
+        self._detail = b"" if detail is None else b',"detail":' + _json(detail)
+        try:
+            options = _json(fields)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the sampling parameters cannot be written as JSON: {error}") from None
+        self._pieces: list[bytes | None] = [options[:-1], b',"messages":[']
+        for index, message in enumerate(request.input.messages):
+            self._pieces.append(b"," if index else b"")
+            self._pieces += _message(message)
+        self._pieces.append(b"]}")
+        places = self._pieces.count(None)
+        if len(request.images) > places:
+            raise ValueError(f"{len(request.images)} images are given, more than the messages show")
+        if len(request.images) < places:
+            raise ValueError("the messages show more images than are given")
+
+    def written(self, images: Sequence[ShownImage]) -> bytes:
+        """The body with each image in its form, as many as the request has."""
+        parts = iter(images)
+        pieces: list[bytes] = []
+        for piece in self._pieces:
+            pieces += _image(next(parts), self._detail) if piece is None else (piece,)
+        return b"".join(pieces)
 
 
 def _options(request: Request, model: str) -> dict[str, Any]:
@@ -396,7 +461,8 @@ def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _message(message: Message, images: Iterator[Screenshot], image_ending: bytes) -> Iterable[bytes]:
+def _message(message: Message) -> Iterable[bytes | None]:
+    """Pieces of a message; ``None`` stands where an image does."""
     yield b'{"role":' + _json(message.role) + b',"content":'
     texts = [part for part in message.parts if isinstance(part, str)]
     if len(texts) == len(message.parts):
@@ -404,17 +470,24 @@ def _message(message: Message, images: Iterator[Screenshot], image_ending: bytes
         return
     opening = b"["
     for part in message.parts:
-        if isinstance(part, str):
-            yield opening + b'{"type":"text","text":' + _json(part) + b"}"
-        else:
-            image = next(images, None)
-            if image is None:
-                raise ValueError("the messages show more images than are given")
-            yield opening + b'{"type":"image_url","image_url":{"url":"data:image/' + image.format.encode() + b";base64,"
-            yield image.base64
-            yield image_ending
+        yield opening
+        yield b'{"type":"text","text":' + _json(part) + b"}" if isinstance(part, str) else None
         opening = b","
     yield b"]}"
+
+
+def _image(image: ShownImage, detail: bytes) -> Iterable[bytes]:
+    """One image part; the id stands beside the image and not within, and the image is null where the id stands for it."""
+    yield b'{"type":"image_url","image_url":'
+    if image.held:
+        yield b"null"
+    elif image.url is not None:
+        yield b'{"url":' + _json(image.url) + detail + b"}"
+    else:
+        yield b'{"url":"data:image/' + image.screenshot.format.encode() + b";base64,"
+        yield image.screenshot.base64
+        yield b'"' + detail + b"}"
+    yield b"}" if image.uuid is None else b',"uuid":' + _json(image.uuid) + b"}"
 
 
 def _json(value: Any) -> bytes:
@@ -449,7 +522,19 @@ def _read_reply(data: bytes) -> Reply:
         whole_text(reasoning) if isinstance(reasoning, str) else None,
         _usage(payload.get("usage")),
         finish if isinstance(finish, str) else None,
+        logprob=_mean_logprob(choices[0].get("logprobs")),
     )
+
+
+def _mean_logprob(value: Any) -> float | None:
+    """The mean over a reply's tokens of their log-probability; ``None`` where it was not asked for or cannot be read."""
+    tokens = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(tokens, list) or not tokens:
+        return None
+    given = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
+    found = [float(each) for each in given if isinstance(each, int | float)]
+    mean = math.fsum(found) / len(tokens)
+    return mean if len(found) == len(tokens) and math.isfinite(mean) else None
 
 
 def _read_object(data: bytes) -> dict[str, Any]:
@@ -490,22 +575,66 @@ def _server_message(data: bytes) -> str:
     return payload if isinstance(payload, str) else json.dumps(payload)
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """A Retry-After header, in seconds or as an HTTP date, as seconds from now; ``None`` when it is neither."""
+def _seconds(retry_after: str | None, now: str | None = None) -> float | None:
+    """A Retry-After header as seconds to wait; ``None`` when it is neither a number nor an HTTP date.
+
+    A date is taken as so long after ``now``, the answer's Date header: the server's clock is the one that it was read from,
+    and ours may be wrong or jump. Without a Date header ours must do.
+    """
     if retry_after is None:
         return None
     try:
         seconds = float(retry_after)
     except ValueError:
         from datetime import UTC, datetime
-        from email.utils import parsedate_to_datetime
 
-        try:
-            date = parsedate_to_datetime(retry_after)
-        except ValueError:
+        date = _http_date(retry_after)
+        if date is None:
             return None
-        seconds = (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        seconds = (date - (_http_date(now) or datetime.now(UTC))).total_seconds()
     return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _http_date(text: str | None) -> datetime | None:
+    from datetime import UTC
+    from email.utils import parsedate_to_datetime
+
+    if text is None:
+        return None
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return date.replace(tzinfo=date.tzinfo or UTC)
+
+
+def _unpacked(data: bytes, encoding: str) -> bytes:
+    """The body of an answer that came compressed though we asked for none, up to just above :data:`MAX_REPLY_BYTES`.
+
+    A few kilobytes can unpack to gigabytes, so no more is unpacked than is read. Raises ``ValueError`` saying what is wrong.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity") or not data:
+        return data
+    if name not in _COMPRESSIONS:
+        raise ValueError(f"is compressed as {name[:40]!r}, though none was asked for")
+    stream = zlib.decompressobj(wbits=47)  # gzip or zlib, as its header says
+    try:
+        unpacked = stream.decompress(data, MAX_REPLY_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError(f"cannot be unpacked ({error})") from None
+    if not stream.eof and len(unpacked) <= MAX_REPLY_BYTES:
+        raise ValueError("was cut off")
+    return unpacked
+
+
+def _distrust(error: BaseException | None) -> str | None:
+    """Why a server's certificate was not believed, when that is what an error is about."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _base_url(text: str) -> str:
@@ -526,7 +655,36 @@ def _base_url(text: str) -> str:
 
 
 def _api_key(variable: str) -> str:
+    if variable not in os.environ and not variable.isupper():
+        raise UsageError(
+            "api_key_env must be the name of an environment variable that is set; what was given is not repeated here, "
+            "since it may be the key itself"
+        )
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise UsageError(f"the environment variable {variable} holds characters that no API key may have")
     return key
+
+
+def _secret(key: str) -> re.Pattern[str] | None:
+    """Finds a key in a text: as it is, percent-encoded, escaped as in JSON, in hexadecimal or inside of base64.
+
+    In base64 three characters stand for three bytes' 24 bits, so a key reads differently after 0, 1 or 2 other bytes (``user:``
+    before it, say); what is found is each time the part that holds nothing but bits of the key.
+    """
+    if not key:
+        return None
+    forms = {key}
+    if len(key) >= _REDACTED_LENGTH:
+        data = key.encode()
+        forms |= {quote(key, safe=safe) for safe in ("", "/", "/+=:")} | {
+            json.dumps(key)[1:-1],
+            key.replace("/", "\\/"),
+            data.hex(),
+        }
+        for before in range(3):
+            whole = base64.b64encode(bytes(before) + data).decode()
+            inner = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+            forms |= {inner, inner.translate(str.maketrans("+/", "-_"))}
+        forms |= {re.sub("%..", lambda found: found.group().lower(), form) for form in forms}
+    return re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))

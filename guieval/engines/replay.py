@@ -87,7 +87,7 @@ class ReplayEngine:
         sample = record.samples[index]
         if sample.raw_response is None:
             raise EngineError(f"step {key} holds no answer in the journal {str(self._path)!r}")
-        return Reply(sample.raw_response, sample.reasoning, sample.usage, sample.finish_reason, sample.attempts)
+        return Reply(sample.raw_response, sample.reasoning, sample.usage, sample.finish_reason, sample.attempts, sample.logprob)
 
     async def close(self) -> None:
         """Close the journal."""

@@ -1,0 +1,168 @@
+"""How many requests to keep in flight when nobody knows the server: as many as still bring more answers a second.
+
+By Little's law (requests in flight = answers a second x seconds an answer takes) there is a knee: below it more requests bring
+more answers, above it they only wait longer. It is looked for by doubling until the rate of answers rises no further, and held
+there; now and then a little more and a little less is tried, because servers and prompts change. Where the server says that it
+has too much (status 429 or 503, no answer in time), less is sent at once, as TCP does (multiplicative decrease).
+
+Rates are noisy: answers take unlike long. So a clear difference counts after one round of answers, a small one only after four.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+MOST = 1024
+"""No more requests are kept in flight than this."""
+START = 64
+
+_Phase: TypeAlias = Literal["first", "rising", "falling", "holding", "probing", "easing"]
+_STEP: dict[_Phase, float] = {"rising": 2.0, "falling": 0.5, "probing": 1.25, "easing": 0.8}
+_CLEARLY_MORE, _MORE = 1.4, 1.08
+_CLEARLY_LESS, _AS_MUCH = 0.75, 0.96
+_ROUND, _ROUNDS = 32, 4
+_PATIENCE, _MOST_PATIENCE = 4, 64
+_BACK = 0.7
+_FULL = 0.8
+
+
+class AdaptiveConcurrency:
+    """A limit that finds its value: :attr:`value` requests are to be kept in flight.
+
+    Told of every answer and every sign of too much. Deterministic: it depends on nothing but what it is told and the
+    ``clock`` (seconds). Not thread-safe.
+    """
+
+    def __init__(
+        self, *, start: int = START, least: int = 1, most: int = MOST, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.most = most
+        self._value = min(start, most)
+        self._least = least
+        self._clock = clock
+        self._phase: _Phase = "first"
+        self._best = self._value
+        self._best_rate: float | None = None
+        self._has_grown = False
+        self._patience = _PATIENCE
+        self._held = 0
+        self._next: _Phase = "probing"
+        self._latency = 0.0
+        self._settled_at = clock()
+        self._calm_at = clock()
+        self._window: tuple[float, int] | None = None
+
+    @property
+    def value(self) -> int:
+        """How many requests are to be in flight."""
+        return self._value
+
+    def answered(self, seconds: float, in_flight: int) -> None:
+        """An answer came after so long, when so many requests were in flight, it among them."""
+        now = self._clock()
+        self._latency = seconds if not self._latency else self._latency + (seconds - self._latency) / self._value
+        if now < self._settled_at:
+            return
+        if in_flight < _FULL * self._value:  # what a client cannot fill tells nothing of the server
+            self._window = None
+            return
+        if self._window is None:
+            self._window = (now, 0)
+            return
+        since, count = self._window[0], self._window[1] + 1
+        self._window = (since, count)
+        a_round = max(self._value, _ROUND)
+        if count < a_round or now - since < self._latency or now == since:
+            return
+        full = count >= _ROUNDS * a_round
+        rate = count / (now - since)
+        if self._judge(rate, full=full) or full:
+            self._window = None
+
+    def overloaded(self) -> None:
+        """A try was refused because the server has too much to do, or was not answered in time."""
+        now = self._clock()
+        if now < self._calm_at:  # sent before the last step down, or refused together with what caused it
+            return
+        if self._phase == "probing":
+            self._patience = min(2 * self._patience, _MOST_PATIENCE)
+        self._best_rate = None
+        self._calm_at = now + max(self._latency, 1.0)
+        self._hold(int(self._value * _BACK))
+
+    def _judge(self, rate: float, *, full: bool) -> bool:
+        """Act on the rate measured at the present value; false when more must be seen."""
+        if self._phase == "first":
+            self._best, self._best_rate = self._value, rate
+            self._go_on("rising")
+            return True
+        if self._best_rate is None:
+            self._best_rate = rate if full else None
+            return full
+        ratio = rate / self._best_rate
+        match self._phase:
+            case "rising" | "probing":
+                return self._judge_more(rate, ratio, full=full)
+            case "falling" | "easing":
+                return self._judge_less(ratio, full=full)
+        if full:
+            self._best_rate += (rate - self._best_rate) / 4
+            self._held += 1
+            if self._held >= self._patience:
+                phase = self._next
+                self._next = "easing" if phase == "probing" else "probing"
+                self._go_on(phase)
+        return full
+
+    def _judge_more(self, rate: float, ratio: float, *, full: bool) -> bool:
+        if ratio >= (_MORE if full else _CLEARLY_MORE):
+            self._best, self._best_rate, self._has_grown = self._value, rate, True
+            self._patience = _PATIENCE
+            self._go_on(self._phase)
+        elif not full:
+            return False
+        elif self._phase == "rising" and not self._has_grown:
+            self._go_on("falling")  # the first value may have been too many already
+        elif self._phase == "rising":
+            self._hold(min(self._value, round(1.05 * self._best * max(1.0, ratio))))
+        else:
+            self._patience = min(2 * self._patience, _MOST_PATIENCE)
+            self._hold(self._best)
+        return True
+
+    def _judge_less(self, ratio: float, *, full: bool) -> bool:
+        if full and ratio >= _AS_MUCH:
+            self._best = self._value
+            self._patience = _PATIENCE
+            self._go_on(self._phase)
+        elif full or ratio <= _CLEARLY_LESS:
+            if self._phase == "easing":
+                self._patience = min(2 * self._patience, _MOST_PATIENCE)
+            self._hold(self._best)
+        else:
+            return False
+        return True
+
+    def _go_on(self, phase: _Phase) -> None:
+        """Try the value that lies one step of the phase from the best one."""
+        value = round(_STEP[phase] * self._best)
+        value = max(value, self._best + 1) if _STEP[phase] > 1.0 else min(value, self._best - 1)
+        value = min(max(value, self._least), self.most)
+        if value == self._best:  # an end of the range
+            self._hold(self._best)
+        else:
+            self._move(phase, value)
+
+    def _hold(self, value: int) -> None:
+        self._held = 0
+        self._best = min(max(value, self._least), self.most)
+        self._move("holding", self._best)
+
+    def _move(self, phase: _Phase, value: int) -> None:
+        """Go on with another value; what was sent before tells nothing of it, so its answers are let pass."""
+        wait = 0.7 if value >= self._value else 1.0
+        self._phase, self._value = phase, value
+        self._window = None
+        self._settled_at = self._clock() + wait * self._latency

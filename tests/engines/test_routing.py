@@ -1,0 +1,415 @@
+"""Several servers: where requests go, what happens when one is killed and comes back, and the figures that tell of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import socket
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from guieval.engines import describe_endpoint
+from guieval.engines.connections import Connections
+from guieval.engines.openai import OpenAIEngine, OpenAISettings
+from guieval.engines.routing import HOMES, Router, Server
+from guieval.mock_server import MockServer, MockSettings
+from guieval.models import Reply, Request
+from guieval.steps import StepTaskModel, Usage
+
+MakeRequest = Callable[..., Request]
+MakeTask = Callable[..., StepTaskModel]
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+# The router alone: no network, a clock that only the test moves
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Routed:
+    """A router over servers named a, b, c; ``well`` is what health checks find, ``checks`` which servers were asked."""
+
+    def __init__(self, names: str = "abc") -> None:
+        self.clock = Clock()
+        self.well: dict[str, bool] = dict.fromkeys(names, True)
+        self.checks: list[str] = []
+        servers = [Server(Connections(name, trust_env=False, verify_tls=True)) for name in names]
+        self.router = Router(servers, self._check, backoff=1.0, max_backoff=8.0, clock=self.clock)
+        self.servers = {server.url: server for server in servers}
+
+    async def _check(self, server: Server) -> bool:
+        self.checks.append(server.url)
+        return self.well[server.url]
+
+    def send(self, key: str | None = None, avoid: Server | None = None) -> Server:
+        server = self.router.pick(key, avoid=avoid)
+        self.router.sent(server)
+        return server
+
+    def answer(self, server: Server, seconds: float = 1.0) -> None:
+        self.router.answered(server, seconds, None)
+        self.router.over(server)
+
+    def fail(self, server: Server, *, gone: bool = False, busy: bool = False) -> None:
+        self.router.failed(server, gone=gone, busy=busy)
+        self.router.over(server)
+
+
+async def settle() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def test_the_least_loaded_server_is_next() -> None:
+    routed = Routed()
+    sent = [routed.send() for _ in range(30)]
+    assert Counter(server.url for server in sent) == {"a": 10, "b": 10, "c": 10}
+    for server in sent:
+        if server.url == "b":
+            routed.answer(server)
+    assert [routed.send().url for _ in range(9)] == ["b"] * 9
+
+
+def test_an_episode_stays_until_its_server_is_half_again_as_busy_as_the_mean() -> None:
+    routed = Routed("ab")
+    homes = Counter(routed.send("one").url for _ in range(40))
+    # the mean of n requests on two servers is n / 2; above ceil(1.5 * mean) the other one takes over
+    assert sorted(homes.values()) == [10, 30] or max(homes.values()) <= 30
+    assert max(server.in_flight for server in routed.router.servers) <= 30
+
+
+def test_an_episode_goes_back_to_its_server() -> None:
+    routed = Routed()
+    for _ in range(20):
+        chosen = {key: routed.send(key) for key in "pqrstu"}
+        for server in chosen.values():
+            routed.answer(server)
+        again = {key: routed.router.pick(key) for key in "utsrqp"}
+        assert again == chosen
+
+
+def test_the_homes_of_many_episodes_do_not_fill_the_memory() -> None:
+    routed = Routed("ab")
+    for number in range(HOMES + 500):
+        routed.answer(routed.send(str(number)))
+    assert len(routed.router._homes) == HOMES  # nothing else shows it
+
+
+def test_a_server_that_is_gone_is_checked_then_tried_then_used() -> None:
+    async def main() -> None:
+        routed = Routed("ab")
+        first = routed.send()
+        routed.fail(first, gone=True)
+        routed.well[first.url] = False
+        assert routed.send() is not first
+        await settle()
+        assert routed.checks == [first.url], "a lost connection may mean nothing: the first check is at once"
+        for wait in (1.0, 2.0, 4.0, 8.0, 8.0):  # then ever later
+            assert {routed.send() is first for _ in range(4)} == {False}
+            await settle()
+            before = len(routed.checks)
+            routed.clock.now += wait - 0.01
+            routed.send()
+            await settle()
+            assert len(routed.checks) == before
+            routed.clock.now += 0.02
+            routed.send()
+            await settle()
+            assert len(routed.checks) == before + 1
+        routed.well[first.url] = True
+        routed.clock.now += 8.0
+        assert routed.send() is not first
+        await settle()
+        trial = routed.send()
+        assert trial is first, "well again, and idle"
+        assert {routed.send() is first for _ in range(4)} == {False}, "but it gets one request at a time"
+        routed.answer(trial)
+        assert [routed.send() is first for _ in range(4)] == [True] * 4
+        await routed.router.close()
+
+    asyncio.run(main())
+
+
+def test_a_trial_that_fails_is_the_end_of_it() -> None:
+    async def main() -> None:
+        routed = Routed("ab")
+        first = routed.send()
+        routed.fail(first, gone=True)
+        routed.send()
+        await settle()
+        trial = routed.send()
+        assert trial is first
+        routed.fail(trial)
+        assert {routed.send() is first for _ in range(5)} == {False}
+        await routed.router.close()
+
+    asyncio.run(main())
+
+
+def test_three_failures_in_a_row_are_too_many_but_being_busy_is_no_failure() -> None:
+    async def main() -> None:
+        routed = Routed("ab")
+        a, b = routed.router.servers
+        for _ in range(10):
+            routed.router.sent(a)
+            routed.fail(a, busy=True)
+        for _ in range(2):
+            routed.router.sent(a)
+            routed.fail(a)
+        assert a.takes_work
+        routed.router.sent(a)
+        routed.answer(a)
+        for _ in range(3):
+            assert a.takes_work
+            routed.router.sent(a)
+            routed.fail(a)
+        assert not a.takes_work and routed.router.another_is_up(a) and not routed.router.another_is_up(b)
+        await routed.router.close()
+
+    asyncio.run(main())
+
+
+def test_a_retry_goes_elsewhere_if_it_can() -> None:
+    routed = Routed("ab")
+    home = routed.send("e")
+    routed.fail(home)
+    assert routed.send("e", avoid=home) is not home
+    alone = Routed("a")
+    assert alone.send("e", avoid=alone.router.servers[0]) is alone.router.servers[0]
+
+
+def test_when_all_are_gone_they_are_asked_in_turn() -> None:
+    async def main() -> None:
+        routed = Routed()
+        routed.well = dict.fromkeys("abc", False)
+        for server in routed.router.servers:
+            routed.router.sent(server)
+            routed.fail(server, gone=True)
+        last = routed.send("e")
+        tried = [last.url]
+        for _ in range(6):
+            routed.fail(last, gone=True)
+            await settle()
+            last = routed.send("e", avoid=last)
+            tried.append(last.url)
+        assert all(one != other for one, other in pairwise(tried))
+        routed.fail(last, gone=True)
+        routed.router.sent(last)
+        routed.answer(last)
+        assert routed.send("e") is last, "whoever answers is up"
+        await routed.router.close()
+
+    asyncio.run(main())
+
+
+def test_the_figures_are_those_of_a_hand_count() -> None:
+    routed = Routed("ab")
+    a, _ = routed.router.servers
+    for number in range(100):
+        routed.router.sent(a, again=number < 7)
+        routed.clock.now += 0.5
+        routed.router.answered(a, (number + 1) / 100, Usage(prompt_tokens=10, completion_tokens=2))
+        routed.router.over(a)
+        routed.clock.now += 0.5
+    routed.router.sent(a)
+    routed.router.failed(a, gone=False)
+    routed.router.over(a)
+    busy, idle = routed.router.stats()
+    assert (busy.requests, busy.answered, busy.failed, busy.retries, busy.in_flight) == (101, 100, 1, 7, 0)
+    assert busy.seconds == pytest.approx(50.5) and busy.seconds_mean == pytest.approx(0.505)
+    assert busy.seconds_p95 is not None and 0.95 <= busy.seconds_p95 <= 0.95 * 1.02
+    assert (busy.prompt_tokens, busy.completion_tokens) == (1000, 200)
+    assert busy.busy == pytest.approx(0.5)
+    assert (idle.requests, idle.seconds_p95, idle.busy) == (0, None, 0.0)
+    assert describe_endpoint(busy) == (
+        "a: 101 requests, 100 answered, 1 failed, 7 retries; 0.51 s mean, 0.96 s p95; 1,000 tokens in, 200 out; "
+        "busy 50 % of the time"
+    )
+    assert busy.to_json()["seconds_mean"] == busy.seconds_mean
+
+
+# Through the engine, against mock servers
+
+
+@contextlib.contextmanager
+def mocks(*changes: dict[str, Any]) -> Iterator[list[MockServer]]:
+    with contextlib.ExitStack() as stack:
+        fixed: dict[str, Any] = {"policy": "fixed", "reply": "the answer", "keep": 10_000}
+        yield [stack.enter_context(MockServer(MockSettings.model_validate({**fixed, **change}))) for change in changes]
+
+
+def engine_over(servers: Sequence[MockServer], **changes: Any) -> OpenAIEngine:
+    fields = {"base_urls": [server.base_url for server in servers], "model": "m", "timeout": 20.0, "backoff": 0.1}
+    return OpenAIEngine(OpenAISettings.model_validate({**fields, **changes}))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+async def walk(
+    engine: OpenAIEngine, episodes: dict[str, list[Request]], at_once: int, on_reply: Callable[[int], Any] = lambda done: None
+) -> list[Reply]:
+    """Ask for the steps of every episode one after the other, ``at_once`` episodes at a time."""
+    left = list(episodes.values())
+    replies: list[Reply] = []
+
+    async def work() -> None:
+        while left:
+            for request in left.pop():
+                replies.append(await engine.generate(request))
+                on_reply(len(replies))
+
+    try:
+        await asyncio.gather(*(work() for _ in range(at_once)))
+    finally:
+        await engine.close()
+    return replies
+
+
+@pytest.fixture
+def episodes(make_request: MakeRequest, make_task: MakeTask) -> dict[str, list[Request]]:
+    draw = random.Random(4)
+    return {
+        f"e{number}": [make_request("x", task=make_task(f"e{number}", step)) for step in range(draw.randint(3, 15))]
+        for number in range(80)
+    }
+
+
+def shares(servers: Sequence[MockServer]) -> float:
+    """Of all requests, the share that went to the server that had most of their episode."""
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for number, server in enumerate(servers):
+        for seen in server.requests:
+            counts[seen.headers["x-request-id"].split("|")[2]][number] += 1
+    return sum(max(count.values()) for count in counts.values()) / sum(map(Counter.total, counts.values()))
+
+
+def test_an_episode_is_answered_by_one_server(episodes: dict[str, list[Request]]) -> None:
+    with mocks(*({"latency": 0.02, "seed": seed} for seed in range(3))) as servers:
+        asyncio.run(walk(engine_over(servers), episodes, at_once=24))
+        served = [server.stats()["served"] for server in servers]
+        assert sum(served) == sum(map(len, episodes.values()))
+        assert shares(servers) > 0.95
+        assert max(served) < 1.5 * min(served), "and yet all of them are kept busy"
+
+
+def test_all_steps_of_an_episode_at_once_stay_together(episodes: dict[str, list[Request]]) -> None:
+    async def main(engine: OpenAIEngine) -> None:
+        slots = asyncio.Semaphore(48)
+
+        async def one(request: Request) -> None:
+            async with slots:
+                await engine.generate(request)
+
+        await asyncio.gather(*(one(request) for steps in episodes.values() for request in steps))
+        await engine.close()
+
+    with mocks(*({"latency": 0.02, "seed": seed} for seed in range(3))) as servers:
+        asyncio.run(main(engine_over(servers)))
+        served = [server.stats()["served"] for server in servers]
+        assert shares(servers) > 0.95
+        assert max(served) < 1.5 * min(served)
+
+
+def test_a_slow_server_gets_less(episodes: dict[str, list[Request]]) -> None:
+    with mocks({"latency": 0.2, "sigma": 0}, {"latency": 0.02, "sigma": 0}) as (slow, fast):
+        asyncio.run(walk(engine_over([slow, fast]), episodes, at_once=8))
+        assert slow.stats()["served"] < 0.5 * fast.stats()["served"]
+
+
+def test_a_server_killed_and_restarted_costs_nothing(episodes: dict[str, list[Request]]) -> None:
+    port = free_port()
+    settings = MockSettings(policy="fixed", reply="the answer", latency=0.05, port=port)
+    with mocks({"latency": 0.05}, {"latency": 0.05}) as others:
+        first, second = MockServer(settings), MockServer.__new__(MockServer)
+        first.start()
+        served: list[int] = []
+
+        def kill_and_restart(done: int) -> None:
+            nonlocal second
+            if done == 150:
+                first.stop()
+                served.append(first.stats()["served"])
+            if done == 350:
+                second = MockServer(settings)
+                second.start()
+
+        engine = engine_over([first, *others], max_attempts=1, backoff=0.05, max_backoff=0.1)
+        replies = asyncio.run(walk(engine, episodes, 24, kill_and_restart))
+        try:
+            assert len(replies) == sum(map(len, episodes.values()))
+            assert {(reply.text, reply.attempts) for reply in replies} == {("the answer", 1)}, "no failure while another is up"
+            killed, *_ = engine.stats()
+            again = second.stats()["served"]
+            assert served[0] > 20 and again > 20, "it had work before, and after it came back"
+            assert served[0] + again - 24 <= killed.answered <= served[0] + again, "but for answers cut off on their way"
+            assert killed.failed >= 1 and not killed.resting
+            assert sum(stats.answered for stats in engine.stats()) == len(replies)
+            assert sum(stats.retries for stats in engine.stats()) == killed.failed
+        finally:
+            second.stop()
+
+
+def test_a_server_that_hangs_is_left_alone(make_request: MakeRequest, make_task: MakeTask) -> None:
+    with mocks({"hang_rate": 1.0}, {}) as (hangs, works):
+        requests = {f"e{number}": [make_request("x", task=make_task(f"e{number}"))] for number in range(60)}
+        began = time.monotonic()
+        engine = engine_over([hangs, works], timeout=0.3, backoff=30.0, max_backoff=60.0)
+        engine = OpenAIEngine(engine.settings, sleep=lambda seconds: asyncio.sleep(0))
+        replies = asyncio.run(walk(engine, requests, at_once=8))
+        assert len(replies) == 60 and time.monotonic() - began < 60
+        assert hangs.stats()["requests"] < 20
+
+
+@pytest.mark.parametrize("broken", ["404", "503"])
+def test_a_server_without_a_health_page_is_known_by_its_models(
+    broken: str, make_request: MakeRequest, make_task: MakeTask
+) -> None:
+    """What the check makes of /health, of a server of a few lines."""
+    paths: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+        paths.append(path)
+        if not path.endswith("completions"):  # these it drops
+            status = broken if path == "/health" else "200"
+            writer.write(f"HTTP/1.1 {status} X\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}".encode())
+            await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+        with mocks({}) as (other,):
+            engine = OpenAIEngine(OpenAISettings(base_urls=(url, other.base_url), model="m", backoff=60.0, max_backoff=60.0))
+            for number in range(6):
+                assert (await engine.generate(make_request("x", task=make_task(f"e{number}")))).attempts == 1
+                await asyncio.sleep(0.05)
+            await engine.close()
+        listener.close()
+        await listener.wait_closed()
+
+    asyncio.run(main())
+    dropped = "/v1/chat/completions"
+    assert paths[0] == dropped
+    # where it is well by its models it is tried once more, and then rests; where /health fails it rests at once
+    assert paths[1:] == (["/health", "/v1/models", dropped] if broken == "404" else ["/health"])
