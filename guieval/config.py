@@ -121,7 +121,7 @@ class RunConfig(BaseModel):
         None, description="these words let an https server be asked that does not prove who it is"
     )
     concurrency: Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)] = Field(
-        None, description="requests in flight, or auto to find out (64; local agents: CPU cores)"
+        None, description="requests in flight, or auto to find out (64; engine vllm: auto; local agents: CPU cores)"
     )
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds one try of a request may take")
     local_images: bool | None = Field(

@@ -99,7 +99,8 @@ def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = Non
             f"model {config.model!r} is answered by a server: add --base-url URL, e.g. http://127.0.0.1:8000/v1, "
             "or --engine vllm to have one started"
         )
-    pace = AdaptiveConcurrency(most=min(MOST, _room())) if config.concurrency == "auto" else None
+    finds_out = config.concurrency == "auto" or (config.concurrency is None and server is not None)
+    pace = AdaptiveConcurrency(most=min(MOST, _room())) if finds_out else None
     most = pace.most if pace is not None else fixed or 64
     ours = server is not None
     shared = server.settings.media if server is not None else benchmark.root

@@ -62,7 +62,8 @@ def run(
     ] = None,
     samples: Annotated[int | None, typer.Option(help="Answers to each step, for pass@n and votes (default 1).")] = None,
     concurrency: Annotated[
-        str | None, typer.Option(metavar="N|auto", help="Requests in flight, or auto to find out (default 64).")
+        str | None,
+        typer.Option(metavar="N|auto", help="Requests in flight, or auto to find out (default 64; engine vllm: auto)."),
     ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,

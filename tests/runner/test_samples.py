@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from guieval.actions import Press
 from guieval.config import RunConfig
 from guieval.engines import parse_request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
+from guieval.engines.vllm_server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal import Records
 from guieval.matrix import judge_run
@@ -253,5 +255,11 @@ def test_auto_is_for_servers(tmp_path: Path) -> None:
     options = {"model": MODEL, "bench": "demo", "data": str(tmp_path), "concurrency": "auto"}
     run = open_run(RunConfig.model_validate({**options, "base_urls": ("http://127.0.0.1:9/v1",)}), tmp_path / "run")
     assert isinstance(run.concurrency, AdaptiveConcurrency) and run.concurrency.value == 64
+    ours = cast(VLLMServer, SimpleNamespace(settings=SimpleNamespace(media=tmp_path)))
+    for given, found in ((None, AdaptiveConcurrency), (32, int)):
+        config = RunConfig.model_validate({**options, "engine": "vllm", "concurrency": given})
+        assert isinstance(open_run(config, tmp_path / "run", ours).concurrency, found), "a server of ours is kept full"
+    elsewhere = RunConfig.model_validate({**options, "base_urls": ("http://127.0.0.1:9/v1",), "concurrency": None})
+    assert open_run(elsewhere, tmp_path / "run").concurrency == 64
     with pytest.raises(UsageError, match="--concurrency auto is for servers; engine 'transformers' needs a number"):
         open_run(RunConfig.model_validate({**options, "engine": "transformers"}), tmp_path / "run")
