@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from guieval.matrix import protocols_for
 from guieval.mock_server import MockServer, MockSettings
 from tests.test_cli import guieval, sentence
 
 SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--quiet")
+EVERY = len(protocols_for("demo"))
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +37,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "exact match by action type under guievalkit, 95 % intervals over episodes; in a",
         ),
         (("horizon", "--by", "length"), ("first",), "exact match by episode length under guievalkit"),
-        (("matrix", "--protocol", "all"), ("first",), "exact match by action type under 3 protocols"),
-        (("matrix", "--figure", "progress", "--protocol", "all"), ("first", "sop"), "progress under 3 protocols"),
+        (("matrix", "--protocol", "all"), ("first",), f"exact match by action type under {EVERY} protocols"),
+        (("matrix", "--figure", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),
         (("samples",), ("first", "second"), "in n tries (tries: ui-tars-7b: 2)"),
     ],
 )
