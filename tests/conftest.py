@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from tests.command_line import CommandLine
 
-# how long an example takes is the machine's affair, not the test's
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+with contextlib.suppress(ImportError):  # the environment in which vLLM is tried has no hypothesis, and no test that needs it
+    from hypothesis import settings
+
+    # how long an example takes is the machine's affair, not the test's
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
