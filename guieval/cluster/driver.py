@@ -63,6 +63,7 @@ class _Member:
     working: Any = None
     reading: Any = None
     held: list[int] = field(default_factory=list)
+    gifts: int = 0
     told_last: bool = False
     shard: Shard = field(default_factory=Shard)
     read: int = 0
@@ -324,6 +325,7 @@ class _Session:
         member.turn += 1
         member.working = member.actor.work.remote(job, dealt, known, turn=member.turn)
         member.state, member.has_shard, member.held, member.told_last = "working", True, dealt, False
+        member.gifts = 0
         self._read_on(member)
 
     def _give(self, member: _Member, reading: Reading) -> None:
@@ -333,11 +335,13 @@ class _Session:
         given = self._fresh.take()
         member.held += given
         member.told_last = not self._fresh.left
-        member.actor.give.remote(given, last=member.told_last)
+        member.actor.give.remote(given, number=member.gifts, last=member.told_last, turn=member.turn)
+        member.gifts += 1
 
     def _read_on(self, member: _Member) -> None:
         patience = max(0.2, len(self._members) / _READS_PER_SECOND)
-        member.reading = member.actor.read.remote(member.read, patience) if member.state == "working" else None
+        working = member.state == "working"
+        member.reading = member.actor.read.remote(member.read, patience, turn=member.turn) if working else None
 
     def _merge(self, member: _Member, reading: Reading) -> None:
         if reading.data and reading.start == member.read:  # else asked before the worker ended, and read since
@@ -366,7 +370,7 @@ class _Session:
     def _drain(self, member: _Member) -> None:
         """Merge everything that a worker at rest has in its shard."""
         while True:
-            reading = self._ray.get(member.actor.read.remote(member.read, 0.0), timeout=STOP_SECONDS)
+            reading = self._ray.get(member.actor.read.remote(member.read, 0.0, turn=member.turn), timeout=STOP_SECONDS)
             if not reading.data:
                 return
             self._merge(member, reading)

@@ -128,6 +128,8 @@ class Worker:
         self._at_work = threading.Lock()
         self._ready = False
         self._news = threading.Condition()
+        self._gifts: dict[tuple[int, int], tuple[Sequence[int], bool]] = {}
+        self._received = 0
         self._given: list[int] = []
         self._all_given = False
 
@@ -143,7 +145,11 @@ class Worker:
         call.
         """
         with self._at_work:
-            self._turn = turn
+            if self._shard is not None and self._shard.name != self._shard_name(job):
+                self._shard = None  # of a run before, which a reader of this one must not take for its own
+            with self._news:
+                self._turn, self._received, self._given, self._all_given = turn, 0, [], False
+                self._receive()
             return self._work_in_order(job, dealt, known)
 
     def _work_in_order(self, job: Job, dealt: Sequence[int], known: bytes) -> Ended:
@@ -157,15 +163,24 @@ class Worker:
             return Ended("stopped") if self._stopped else Ended("failed", _told(error))
         finally:
             self._ready = False
-            with self._news:
-                self._given, self._all_given = [], False
 
-    def give(self, positions: Sequence[int], *, last: bool) -> None:
-        """Have these episodes run too, which lie behind all given before; none follow when they are the ``last``."""
+    def give(self, positions: Sequence[int], *, number: int, last: bool, turn: int = 1) -> None:
+        """Have these episodes run too, which lie behind all given before; none follow when they are the ``last``.
+
+        ``number`` counts from 0 in every ``turn``: calls may overtake each other, and each waits for those before it.
+        """
         with self._news:
-            self._given += positions
-            self._all_given = last
+            if turn >= self._turn:
+                self._gifts[turn, number] = (positions, last)
+            self._receive()
             self._news.notify_all()
+
+    def _receive(self) -> None:
+        """Take in what was given in this turn, as far as nothing before it is on its way still."""
+        while (gift := self._gifts.pop((self._turn, self._received), None)) is not None:
+            positions, self._all_given = gift
+            self._given += positions
+            self._received += 1
 
     def _claim(self) -> list[int]:
         """Episodes to begin now; waits until some are given, and is empty when there are no more.
@@ -217,10 +232,13 @@ class Worker:
 
         return before
 
+    def _shard_name(self, job: Job) -> str:
+        return f"{job.session}-{self.name}"
+
     def _folder(self, job: Job) -> Path:
         """The shard's folder: in the run directory where that can be written from here, else in one for temporary files."""
-        name = f"{job.session}-{self.name}"
-        if self._shard is not None and self._shard.name == name:
+        name = self._shard_name(job)
+        if self._shard is not None:
             return self._shard
         shard = Path(job.directory) / SHARDS / name
         try:
@@ -231,11 +249,16 @@ class Worker:
         self._shard = shard
         return shard
 
-    def read(self, start: int, patience: float) -> Reading:
-        """What the shard holds from byte ``start`` on; ``patience`` seconds later where there is no hurry to give more."""
+    def read(self, start: int, patience: float, *, turn: int = 1) -> Reading:
+        """What the shard holds from byte ``start`` on; ``patience`` seconds later where there is no hurry to give more.
+
+        Nothing before the work of ``turn`` has begun, since the shard is that of a turn before.
+        """
         deadline = time.monotonic() + patience
-        while time.monotonic() < deadline and not self._wants:
+        while time.monotonic() < deadline and not (self._turn == turn and self._wants):
             time.sleep(_POLL)
+        if self._turn != turn:
+            return Reading(start, b"", False)
         return Reading(start, self._lines(start), self._wants)
 
     @property

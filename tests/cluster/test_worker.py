@@ -54,9 +54,9 @@ def job_of(run: Run, **changes: Any) -> Job:
 
 def test_it_runs_what_is_dealt_and_what_it_claims(opened: Run, worker: Worker) -> None:
     refs = dealt_first(opened.selection)
-    worker.give([position for position in range(len(refs) // 2) if position % 3], last=False)
+    worker.give([position for position in range(len(refs) // 2) if position % 3], number=0, last=False)
     assert not worker.read(0, 0.0).wants
-    worker.give([position for position in range(len(refs) // 2, len(refs)) if position % 3], last=True)
+    worker.give([position for position in range(len(refs) // 2, len(refs)) if position % 3], number=1, last=True)
     ended = worker.work(job_of(opened), [0, 3], b"")
     assert ended == Ended("done")
     reading = worker.read(0, 0.0)
@@ -79,7 +79,7 @@ def test_it_goes_on_where_another_one_ended(opened: Run, worker: Worker, server:
     with Journal(opened.directory) as journal:
         merger = Merger(opened, journal)
         assert merger.begun(refs[0].key)
-        worker.give(range(1, len(refs)), last=True)
+        worker.give(range(1, len(refs)), number=0, last=True)
         ended = worker.work(job_of(opened), [0], merger.known_lines(refs[0].key))
         assert ended.how == "done"
         added = merger.add(worker.read(0, 0.0).data, Shard())
@@ -92,7 +92,7 @@ def test_it_stops_at_once_with_everything_in_its_shard(opened: Run, worker: Work
     with MockServer(slow) as server:
         ended: list[Ended] = []
         job = job_of(opened, base_urls=[server.base_url])
-        worker.give(range(len(opened.selection.refs)), last=True)
+        worker.give(range(len(opened.selection.refs)), number=0, last=True)
         thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
         thread.start()
         while not worker.read(0, 0.1).data:
@@ -130,13 +130,37 @@ def test_it_waits_for_more_and_ends_when_told_that_there_is_none(opened: Run, wo
     ended: list[Ended] = []
     thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
     thread.start()
-    for position in (5, 6):  # at first, and when it has taken what it was given
+    for number, position in enumerate((5, 6)):  # at first, and when it has taken what it was given
         while not worker.read(0, 1.0).wants:
             assert thread.is_alive()
-        worker.give([position], last=False)
+        worker.give([position], number=number, last=False)
     assert not ended
-    worker.give([], last=True)
+    worker.give([], number=2, last=True)
     thread.join(60)
     assert ended == [Ended("done")]
     lengths = [ref.length for ref in dealt_first(opened.selection)[5:7]]
     assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths)
+
+
+def test_gifts_that_overtake_each_other_wait_for_those_before(opened: Run, worker: Worker) -> None:
+    """Ray runs calls of one actor in several threads: the last gift may come first, or after the turn it was of."""
+    lengths = [ref.length for ref in dealt_first(opened.selection)]
+    worker.give([8, 9], number=2, last=True)
+    worker.give([6, 7], number=1, last=False)
+    worker.give([4, 5], number=0, last=False)
+    assert worker.work(job_of(opened), [], b"") == Ended("done")
+    assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths[4:10])
+    worker.give([0, 1], number=3, last=False)  # too late: of a turn that is over
+    worker.give([3], number=0, last=True, turn=2)
+    assert worker.work(job_of(opened), [], b"", turn=2) == Ended("done")
+    assert worker.read(0, 0.0, turn=2).data.count(b"\n") == sum(lengths[3:10])
+
+
+def test_a_reader_of_the_next_run_is_not_given_the_shard_of_the_one_before(opened: Run, worker: Worker) -> None:
+    worker.give([5], number=0, last=True)
+    worker.work(job_of(opened), [], b"")
+    assert worker.read(0, 0.0).data and not worker.read(0, 0.0, turn=2).data
+    job = dataclasses.replace(job_of(opened), session="later")
+    worker.give([], number=0, last=True, turn=2)
+    assert worker.work(job, [], b"", turn=2) == Ended("done")
+    assert not worker.read(0, 0.0, turn=2).data
