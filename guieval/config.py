@@ -7,11 +7,14 @@ The resolved configuration is saved beside the results. Its *identity* fields de
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from guieval.errors import UsageError, nearest
 
@@ -23,6 +26,7 @@ RUNTIME_FIELDS = frozenset(
     | {"insecure_tls", "model_path", "reuse_server", "cluster", "cluster_address", "workers"}
     | {"budget", "prices", "track", "tracking"}
     | {"local_images", "image_uuids"}
+    | {"patch_base_urls", "patch_api_key_env"}
 )
 """Fields that may differ between a run and its resume: where things are and how hard to try, not what is measured.
 
@@ -35,6 +39,16 @@ _SERVING_ONLY = frozenset(
     | {"enforce-eager", "swap-space", "cpu-offload-gb", "download-dir", "distributed-executor-backend", "uvicorn-log-level"}
 )
 """Settings of a launched server that say how it is run; the others decide what it answers."""
+
+_SECRET = re.compile(
+    r"api[-_ ]?key|authorization|^(extra[-_])?headers$|(^|[-_])(password|passwd|secret|bearer|credentials?|cookies?)$"
+    r"|^token$|(^|[-_])(hf|hub|api|auth|access|bearer)[-_]?token$",
+    re.IGNORECASE,
+)
+"""Names under which keys are sent; others that end in the same words (``prompt_cache_key``, ``eos_token``) hold none."""
+
+_SHORTEST_KEY = 16
+"""Characters below which a key is a placeholder, e.g. ``localhost``, and may stand in a setting by chance."""
 
 MOST_CONCURRENCY = 4096
 """Requests in flight above which a run is surely a mistake."""
@@ -51,6 +65,28 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     if not same:
         raise ValueError("must hold nothing but text, finite numbers, true, false, null, lists and groups of these")
     return values
+
+
+def _no_secrets(values: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a setting that is a secret by its name, unseen: the manifest holds all settings, and the journal some."""
+    if (name := _secret_name(values)) is not None:
+        raise PydanticCustomError("secret", "{name}", {"name": name})
+    return values
+
+
+def _secret_name(value: Any) -> str | None:
+    """Where in nested settings the first secret stands, as ``a.b``."""
+    items: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = [(str(place), item) for place, item in enumerate(value)]
+    for name, item in items:
+        if isinstance(value, dict) and _SECRET.search(name):
+            return name
+        if (inner := _secret_name(item)) is not None:
+            return f"{name}.{inner}"
+    return None
 
 
 def _no_reserved(values: dict[str, Any]) -> dict[str, Any]:
@@ -75,8 +111,21 @@ def _number_or_auto(value: Any) -> Any:
     return number
 
 
+def _number_or_unlimited(value: Any) -> Any:
+    if value is None or value == "unlimited":
+        return value
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise ValueError("expected a whole number from 0, or unlimited")
+    return number
+
+
 _Text: TypeAlias = Annotated[str, Field(min_length=1)]
-_Values: TypeAlias = Annotated[dict[str, Any], AfterValidator(_plain)]
+_PlainValues: TypeAlias = Annotated[dict[str, Any], AfterValidator(_plain)]
+_Values: TypeAlias = Annotated[_PlainValues, AfterValidator(_no_secrets)]
 
 
 class RunConfig(BaseModel):
@@ -91,6 +140,17 @@ class RunConfig(BaseModel):
         default_factory=dict, description="options of that benchmark's loader"
     )
     mode: _Text = Field("offline", description="offline, soeval or sop")
+    patch: _Text = Field("none", description="patches of mismatches in mode sop: none, thought-free, off-policy or on-policy")
+    patch_budget: Annotated[int | Literal["unlimited"] | None, BeforeValidator(_number_or_unlimited)] = Field(
+        None, description="mismatches of an episode that are patched, or unlimited; 1 when not given (UI-S1 paper, Table 9)"
+    )
+    patch_model: _Text | None = Field(None, description="who writes the thoughts of off-policy patches, as its server calls it")
+    patch_base_urls: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        (), description="OpenAI-compatible endpoints of that auxiliary model"
+    )
+    patch_api_key_env: str = Field(
+        "PATCH_API_KEY", pattern=r"^[A-Za-z_]\w*$", description="environment variable that holds their key; never stored"
+    )
     protocol: _Text | None = Field(None, description="scoring protocol; the benchmark's own when not given")
     split: _Text | None = Field(None, description="split to run, or all; test where the data has one, when not given")
     subset: Annotated[tuple[_Text, ...], BeforeValidator(_one_or_more)] = Field((), description="run these subsets only")
@@ -108,11 +168,15 @@ class RunConfig(BaseModel):
         "auto", description="who answers"
     )
     model_path: _Text | None = Field(None, description="folder or Hugging Face id of the weights (engines that load them)")
-    vllm: _Values = Field(default_factory=dict, description="arguments of vLLM's server over the checkpoint's (engine: vllm)")
+    vllm: _PlainValues = Field(
+        default_factory=dict, description="arguments of vLLM's server over the checkpoint's (engine: vllm)"
+    )
     replay: _Text | None = Field(None, description="run directory whose journal answers (engine: replay)")
 
     data: _Text | None = Field(None, description="the benchmark's data folder")
-    base_urls: tuple[str, ...] = Field((), description="OpenAI-compatible endpoints, e.g. http://127.0.0.1:8000/v1")
+    base_urls: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        (), description="OpenAI-compatible endpoints, e.g. http://127.0.0.1:8000/v1"
+    )
     served_model: _Text | None = Field(None, description="model name to ask the server for; found out when not given")
     api_key_env: str = Field(
         "OPENAI_API_KEY", pattern=r"^[A-Za-z_]\w*$", description="environment variable that holds the key; never stored"
@@ -152,6 +216,9 @@ class RunConfig(BaseModel):
         values = {name: value for name, value in self.model_dump(mode="json").items() if name not in RUNTIME_FIELDS}
         if self.engine == "vllm":  # a server started elsewhere may finish what one of ours began
             values["engine"] = "openai"
+        patching = {name: values.pop(name) for name in ("patch", "patch_budget", "patch_model")}
+        if self.patch != "none" and self.patch_budget != 0:  # a run without patches is what it was before there were any
+            values |= {**patching, "patch_budget": 1 if self.patch_budget is None else self.patch_budget}
         named = {name.replace("_", "-"): value for name, value in self.vllm.items()}
         return {**values, "vllm": {name: value for name, value in named.items() if name not in _SERVING_ONLY}}
 
@@ -224,13 +291,36 @@ def parse(values: Mapping[str, Any]) -> RunConfig:
         if name not in RunConfig.model_fields:
             raise UsageError(f"unknown setting {name!r}{nearest(str(name), RunConfig.model_fields)}")
     try:
-        return RunConfig.model_validate(dict(values))
+        config = RunConfig.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         if first["type"] == "missing":
             raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
-        if field == "api_key_env":  # whoever takes it for the key must not find the key in a log
-            raise UsageError("setting 'api_key_env' must be the name of an environment variable, not a key") from None
+        if field in ("api_key_env", "patch_api_key_env"):  # whoever takes it for the key must not find the key in a log
+            raise UsageError(f"setting {field!r} must be the name of an environment variable, not a key") from None
+        if first["loc"][0] in ("base_urls", "patch_base_urls"):  # it may hold a password
+            raise UsageError(f"setting {first['loc'][0]!r} must be a list of URLs like http://localhost:8000/v1") from None
+        if first["type"] == "secret":
+            raise UsageError(
+                f"{field}.{first['msg']} cannot be given as a setting, for it is a secret and a run's files hold its settings; "
+                "a key belongs in the environment, in the variable that --api-key-env names"
+            ) from None
         said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"][:1].lower() + first["msg"][1:]
         raise UsageError(f"setting {field!r} is {first['input']!r}: {said}") from None
+    _refuse_the_key(config)
+    return config
+
+
+def _refuse_the_key(config: RunConfig) -> None:
+    """Raise :class:`UsageError` where a setting holds the key that the environment holds, whatever it is called."""
+    for variable in dict.fromkeys((config.api_key_env, config.patch_api_key_env)):
+        key = os.environ.get(variable, "").strip()
+        if len(key) < _SHORTEST_KEY:
+            continue
+        for name, value in config.model_dump(mode="json").items():
+            if json.dumps(key)[1:-1] in json.dumps(value):
+                raise UsageError(
+                    f"setting {name!r} holds the key that the environment variable {variable} holds; leave it out, for a "
+                    "run's files hold its settings"
+                )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.steps import EpisodeKey, HistoryOrigin, Sample, StepTaskModel
+from guieval.steps import EpisodeKey, HistoryOrigin, Sample, StepRecord, StepTaskModel
 
 HistorySource: TypeAlias = Literal["reference", "matched", "model"]
 """``reference``: the label of every past step (eq. 3); ``matched``: the model's own where exact, else the reference (eq. 5);
@@ -45,6 +45,15 @@ def reference_entry(task: StepTaskModel) -> HistoryEntry:
     return HistoryEntry(task, task.action, None, conclusion, None, "reference")
 
 
+def patched_entry(task: StepTaskModel, thought: str | None) -> HistoryEntry:
+    """What a patched step leaves: the reference's side, with the thought that was written for it (UI-S1 paper, Table 5).
+
+    Without one, thought-free, it is :func:`reference_entry` itself, which is what SOEval shows of a mismatched step.
+    """
+    entry = reference_entry(task)
+    return replace(entry, thought=thought) if thought else entry
+
+
 def model_entry(task: StepTaskModel, sample: Sample) -> HistoryEntry | None:
     """The model's side of a step, or ``None`` when its answer held no action of the unified space."""
     if sample.action is None or isinstance(sample.action, Unsupported):
@@ -60,6 +69,13 @@ def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) ->
     if source == "matched" and not sample.outcome.exact_match:
         return reference_entry(task)
     return own
+
+
+def recalled(source: HistorySource, task: StepTaskModel, record: StepRecord) -> HistoryEntry:
+    """The entry that a later step sees of a recorded one: its patch where it was patched, else as :func:`select`."""
+    if record.patch is not None:
+        return patched_entry(task, record.patch.thought)
+    return select(source, task, record.sample)
 
 
 class EpisodeMemory:

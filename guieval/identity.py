@@ -17,6 +17,9 @@ _TOLD = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
 PROMPTS = "prompts fingerprint"
 """Name of the field that differs when an adapter no longer asks in the same words."""
 
+THOUGHT = "thought prompt fingerprint"
+"""Name of the field that differs when the thoughts of patches are no longer asked for in the same words."""
+
 
 def digest(value: Any) -> str:
     """A short fingerprint of a JSON-able value, equal for equal values."""
@@ -46,6 +49,7 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "benchmark fingerprint": manifest["benchmark"]["fingerprint"],
         "overlay fingerprint": manifest.get("overlay", {}).get("sha256"),
         PROMPTS: manifest.get("prompts", {}).get("fingerprint"),
+        **({THOUGHT: said} if (said := manifest.get("prompts", {}).get("thought")) is not None else {}),
         "protocol": manifest["protocol"]["name"],
         "protocol fingerprint": manifest["protocol"]["fingerprint"],
     }

@@ -73,6 +73,9 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise UsageError(f"{str(path)!r} is not a manifest of schema {SCHEMA}, which this version reads")
     if missing := sorted(MANIFEST_KEYS - manifest.keys()):
         raise UsageError(f"{str(path)!r} lacks {', '.join(missing)}; it was not written by guieval, or was changed since")
+    for key in sorted(MANIFEST_KEYS):
+        if not isinstance(manifest[key], dict):
+            raise UsageError(f"{str(path)!r}, field {key}: expected a group of values, got {manifest[key]!r:.80}")
     return manifest
 
 

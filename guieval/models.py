@@ -118,6 +118,7 @@ class ModelConfig(BaseModel):
     name: str = Field(min_length=1, description="as users type it")
     adapter: str = Field(min_length=1, description="registered adapter, i.e. the module's name in model_adapters/")
     hf_id: str | None = Field(None, description="Hugging Face id, also the name asked of a server that serves several")
+    folder: str | None = Field(None, description="folder of its weights in configs/checkpoints/, where they are shipped")
     engine: Literal["openai", "local"] = Field("openai", description="who answers when the user does not say")
     sampling: dict[str, Any] = Field(default_factory=dict, description="request parameters its authors recommend")
     options: dict[str, Any] = Field(default_factory=dict, description="adapter options, e.g. image limits")

@@ -1,14 +1,81 @@
-"""Modes of evaluation: two independent switches and the presets that carry the published names."""
+"""Modes of evaluation: two independent switches and the presets that carry the published names.
+
+A mode that stops can be given patches (:class:`PatchPolicy`): the Patch Module of semi-online rollouts (UI-S1 paper, section
+3.3 and Algorithm 1). :func:`after` is the one place that says what a mismatch leads to, for runs, metrics and training.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.errors import UsageError, nearest
 from guieval.history import HistorySource
 
 StopPolicy: TypeAlias = Literal["never", "first-mismatch"]
+PatchMethod: TypeAlias = Literal["none", "thought-free", "off-policy", "on-policy"]
+"""How a mismatched step is told to later ones: not at all (the rollout ends), as the expert's action alone, or with a thought
+that an auxiliary model (``off-policy``) or the policy itself (``on-policy``) wrote for it. Source: UI-S1 paper, Table 5."""
+PATCH_METHODS: tuple[PatchMethod, ...] = get_args(PatchMethod)
+AfterStep: TypeAlias = Literal["advance", "patch", "end"]
+
+
+@dataclass(frozen=True)
+class PatchPolicy:
+    """How mismatches are patched, and how many of an episode's; ``budget`` is epsilon of Algorithm 1, ``None`` without limit.
+
+    Method ``none`` and budget 0 are the same: the episode ends at its first mismatch. Raises :class:`UsageError` for a method
+    that there is not, or a budget below 0.
+    """
+
+    method: PatchMethod = "none"
+    budget: int | None = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in PATCH_METHODS:
+            raise UsageError(
+                f"unknown patch method {self.method!r}{nearest(str(self.method), PATCH_METHODS)}; "
+                f"known: {', '.join(PATCH_METHODS)}"
+            )
+        if self.budget is not None and (type(self.budget) is not int or self.budget < 0):
+            raise UsageError(f"the patch budget is {self.budget!r}: expected a whole number from 0, or unlimited")
+
+    @property
+    def allowed(self) -> float:
+        """How many mismatches of an episode are patched, ``inf`` where there is no limit."""
+        if self.method == "none":
+            return 0
+        return math.inf if self.budget is None else self.budget
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody must be asked for a thought."""
+        return self.method in ("off-policy", "on-policy") and self.allowed > 0
+
+    @property
+    def label(self) -> str:
+        """The policy in a few characters, e.g. ``thought-free:1``; empty where nothing is patched."""
+        return f"{self.method}:{'unlimited' if self.budget is None else self.budget}" if self.allowed else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """What a manifest holds of it: ``method``, and ``budget`` (``null`` without limit)."""
+        return {"method": self.method, "budget": self.budget}
+
+
+NO_PATCH = PatchPolicy()
+
+
+def after(exact: bool, patches_used: int, policy: PatchPolicy) -> AfterStep:
+    """What follows a step that was judged, by Algorithm 1 of the UI-S1 paper; ``patches_used`` is c before the step.
+
+    ``advance``: it matched, and its own output is remembered. ``patch``: it did not, and the expert's action takes its place.
+    ``end``: it did not, and no patch is left.
+    """
+    if exact:
+        return "advance"
+    return "patch" if patches_used < policy.allowed else "end"
 
 
 @dataclass(frozen=True)
@@ -19,11 +86,35 @@ class Mode:
     history: HistorySource
     stop: StopPolicy
     summary: str
+    patch: PatchPolicy = NO_PATCH
 
     @property
     def sequential(self) -> bool:
         """Whether a step must wait for the answer to the one before it."""
         return self.history != "reference" or self.stop != "never"
+
+    @property
+    def mismatches(self) -> float:
+        """How many measured mismatches an episode may have before it ends with the next: ``inf`` in a mode that never stops."""
+        return math.inf if self.stop == "never" else self.patch.allowed
+
+    @property
+    def label(self) -> str:
+        """What tells runs apart: the name, and behind a ``+`` how they were patched."""
+        return f"{self.name}+{self.patch.label}" if self.patch.label else self.name
+
+    def patched(self, policy: PatchPolicy) -> Mode:
+        """This mode with patches; :class:`UsageError` where nothing would stop it without."""
+        if policy.allowed and self.stop == "never":
+            raise UsageError(
+                f"mode {self.name!r} goes on behind a mismatch anyway, so it takes no patch; --patch is for --mode sop"
+            )
+        return replace(self, patch=policy if policy.allowed else NO_PATCH)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a manifest holds of the mode; ``patch`` only where there are patches."""
+        worn = {"patch": self.patch.to_json()} if self.patch.allowed else {}
+        return {"name": self.name, "history": self.history, "stop": self.stop, **worn}
 
 
 MODES: dict[str, Mode] = {
@@ -47,3 +138,16 @@ def get_mode(name: str) -> Mode:
         return MODES[name]
     except KeyError:
         raise UsageError(f"unknown mode {name!r}{nearest(name, MODES)}; known: {', '.join(MODES)}") from None
+
+
+def recorded_mode(said: Mapping[str, Any]) -> Mode:
+    """The mode that a manifest tells of (:meth:`Mode.to_json`); also one whose name is no preset any more."""
+    known = MODES.get(said["name"])
+    patch = said.get("patch")
+    return Mode(
+        said["name"],
+        said["history"],
+        said["stop"],
+        known.summary if known is not None else "",
+        NO_PATCH if patch is None else PatchPolicy(patch["method"], patch["budget"]),
+    )

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guieval.config import MOST_CONCURRENCY, RunConfig
+from guieval.engines.vllm_arguments import named_arguments
 from guieval.errors import UsageError
 from guieval.journal import STEPS, read_manifest
 from guieval.modes import get_mode
 from guieval.overlays import Overlaid, read_overlay
 from guieval.registry import config_folder, default_data_folder, load_benchmark, load_model, model_config
-from guieval.runner import Run
+from guieval.runner import Run, patch_policy
 
 if TYPE_CHECKING:
     from guieval.engines.in_process import InProcessEngine
+    from guieval.engines.openai import OpenAIEngine
     from guieval.engines.vllm_server import VLLMServer
 
 
@@ -40,7 +42,7 @@ def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
     if model.engine == "local":
         raise UsageError(f"model {config.model!r} answers by itself and needs no server: leave out --engine vllm")
     settings = VLLMSettings.of(
-        {**config.vllm, "model": config.model_path} if config.model_path else config.vllm,
+        {**config.vllm, "model": weights} if (weights := _weights(config, model.folder)) else config.vllm,
         served_name=config.served_model,
         media=Path(config.data) if config.data is not None else default_data_folder(config.bench),
         chat_templates=config_folder() / "chat_templates",
@@ -56,11 +58,22 @@ def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = Non
     """Everything a configuration names, found and checked, ready to :meth:`guieval.runner.Run.execute`.
 
     Engine ``vllm`` needs ``server`` (:func:`open_server`), which must run while the run is executed. Raises
-    :class:`UsageError` for an unknown name, a missing data folder, or a model that nobody was said to serve.
+    :class:`UsageError` for an unknown name, a missing data folder, a model that nobody was said to serve, or patches that the
+    mode or the engine cannot have.
     """
+    patches = patch_policy(config)
+    get_mode(config.mode).patched(patches)
+    run = _answered(config, directory, server)
+    if patches.method == "off-policy" and patches.allowed:
+        run.thoughts = _auxiliary(config)
+    return run
+
+
+def _answered(config: RunConfig, directory: Path, server: VLLMServer | None) -> Run:
+    """The run with whoever answers its steps."""
+    named_arguments(config.vllm)  # whoever answers: a secret among them would be written down
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     model = load_model(config.model, adapter=config.adapter, thinking=config.thinking)
-    get_mode(config.mode)
     benchmark.skip_damaged = config.skip_damaged
     worn = None
     if config.overlay is not None:
@@ -70,6 +83,8 @@ def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = Non
     if config.concurrency == "auto" and kind not in ("openai", "vllm"):
         raise UsageError(f"--concurrency auto is for servers; engine {kind!r} needs a number")
     fixed = config.concurrency if isinstance(config.concurrency, int) else None
+    if kind in ("local", "replay") and config.patch == "on-policy":
+        raise UsageError(f"on-policy patches need a model that can be asked for a thought; engine {kind!r} cannot")
     if kind == "local":
         from guieval.engines.local import LocalEngine
 
@@ -122,6 +137,22 @@ def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = Non
     return Run(config, directory, benchmark, model, client, limit, before=lambda: client.discover(names), overlay=worn)
 
 
+def _auxiliary(config: RunConfig) -> OpenAIEngine:
+    """The model that writes the thoughts of off-policy patches."""
+    from guieval.engines.openai import OpenAIEngine, OpenAISettings
+
+    return OpenAIEngine(
+        OpenAISettings(
+            base_urls=config.patch_base_urls,
+            model=config.patch_model,
+            api_key_env=config.patch_api_key_env,
+            timeout=config.timeout,
+            max_attempts=config.max_attempts,
+            verify_tls=config.insecure_tls is None,
+        )
+    )
+
+
 def _in_process(config: RunConfig, slots: int | None) -> tuple[InProcessEngine, int]:
     """An engine that loads the model here, and how many requests it is given; all such runs of one command share the model."""
     from guieval.engines.in_process import Checkpoint
@@ -132,7 +163,7 @@ def _in_process(config: RunConfig, slots: int | None) -> tuple[InProcessEngine, 
     if model.engine == "local":
         raise UsageError(f"model {config.model!r} answers by itself: leave out --engine {config.engine}")
     folder = config_folder() / "chat_templates"
-    checkpoint = Checkpoint(model, path=config.model_path, arguments=config.vllm, chat_templates=folder)
+    checkpoint = Checkpoint(model, path=_weights(config, model.folder), arguments=config.vllm, chat_templates=folder)
     if config.engine == "transformers":
         from guieval.engines.transformers_local import transformers_engine
 
@@ -141,6 +172,13 @@ def _in_process(config: RunConfig, slots: int | None) -> tuple[InProcessEngine, 
     from guieval.engines.vllm_inprocess import vllm_engine
 
     return vllm_engine(checkpoint), slots or 64
+
+
+def _weights(config: RunConfig, shipped: str | None) -> str | None:
+    """Where the user says the weights are, else where they are shipped; ``None`` when they are found by the model's id."""
+    if config.model_path or config.vllm.get("model") or shipped is None:
+        return config.model_path
+    return str(config_folder() / "checkpoints" / shipped)
 
 
 def _room() -> int:

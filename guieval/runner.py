@@ -37,20 +37,20 @@ from guieval.engines import EndpointStats, TellsStats, request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import DataError, EngineError, FatalEngineError, GuievalError, ScreenshotError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
-from guieval.history import HistoryEntry, reference_entry, reference_history
-from guieval.history import select as remembered
+from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.identity import digest, refuse_unlike
 from guieval.images import ImageLoader
 from guieval.journal import SCHEMA, STEPS, Journal, Records, has_records, is_run, plan_rows, read_manifest
 from guieval.metrics import RunTally
-from guieval.models import ABCModel, Engine, ModelConfig, Request
-from guieval.modes import Mode, get_mode
+from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, Reply, Request
+from guieval.modes import Mode, PatchPolicy, after, get_mode
+from guieval.patching import off_policy_input, on_policy_input, read_thought, thought_fingerprint, unbound
 from guieval.prompts import example_requests
 from guieval.replies import failed_sample, read_reply
 from guieval.scheduler import ActiveEpisode, Scheduler
 from guieval.screenshots import Screenshot
 from guieval.selection import Choice, Selection, select
-from guieval.steps import Episode, EpisodeKey, Plan, Sample, StepRecord, StepTaskModel, Verdict
+from guieval.steps import Episode, EpisodeKey, Patch, PatchedBy, Plan, Sample, StepRecord, StepTaskModel, Verdict
 from guieval.telemetry.costs import Tokens
 
 GIVE_UP_AFTER = 100
@@ -178,16 +178,22 @@ class Run:
     """Asked before each step; once it gives a reason, no further step is begun, and those in flight are waited for."""
     overlay: Mapping[str, Any] | None = None
     """What the manifest says of the overlay that the benchmark wears, its ``sha256`` being part of the run's identity."""
+    thoughts: Engine | None = None
+    """Who writes the thoughts of off-policy patches."""
+    broken_off: RunOutcome | None = field(init=False, default=None)
+    """What the run had come to when :meth:`execute` raised an error that no further step could survive."""
     mode: Mode = field(init=False)
     protocol: Protocol = field(init=False)
 
     def __post_init__(self) -> None:
-        self.mode = get_mode(self.config.mode)
+        self.mode = get_mode(self.config.mode).patched(patch_policy(self.config))
         self.protocol = get_protocol(self.config.protocol or self.benchmark.protocol)
         self._evaluator = ActionEvaluator(self.protocol)
         self.model.engine = self.engine
         self._watch = FrameWatch(self.model)
         self._sampling = sample_parameters(self.config, self.model.config)
+        self._patched: Counter[EpisodeKey] = Counter()
+        self._thought_images: ImageLoader | None = None
 
     def execute(self, *, resume: bool) -> RunOutcome:
         """Run to the end, to the user's Ctrl-C, or to an error that no further step could survive.
@@ -213,16 +219,28 @@ class Run:
             except (DataError, FatalEngineError) as error:
                 if not resumed and not journal.appended:
                     raise
+                self.broken_off = self._outcome(tally, progress)
                 kept = f"{error}; every answer before is kept, and `guieval run --resume {self.directory}` goes on from there"
                 raise type(error)(kept) from error
+        return self._outcome(tally, progress, stopped=stopped)
+
+    def left(self) -> bool:
+        """Whether :meth:`execute` with ``resume`` would ask for any step; reads the journal, and changes nothing.
+
+        Raises :class:`UsageError` where that would: there is no run, or it is another one.
+        """
+        self._check(self.manifest(), resume=True)
+        _, done, _, _ = self._earlier()
+        return self._has_work(done)
+
+    def _outcome(self, tally: RunTally, progress: Progress, *, stopped: bool = False) -> RunOutcome:
         gave_up = self._gives_up(progress)
-        interrupted = stopped and not gave_up
         return RunOutcome(
             self.directory,
             tally,
             self.selection,
             self.protocol.name,
-            interrupted,
+            stopped and not gave_up,
             gave_up,
             progress.by_stage,
             self.overlay,
@@ -290,9 +308,12 @@ class Run:
             },
             "selection": self.selection.to_json(),
             **worn,
-            "prompts": {"fingerprint": digest(example_requests(self.model))},
+            "prompts": {
+                "fingerprint": digest(example_requests(self.model)),
+                **({"thought": digest(thought_fingerprint())} if self.mode.patch.asks else {}),
+            },
             "protocol": {"name": self.protocol.name, "fingerprint": digest(self.protocol.judgement())},
-            "mode": {"name": self.mode.name, "history": self.mode.history, "stop": self.mode.stop},
+            "mode": self.mode.to_json(),
             "action_spaces": {"model": self.model.action_space.to_json(), "benchmark": self.benchmark.action_space.to_json()},
         }
 
@@ -330,6 +351,8 @@ class Run:
         )
         threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
         images = ImageLoader(self.benchmark.root, threads, form=self.engine.images)
+        if self.thoughts is not None:
+            self._thought_images = ImageLoader(self.benchmark.root, threads, form=self.thoughts.images)
         changed = asyncio.Event()
         workers = _Workers()
         driver = asyncio.current_task()
@@ -372,7 +395,8 @@ class Run:
         progress.load = lambda: Load(scheduler.ready, scheduler.waiting, self._endpoints())
         restore = _on_signals(asyncio.get_running_loop(), stop)
         try:
-            await self._ready()
+            if self._has_work(done):
+                await self._ready()
             self.on_progress(progress)
             workers.fill(gate.limit, work)
             await workers.done()
@@ -383,6 +407,8 @@ class Run:
             restore()
             await workers.cancel()
             await self.engine.close()
+            if self.thoughts is not None:
+                await self.thoughts.close()
             threads.shutdown(wait=False, cancel_futures=True)
         return stopped
 
@@ -417,25 +443,25 @@ class Run:
         if not go_on:
             progress.total -= len(active.pending)
         elif self.mode.sequential:
-            self._remember(active.episode, record.task.step_index, record.sample)
+            self._remember(active.episode, record)
+            self._patched[active.ref.key] += record.patch is not None
         if scheduler.finished(active, go_on=go_on):
             self.model.memory.forget(active.ref.key)
+            self._patched.pop(active.ref.key, None)
         progress.count(record)
 
     def _activate(
         self, ref: EpisodeRef, done: Mapping[int, _Done], records: Records, progress: Progress
     ) -> ActiveEpisode | None:
         counted = self._plan[ref.key]
-        kept = _unbroken(done, counted) if self.mode.sequential else dict(done)
+        kept = self._kept(ref, done)
         redone = [step for index, step in done.items() if index not in kept]
         progress.done -= len(redone)
         progress.resumed -= len(redone)
         progress.exact -= sum(step.exact for step in redone)
         progress.verdicts.subtract(step.verdict for step in redone)
-        if self.mode.stop == "first-mismatch" and any(not step.exact for step in kept.values()):
+        if self._is_over(ref, kept):
             progress.total -= len(counted) - len(kept)
-            return None
-        if len(kept) == len(counted):
             return None
         with _blaming(f"episode {ref.key} cannot be loaded"):
             try:
@@ -448,14 +474,27 @@ class Run:
                     f"but what it loads is {episode.key} of {len(episode)}"
                 )
         if self.mode.sequential:
-            for index, step in kept.items():
-                self._remember(episode, index, records.at(step.offset).sample)
+            for step in kept.values():
+                self._remember(episode, records.at(step.offset))
+            self._patched[ref.key] = sum(not step.exact for step in kept.values())
         return ActiveEpisode(ref, episode, [index for index in counted if index not in kept])
 
-    def _remember(self, episode: Episode, index: int, sample: Sample) -> None:
+    def _kept(self, ref: EpisodeRef, done: Mapping[int, _Done]) -> dict[int, _Done]:
+        """Of an episode's finished steps those that need not be redone."""
+        return _unbroken(done, self._plan[ref.key]) if self.mode.sequential else dict(done)
+
+    def _is_over(self, ref: EpisodeRef, kept: Mapping[int, _Done]) -> bool:
+        ended = sum(not step.exact for step in kept.values()) > self.mode.mismatches
+        return ended or len(kept) == len(self._plan[ref.key])
+
+    def _has_work(self, done: Mapping[EpisodeKey, Mapping[int, _Done]]) -> bool:
+        return not all(self._is_over(ref, self._kept(ref, done.get(ref.key, {}))) for ref in self.selection.refs)
+
+    def _remember(self, episode: Episode, record: StepRecord) -> None:
         """Let later steps see this one, and the reference's side of steps before it that do not count and so were not asked."""
+        index = record.task.step_index
         self._catch_up(episode, index)
-        self.model.memory.remember(remembered(self.mode.history, episode.steps[index], sample))
+        self.model.memory.remember(recalled(self.mode.history, episode.steps[index], record))
 
     def _catch_up(self, episode: Episode, index: int) -> None:
         known = len(self.model.memory.history(episode.key))
@@ -472,7 +511,7 @@ class Run:
             return True
         if not record.finished:
             return False
-        return self.mode.stop == "never" or record.sample.outcome.exact_match
+        return self.mode.stop == "never" or record.sample.outcome.exact_match or record.patch is not None
 
     async def _answer(self, episode: Episode, index: int, images: ImageLoader, gate: _Gate) -> StepRecord:
         task = episode.steps[index]
@@ -483,7 +522,55 @@ class Run:
         else:
             past = reference_history(episode.steps[:index])
         samples = await self._samples(task, past, images, gate)
-        return StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=tuple(samples))
+        record = StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=tuple(samples))
+        if self.mode.stop == "never" or not record.finished:
+            return record
+        if after(record.sample.outcome.exact_match, self._patched[task.episode_key], self.mode.patch) != "patch":
+            return record
+        return await self._patch(record, past, images, gate)
+
+    async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate) -> StepRecord:
+        """A mismatched step with its patch; as one without an answer, to be asked again, where the thought cannot be had."""
+        method = self.mode.patch.method
+        assert method != "none"  # it allows no patch
+        task = record.task
+        if method == "thought-free" or task.step_index == self._plan[task.episode_key][-1]:  # whose thought nobody would see
+            return record.model_copy(update={"patch": Patch(method=method)})
+        thought = await self._thought(method, task, past, images, gate)
+        if isinstance(thought, Patch):
+            return record.model_copy(update={"patch": thought})
+        return record.model_copy(update={"samples": (thought, *record.samples[1:])})
+
+    async def _thought(
+        self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate
+    ) -> Patch | Sample:
+        """The thought that leads to a step's reference action, or the failed sample that says why there is none."""
+        about = "the thought of its patch: "
+        policy = self.model if method == "on-policy" else None
+        try:
+            prepared = off_policy_input(task) if policy is None else on_policy_input(policy, task, past)
+            wanted = prepared.images
+        except Exception as error:  # an adapter may be anyone's code
+            return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
+        if policy is not None:
+            engine, ask, sampling = self.engine, policy.generate, unbound(self._sampling[0])
+        elif self.thoughts is not None and self._thought_images is not None:
+            engine, ask, sampling, images = self.thoughts, self.thoughts.generate, {}, self._thought_images
+        else:
+            raise FatalEngineError("nobody writes the thoughts of off-policy patches: the run was given no engine for them")
+        loaded = await _load(wanted, engine, images, about=about)
+        if isinstance(loaded, Sample):
+            return loaded
+        name = request_id(task.key, len(self._sampling))  # behind those of the samples
+        async with gate:
+            reply = await _reply(ask, Request(prepared, loaded, sampling, name, task), about=about)
+        if isinstance(reply, Sample):
+            return reply
+        try:
+            thought = read_thought(reply.text, reasoning=reply.reasoning, model=policy, task=task)
+        except Exception as error:  # its parser may be anyone's code
+            return failed_sample("parse", f"{about}{type(error).__name__}: {error}")
+        return Patch(method=method, thought=thought, usage=reply.usage)
 
     async def _samples(
         self, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate
@@ -494,16 +581,11 @@ class Run:
             wanted = prepared.images
         except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
             return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
-        try:
-            loaded: list[Screenshot] = []
-            if self.engine.images != "none":
-                loaded = [await images.load(image) for image in wanted]
-        except ScreenshotError as error:
-            return [failed_sample("screenshot", str(error))]
-        except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
-            return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
+        loaded = await _load(wanted, self.engine, images)
+        if isinstance(loaded, Sample):
+            return [loaded]
         requests = [
-            Request(prepared, tuple(loaded), sampling, request_id(task.key, number), task)
+            Request(prepared, loaded, sampling, request_id(task.key, number), task)
             for number, sampling in enumerate(self._sampling)
         ]
         if len(requests) == 1:
@@ -518,14 +600,9 @@ class Run:
     async def _sample(self, request: Request, gate: _Gate) -> Sample:
         async with gate:
             started = time.monotonic()
-            try:
-                reply = await self.model.generate(request)
-            except FatalEngineError:
-                raise
-            except EngineError as error:
-                return failed_sample("generate", str(error), attempts=error.attempts)
-            except Exception as error:  # an adapter may answer by itself, in any way
-                return failed_sample("generate", f"{type(error).__name__}: {error}")
+            reply = await _reply(self.model.generate, request)
+        if isinstance(reply, Sample):
+            return reply
         return read_reply(
             self.model,
             self._evaluator,
@@ -538,6 +615,54 @@ class Run:
             attempts=reply.attempts,
             logprob=reply.logprob,
         )
+
+
+async def _load(
+    wanted: Sequence[ImageRef], engine: Engine, images: ImageLoader, *, about: str = ""
+) -> tuple[Screenshot, ...] | Sample:
+    """The screenshots of a request, where its engine wants any, or the failed sample that says what became of them."""
+    if engine.images == "none":
+        return ()
+    try:
+        return tuple([await images.load(image) for image in wanted])
+    except ScreenshotError as error:
+        return failed_sample("screenshot", f"{about}{error}")
+    except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
+        return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
+
+
+async def _reply(ask: Callable[[Request], Awaitable[Reply]], request: Request, *, about: str = "") -> Reply | Sample:
+    """The answer to a request, or the failed sample that says why there is none."""
+    try:
+        return await ask(request)
+    except FatalEngineError:
+        raise
+    except EngineError as error:
+        return failed_sample("generate", f"{about}{error}", attempts=error.attempts)
+    except Exception as error:  # an adapter may answer by itself, in any way
+        return failed_sample("generate", f"{about}{type(error).__name__}: {error}")
+
+
+def patch_policy(config: RunConfig) -> PatchPolicy:
+    """How a run patches mismatches. Raises :class:`UsageError` for settings of patches that do not go together."""
+    given = {"patch_budget": config.patch_budget, "patch_model": config.patch_model, "patch_base_urls": config.patch_base_urls}
+    flags = {"patch_budget": "--patch-budget", "patch_model": "--patch-model", "patch_base_urls": "--patch-base-url"}
+    if config.patch == "none":
+        for name, value in given.items():
+            if value:  # a budget of 0 is no patch
+                raise UsageError(f"{flags[name]} is for patches, and there are none: add --patch thought-free, say")
+        return PatchPolicy()
+    budget = None if config.patch_budget == "unlimited" else config.patch_budget
+    policy = PatchPolicy(config.patch, 1 if config.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
+    for name in ("patch_model", "patch_base_urls"):
+        if policy.method == "off-policy" and not given[name]:
+            raise UsageError(
+                "off-policy patches are written by an auxiliary model: add --patch-base-url URL of an OpenAI-compatible "
+                "endpoint and --patch-model NAME, as it is called there"
+            )
+        if policy.method != "off-policy" and given[name]:
+            raise UsageError(f"{flags[name]} is for --patch off-policy; {policy.method} patches ask no auxiliary model")
+    return policy
 
 
 def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.journal import METRICS, Planned, Records, read_manifest, read_planned, write_atomically
 from guieval.metrics import RunSummary, RunTally
 from guieval.models import ABCModel, ModelConfig
-from guieval.modes import Mode, get_mode
+from guieval.modes import Mode, get_mode, recorded_mode
 from guieval.overlays import Overlaid, Overlay, describe_overlay
 from guieval.registry import build_model
 from guieval.replies import read_reply
@@ -69,7 +69,7 @@ def evaluate_run(
     evaluator = ActionEvaluator(manifest["protocol"]["name"] if protocol is None else protocol)
     model = recorded_model(manifest) if reparse else None
     spaces = manifest["action_spaces"]
-    mode = Mode(**manifest["mode"], summary="")
+    mode = recorded_mode(manifest["mode"])
     tally = RunTally(mode, ActionSpace.from_json(spaces["model"]), ActionSpace.from_json(spaces["benchmark"]))
     records = Records(directory)
     known = RecordedLabels()

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from guieval.actions import Action, Boxes
 from guieval.errors import DataError
@@ -19,6 +27,7 @@ Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
 HistoryOrigin: TypeAlias = Literal["reference", "model"]
+PatchedBy: TypeAlias = Literal["thought-free", "off-policy", "on-policy"]
 
 
 class StepKey(NamedTuple):
@@ -183,6 +192,19 @@ class Sample(BaseModel):
     logprob: float | None = Field(None, description="mean natural log-probability of the reply's tokens, where asked for")
 
 
+class Patch(BaseModel):
+    """What took the place of a mismatched answer in the history: the reference action, with ``thought`` where one was written.
+
+    ``usage`` is what the request for the thought cost.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: PatchedBy
+    thought: str | None = None
+    usage: Usage | None = None
+
+
 class StepRecord(BaseModel):
     """A step, what the model was shown of the past, and what it answered: one line of a journal."""
 
@@ -191,6 +213,15 @@ class StepRecord(BaseModel):
     task: StepTaskModel
     history: tuple[HistoryOrigin, ...] = Field((), description="where each past step in the prompt came from, in order")
     samples: tuple[Sample, ...] = Field(min_length=1)
+    patch: Patch | None = Field(None, description="what later steps see of this one, where its mismatch was patched")
+
+    @model_serializer(mode="wrap")
+    def _without_empty_patch(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A line says nothing of patches where there is none: it is the one that was written before there were patches."""
+        values: dict[str, Any] = whole(self)
+        if self.patch is None:
+            values.pop("patch", None)
+        return values
 
     @property
     def sample(self) -> Sample:

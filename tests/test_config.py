@@ -75,6 +75,15 @@ def test_a_value_that_cannot_be_is_told_with_its_field(values: dict[str, Any], s
         parse({**NAMES, **values})
 
 
+def test_settings_that_only_sound_like_secrets_are_taken() -> None:
+    sampling = {"prompt_cache_key": "a", "max_tokens": 5, "eos_token": "x", "stop_token_ids": [1], "skip_special_tokens": True}
+    assert parse({**NAMES, "sampling": sampling}).sampling == sampling
+
+
+def test_one_endpoint_may_stand_without_its_list() -> None:
+    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).base_urls == ("http://h:1/v1",)
+
+
 def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
     with pytest.raises(UsageError, match="name of an environment variable") as raised:
         parse({**NAMES, "api_key_env": "sk-secret-0123456789"})

@@ -144,6 +144,9 @@ def test_manifest_and_plan_are_read_back(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(json.dumps({"schema": 1, "config": {}}))
     with pytest.raises(UsageError, match="lacks action_spaces, benchmark"):
         read_manifest(tmp_path)
+    (tmp_path / MANIFEST).write_text(json.dumps({"schema": 1, **{key: {} for key in MANIFEST_KEYS}, "mode": "offline"}))
+    with pytest.raises(UsageError, match="field mode: expected a group of values, got 'offline'"):
+        read_manifest(tmp_path)
     for damaged in ("x", "[1]", '[["a", "b", "c", "d"]]'):
         (tmp_path / EPISODES).write_text(damaged)
         with pytest.raises(UsageError, match="cannot be read"):

@@ -306,6 +306,16 @@ def test_a_hostile_answer_is_one() -> None:
         assert server.stats()["malformed"] == 4
 
 
+def test_an_answer_that_drips_is_whole_at_once_but_does_not_end() -> None:
+    with mock(first_faults=("drip",)) as server:
+        url, headers = f"{server.base_url}/chat/completions", {"X-Request-Id": "r"}
+        with httpx.stream("POST", url, json={}, headers=headers, timeout=30) as answer:
+            pieces = answer.iter_raw()
+            first = next(pieces)
+            assert json.loads(first)["choices"] and [next(pieces).strip() for _ in range(5)] == [b""] * 5
+        assert said(ask(server, "r")) == "a rather long reply"
+
+
 def test_hostile_answers_come_only_when_named() -> None:
     assert not set(HOSTILE) & set(MockSettings().malformed_kinds)
 

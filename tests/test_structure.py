@@ -28,7 +28,12 @@ ALLOWED: dict[str, set[str]] = {
     "cluster": LAYER_0
     | {"audit", "config", "engines", "identity", "journal", "metrics", "opening", "registry", "runner", "scheduler"}
     | {"selection"},
-    "rewards": {"actions", "errors", "evaluation", "steps"},
+    "patching": {"errors", "history", "models", "steps"},
+    "rewards": LAYER_0 | {"evaluation", "history", "models", "modes", "patching", "registry", "replies"},
+    "curation": LAYER_0 | {"evaluation", "journal", "sample_sets", "scoring"},
+    "training": LAYER_0
+    | {"audit", "config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "opening", "patching"}
+    | {"registry", "replies", "rewards", "runner", "scoring", "selection", "synth"},
     "results": {"errors"},
     "predictions": LAYER_0 | {"evaluation", "frames", "parsing"},
     "matrix": LAYER_0
@@ -44,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "scheduler": {"benchmark", "steps"},
     "telemetry": {"errors", "steps"},
     "journal": {"benchmark", "errors", "steps"},
-    "reports": LAYER_0 | {"evaluation", "journal", "matrix", "metrics", "results"},
+    "reports": LAYER_0 | {"evaluation", "journal", "matrix", "metrics", "modes", "results"},
     "replies": LAYER_0 | {"evaluation", "models"},
     "scoring": LAYER_0
     | {"evaluation", "journal", "metrics", "models", "modes", "overlays", "registry", "replies", "sample_sets", "selection"},
@@ -72,11 +77,13 @@ ALLOWED: dict[str, set[str]] = {
     "published": {"actions", "benchmark"},
     "examination": LAYER_0 | {"lint", "published", "sample_sets", "selection"},
     "runner": LAYER_0
-    | {"audit", "images", "identity", "prompts", "replies"}
+    | {"audit", "images", "identity", "patching", "prompts", "replies"}
     | {"config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "registry", "scheduler"}
     | {"sample_sets", "selection", "telemetry"},
 }
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}
+BUILT_ON_HEAVY = REPOSITORY / "guieval" / "training"
+"""What stands in there subclasses the classes of training frameworks; only `guieval train` imports it."""
 BENCHMARK_MAY = LAYER_0 | {"evaluation", "prepared", "synth"}
 ADAPTER_MAY = {"actions", "errors", "frames", "history", "models", "parsing", "screenshots", "steps"}
 HEAVY = {"torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "rapidocr_onnxruntime", "cv2", "onnxruntime"}
@@ -146,6 +153,8 @@ def test_no_stray_folder_hides_the_plugins() -> None:
 @pytest.mark.parametrize("folder", ["guieval", "benchmarks", "model_adapters"])
 def test_heavy_packages_are_imported_where_they_are_used(folder: str) -> None:
     for path in sources(folder):
+        if path.is_relative_to(BUILT_ON_HEAVY):
+            continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 tops = {name.split(".")[0] for name in imported(ast.Module([node], []))}

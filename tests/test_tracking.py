@@ -24,6 +24,7 @@ from tests.command_line import CommandLine
 
 MODEL = "ui-tars-7b"
 KEY = "sk-very-secret-0123456789"
+SHORT = "sk-secret-04"
 SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--concurrency", "2", "--quiet")
 STAND_IN = """
 import json, os
@@ -119,12 +120,20 @@ def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
 
 
 def test_a_tracker_hears_no_secret(
-    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, tmp_path: Path
+    guieval: CommandLine,
+    arguments: tuple[str | Path, ...],
+    server: str,
+    stand_in: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hidden = ("--set", f"sampling.note={KEY}", "--set", "sampling.extra_headers.x=password-7", "--set", "sampling.top_k=5")
-    assert guieval(*arguments, "--track", "wandb", *hidden).code == 0
+    hidden = ("--set", f"sampling.note={SHORT}", "--set", "sampling.prompt_key=password-7", "--set", "sampling.top_k=5")
+    monkeypatch.setenv("MY_KEY", SHORT)  # a longer one would be refused as a setting
+    with MockServer(MockSettings(model=MODEL, api_key=SHORT)) as open_to_it:
+        done = guieval(*(open_to_it.base_url if each == server else each for each in arguments), "--track", "wandb", *hidden)
+    assert done.code == 0
     text = (stand_in / "told.jsonl").read_text()
-    assert KEY not in text and "password-7" not in text and "MY_KEY" not in text
+    assert SHORT not in text and "password-7" not in text and "MY_KEY" not in text
     assert '"config.sampling.top_k": 5' in text
 
 
@@ -227,13 +236,15 @@ def test_final_figures_are_those_of_the_whole_run() -> None:
         (["wandbb"], {}, r"unknown tracker 'wandbb' \(did you mean 'wandb'\?\)"),
         ([], {"projct": "x"}, r"unknown setting 'tracking.projct' \(did you mean 'project'\?\)"),
         ([], {"project": 5}, "'tracking.project' is 5, not a text"),
-        ([], {"uri": "http://me:pass@host"}, "must not hold a user or a password"),
+        ([], {"uri": "http://me:pass@host"}, "must not hold a user, a password or a query"),
+        ([], {"uri": "HTTPS://host/?token=pass@"}, "must not hold a user, a password or a query"),
+        ([], {"uri": "https://host/?token=pass"}, "must not hold a user, a password or a query"),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(names: list[str], settings: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said) as raised:
         check_tracking(names, settings)
-    assert "pass@" not in str(raised.value)
+    assert "pass@" not in str(raised.value) and "=pass" not in str(raised.value)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

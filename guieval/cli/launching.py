@@ -44,8 +44,11 @@ class Launching:
         self._running: VLLMServer | None = None
 
     def use(self, server: VLLMServer | None) -> None:
-        """Have ``server`` up, and end another one first; raises what :class:`VLLMServer` raises when it starts."""
-        if server is None or server is self._running:
+        """Have ``server`` up, and end another one first; raises what :class:`VLLMServer` raises when it starts.
+
+        One that has died since it was last used is started anew.
+        """
+        if server is None or (server is self._running and server.alive):
             return
         self._end()
         with _StartLine(f"vLLM with {server.model.name}", quiet=self._quiet) as line:

@@ -62,7 +62,9 @@ def _screenshots(manifest: Mapping[str, Any], data: Path | None) -> tuple[Path |
 
     config = manifest["config"]
     try:
-        benchmark = load_benchmark(config["bench"], data or config.get("data"), **(config.get("bench_options") or {}))
+        benchmark = load_benchmark(
+            str(config.get("bench", "")), data or config.get("data"), **(config.get("bench_options") or {})
+        )
     except UsageError as error:
         if data is not None:
             raise
@@ -73,12 +75,12 @@ def _screenshots(manifest: Mapping[str, Any], data: Path | None) -> tuple[Path |
 def _prompter(manifest: Mapping[str, Any]) -> Prompter:
     """Tells what the run's model was sent at a step, by asking its adapter again."""
     from guieval.errors import UsageError
-    from guieval.history import select
-    from guieval.modes import Mode
+    from guieval.history import recalled
+    from guieval.modes import recorded_mode
     from guieval.prompts import shown
     from guieval.scoring import recorded_model
 
-    mode = Mode(**manifest["mode"], summary="")
+    mode = recorded_mode(manifest["mode"])
     try:
         model = recorded_model(manifest)
     except UsageError as error:
@@ -89,7 +91,7 @@ def _prompter(manifest: Mapping[str, Any]) -> Prompter:
         before = range(record.task.step_index)
         if missing := [str(index) for index in before if index not in known]:
             return "", f"The prompt cannot be rebuilt: the run holds no record of step {', '.join(missing[:5])} before it."
-        past = tuple(select(mode.history, known[index].task, known[index].sample) for index in before)
+        past = tuple(recalled(mode.history, known[index].task, known[index]) for index in before)
         try:
             text = shown(model.prepare_input(record.task, past))
         except Exception as error:  # an adapter may be anyone's code; the report shows everything else all the same

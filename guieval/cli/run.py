@@ -12,10 +12,11 @@ from guieval.cli.paths import PATH, path
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from guieval.cli.telemetry import Telemetry
     from guieval.cluster import Cluster
     from guieval.config import RunConfig
     from guieval.metrics import RunSummary
-    from guieval.runner import RunOutcome
+    from guieval.runner import Run, RunOutcome
 
 
 def run(
@@ -53,6 +54,14 @@ def run(
         Path | None, typer.Option(parser=path, metavar=PATH, help="JSONL file of further accepted actions.")
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
+    patch: Annotated[
+        str | None, typer.Option(help="Patch mismatches in mode sop: thought-free, off-policy or on-policy.")
+    ] = None,
+    patch_budget: Annotated[
+        str | None, typer.Option(metavar="N|unlimited", help="Mismatches of an episode to patch (default 1).")
+    ] = None,
+    patch_model: Annotated[str | None, typer.Option(help="Auxiliary model that writes off-policy thoughts.")] = None,
+    patch_base_url: Annotated[list[str] | None, typer.Option(help="Its OpenAI-compatible endpoint; may be repeated.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
     thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
     adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
@@ -92,6 +101,7 @@ def run(
     from guieval.config import merge
     from guieval.engines.vllm_server import ServerFailure
     from guieval.errors import GuievalError, UsageError
+    from guieval.journal import is_run
     from guieval.opening import open_run
 
     flags: dict[str, Any] = {
@@ -106,6 +116,10 @@ def run(
         "skip_damaged": skip_damaged,
         "overlay": str(overlay) if overlay else None,
         "limit": limit,
+        "patch": patch,
+        "patch_budget": patch_budget,
+        "patch_model": patch_model,
+        "patch_base_urls": tuple(patch_base_url) if patch_base_url else None,
         "protocol": protocol,
         "thinking": thinking,
         "adapter": adapter,
@@ -141,38 +155,46 @@ def run(
     # all first: an unknown name is told before any work
     runs = [open_run(item, directory, server) for (item, directory), server in zip(jobs, servers, strict=True)]
     telemetry = Telemetry(runs, quiet=quiet)
-    if resume is None:
-        for opened in runs:
-            opened.begin()  # all first here too: a resume must know of the runs that were not reached
     results: list[_Result] = []
     try:
         with Launching(quiet=quiet) as launching, _machines(runs[0].config) as machines:
+            if resume is None:  # only now: where there is no cluster, there is to be no directory either
+                for opened in runs:
+                    opened.begin()  # all first here too: a resume must know of the runs that were not reached
             for opened, server in zip(runs, servers, strict=True):
                 if machines is None:
-                    launching.use(server)
                     if has_shards(opened.directory):  # of a cluster run that was killed
                         absorb_shards(opened)
+                    if server is not None and opened.left():  # minutes of loading for nothing otherwise
+                        launching.use(server)
                 with telemetry.following(opened):
                     outcome = opened.execute(resume=True) if machines is None else machines.execute(opened)
                 summary, notes = telemetry.close(opened, outcome)
                 results.append(_Result(opened.config, outcome, summary, notes))
                 if outcome.interrupted:
                     break
-                launching.check()
+                if not summary.complete:
+                    launching.check()
                 if outcome.gave_up or outcome.halted:
                     break
     except ServerFailure as failure:  # what was answered is kept, and another server can go on with it
+        results += _broken_off(runs, telemetry)
         if results:
             _print(results)
         tell(failure)
-        typer.echo(_how_to_resume(directories))
+        if results:
+            _finish(results, directories)
+        else:
+            typer.echo(_how_to_resume(directories))
         raise typer.Exit(1) from None
     except GuievalError:
+        results += _broken_off(runs, telemetry)
         if results:
             _print(results)
         raise
     except KeyboardInterrupt:  # while a server was starting or ending
-        typer.echo(_how_to_resume(directories))
+        if any(map(is_run, directories)):
+            typer.echo(_how_to_resume(directories))
         raise
     _print(results)
     _finish(results, directories)
@@ -192,6 +214,16 @@ class _Result(NamedTuple):
     outcome: RunOutcome
     summary: RunSummary
     notes: list[str]
+
+
+def _broken_off(runs: list[Run], telemetry: Telemetry) -> list[_Result]:
+    """What the run that an error ended had come to, unless it had come to nothing."""
+    found: list[_Result] = []
+    for each in runs:
+        if each.broken_off is not None:
+            summary, notes = telemetry.close(each, each.broken_off)
+            found.append(_Result(each.config, each.broken_off, summary, notes))
+    return found
 
 
 def _resumed(
@@ -226,9 +258,9 @@ def _print(results: list[_Result]) -> None:
     from guieval.reports.console import print_report
 
     labels = [
-        f"{config.model}\n{config.bench} {config.mode}\n{outcome.selection.title}\n{outcome.protocol}"
+        f"{config.model}\n{config.bench} {summary.mode}\n{outcome.selection.title}\n{outcome.protocol}"
         + "\nwith overlay" * (outcome.overlay is not None)
-        for config, outcome, *_ in results
+        for config, outcome, summary, _ in results
     ]
     print_report([(label, result.summary) for label, result in zip(labels, results, strict=True)])
     for text in dict.fromkeys(result.outcome.selection.text for result in results):

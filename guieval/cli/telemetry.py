@@ -65,7 +65,7 @@ class Telemetry:
                     {**config.tracking, "name": self._name(run)},
                     run.directory,
                     _facts(run),
-                    secrets=[os.environ.get(config.api_key_env, "").strip()],
+                    secrets=[os.environ.get(name, "").strip() for name in (config.api_key_env, config.patch_api_key_env)],
                     warn=self._warn,
                 )
             watch = Watch("")

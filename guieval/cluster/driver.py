@@ -25,12 +25,14 @@ from guieval.audit import FrameWatch
 from guieval.benchmark import EpisodeRef
 from guieval.cluster.hand_out import HandOut, dealt_first
 from guieval.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
+from guieval.cluster.server_figures import named_for_all, over_all
 from guieval.cluster.worker import Ended, Job, Reading, Worker
 from guieval.config import RunConfig
+from guieval.engines import EndpointStats
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.identity import refuse_unlike
 from guieval.journal import Journal, read_manifest
-from guieval.runner import Run, RunOutcome
+from guieval.runner import Load, Run, RunOutcome
 from guieval.steps import StepRecord
 
 GPU_ENGINES = frozenset({"vllm", "vllm-inprocess", "transformers"})
@@ -68,6 +70,10 @@ class _Member:
     shard: Shard = field(default_factory=Shard)
     read: int = 0
     has_shard: bool = False
+    in_flight: int = 0
+    servers: tuple[EndpointStats, ...] = ()
+    """As they fared in this turn, and in ``earlier_servers`` in those before."""
+    earlier_servers: list[EndpointStats] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -204,6 +210,8 @@ class _Session:
         self._fresh = HandOut({*open_ones} - {*self._leftovers}, len(members))
         for member in members:
             member.shard, member.read, member.held, member.has_shard = Shard(), 0, [], False
+            member.in_flight, member.servers, member.earlier_servers = 0, (), []
+        self._progress.load = self._load
 
     def interrupt(self) -> None:
         """Stop in order, as soon as the driver sees it."""
@@ -214,10 +222,11 @@ class _Session:
         self._run.on_progress(self._progress)
         try:
             while not self._interrupted and self._bad_data is None and self._goes_on():
-                self._tick()
                 self._progress.halted = self._run.halt(self._progress)
                 if self._progress.halted is not None:
+                    self._finish_all()
                     break
+                self._tick()
         finally:
             self._stop_all()
         if self._bad_data is not None:
@@ -240,6 +249,7 @@ class _Session:
             tuple(progress.warnings),
             halted=progress.halted,
             tokens=progress.tokens,
+            endpoints=self._servers(),
         )
 
     def discard_shards(self) -> None:
@@ -257,6 +267,13 @@ class _Session:
     def _open_positions(self) -> bool:
         return bool(self._merger.unfinished(ref.key for ref in self._refs))
 
+    def _servers(self) -> list[EndpointStats]:
+        return over_all(each for member in self._members for each in (*member.earlier_servers, *member.servers))
+
+    def _load(self) -> Load:
+        """Which episodes a worker has begun only it knows, so none count as ready."""
+        return Load(0, self._fresh.left + len(self._leftovers), self._servers())
+
     def _goes_on(self) -> bool:
         if self._leftovers or self._fresh.left:
             return any(member.state != "gone" for member in self._members)
@@ -269,7 +286,7 @@ class _Session:
     def _tick(self) -> None:
         """Start whoever can start, then take in whatever came."""
         for member in self._members:
-            if member.state == "idle" and (self._leftovers or self._fresh.left):
+            if member.state == "idle" and (self._leftovers or self._fresh.left) and self._progress.halted is None:
                 self._put_to_work(member)
         waiting: dict[Any, tuple[_Member, str]] = {}
         for member in self._members:
@@ -284,6 +301,7 @@ class _Session:
             member, kind = waiting[reference]
             if member.state != "gone":
                 self._take_in(member, kind, reference)
+        self._progress.in_flight = sum(each.in_flight for each in self._members)
         self._tell_waiting()
 
     def _take_in(self, member: _Member, kind: str, reference: Any) -> None:
@@ -323,6 +341,7 @@ class _Session:
         if member.urls:
             job = dataclasses.replace(job, config={**job.config, "base_urls": list(member.urls)})
         member.turn += 1
+        member.earlier_servers, member.servers, member.in_flight = over_all([*member.earlier_servers, *member.servers]), (), 0
         member.working = member.actor.work.remote(job, dealt, known, turn=member.turn)
         member.state, member.has_shard, member.held, member.told_last = "working", True, dealt, False
         member.gifts = 0
@@ -330,7 +349,7 @@ class _Session:
 
     def _give(self, member: _Member, reading: Reading) -> None:
         """Have a worker that has little left to begin begin more, or know that there is no more."""
-        if member.state != "working" or member.told_last or not reading.wants:
+        if member.state != "working" or member.told_last or not reading.wants or self._progress.halted is not None:
             return
         given = self._fresh.take()
         member.held += given
@@ -344,6 +363,9 @@ class _Session:
         member.reading = member.actor.read.remote(member.read, patience, turn=member.turn) if working else None
 
     def _merge(self, member: _Member, reading: Reading) -> None:
+        if reading.servers:
+            member.servers = tuple(named_for_all(each, member.machine) for each in reading.servers)
+        member.in_flight = reading.in_flight if member.state == "working" else 0
         if reading.data and reading.start == member.read:  # else asked before the worker ended, and read since
             self._take(self._merger.add(reading.data, member.shard))
             member.read += len(reading.data)
@@ -358,6 +380,7 @@ class _Session:
     def _ended(self, member: _Member, ended: Ended) -> None:
         self._drain(member)
         member.working = member.reading = None
+        member.in_flight = 0
         if ended.how == "done":
             member.state, member.held = "idle", []
         elif ended.how == "bad-data":
@@ -378,6 +401,7 @@ class _Session:
     def _lose(self, member: _Member, why: str) -> None:
         """Do without a worker: keep what it answered, and have the rest of what it held done by others."""
         member.state, member.greeting, member.working, member.reading = "gone", None, None, None
+        member.in_flight = 0
         with contextlib.suppress(Exception):
             self._ray.kill(member.actor)
         if member.has_shard:
@@ -391,6 +415,20 @@ class _Session:
         rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""
         self._progress.warnings.append(f"{member.title} {why}{rest}")
         self._run.on_progress(self._progress)
+
+    def _finish_all(self) -> None:
+        """Have no further step begun, and take in the answers to those in flight, which cost as much as others do."""
+        working = [member for member in self._members if member.state == "working"]
+        asked = [member.actor.finish.remote(member.turn) for member in working]
+        self._ray.wait(asked, num_returns=max(1, len(asked)), timeout=STOP_SECONDS)
+        for member, reference in zip(working, asked, strict=True):
+            try:
+                member.in_flight = self._ray.get(reference, timeout=0)
+            except self._ray.exceptions.RayError:  # it is gone, or nearly: what it has is merged all the same
+                member.in_flight = 0
+        self._run.on_progress(self._progress)
+        while not self._interrupted and any(each.state == "working" and each.in_flight for each in self._members):
+            self._tick()
 
     def _stop_all(self) -> None:
         """Let every worker at work stop, and merge what it has; one that is still starting is there for the next run."""
@@ -407,6 +445,8 @@ class _Session:
                 member.state = "gone" if member.held else "starting"
                 member.greeting = None if member.held else member.actor.hello.remote()
             member.working = member.reading = None
+            member.in_flight = 0
+        self._progress.in_flight = 0
 
     def _tell_waiting(self) -> None:
         if self._told_waiting or any(member.state != "starting" for member in self._members):

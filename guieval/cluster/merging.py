@@ -186,7 +186,7 @@ class Merger:
     def _end_if_over(self, key: EpisodeKey) -> None:
         episode = self._open[key]
         missing = len(episode.counted) - len(episode.answers)
-        stopped = self._mode.stop == "first-mismatch" and any(not each.exact for each in episode.answers.values())
+        stopped = sum(not each.exact for each in episode.answers.values()) > self._mode.mismatches
         if stopped or not missing:
             self.progress.total -= missing
             self._over.add(key)

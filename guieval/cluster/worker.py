@@ -24,11 +24,12 @@ from guieval.benchmark import EpisodeRef
 from guieval.cluster.hand_out import dealt_first
 from guieval.cluster.merging import SHARDS, discard_shard
 from guieval.config import parse
+from guieval.engines import EndpointStats, TellsStats
 from guieval.errors import DataError, GuievalError
 from guieval.identity import refuse_unlike
 from guieval.journal import STEPS, Journal, Records, is_run
 from guieval.opening import open_run, open_server
-from guieval.runner import Run
+from guieval.runner import Progress, Run
 from guieval.scheduler import ActiveEpisode
 from guieval.steps import StepRecord
 
@@ -76,11 +77,14 @@ class Reading:
     """What a shard holds from byte ``start`` on, in whole lines, and whether the worker should be given more episodes.
 
     It should not before its engine is ready, lest one that starts slowly, or never, hold up what others could do.
+    ``in_flight`` is how many steps are asked now, ``servers`` how those that are asked fared in this turn.
     """
 
     start: int
     data: bytes
     wants: bool
+    in_flight: int = 0
+    servers: tuple[EndpointStats, ...] = ()
 
 
 @dataclass
@@ -125,6 +129,9 @@ class Worker:
         self._main: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None] | None = None
         self._turn = 0
         self._stopped_turn = 0
+        self._finishing_turn = 0
+        self._run: Run | None = None
+        self._progress = Progress(0)
         self._at_work = threading.Lock()
         self._ready = False
         self._news = threading.Condition()
@@ -148,6 +155,7 @@ class Worker:
             if self._shard is not None and self._shard.name != self._shard_name(job):
                 self._shard = None  # of a run before, which a reader of this one must not take for its own
             with self._news:
+                self._run, self._progress = None, Progress(0)
                 self._turn, self._received, self._given, self._all_given = turn, 0, [], False
                 self._receive()
             return self._work_in_order(job, dealt, known)
@@ -188,9 +196,9 @@ class Worker:
         Nothing else of the run moves meanwhile, so the driver sees to it that some are given before they are needed.
         """
         with self._news:
-            self._news.wait_for(lambda: self._given or self._all_given or self._stopped)
+            self._news.wait_for(lambda: self._given or self._all_given or self._stopped or self._finishing)
             given, self._given = self._given, []
-            return given
+            return [] if self._finishing else given
 
     def _work(self, job: Job, dealt: Sequence[int], known: bytes) -> Ended:
         with contextlib.suppress(OSError):  # without it, relative paths of the configuration are told to be missing
@@ -210,6 +218,9 @@ class Worker:
             run.begin()
         _write_down(shard, known)
         run.before = self._watched(run)
+        run.halt = lambda progress: "no more is to be begun" if self._finishing else None
+        run.on_progress = self._see
+        self._run = run
         try:
             outcome = run.execute(resume=True)
         finally:
@@ -217,7 +228,10 @@ class Worker:
         if outcome.gave_up:
             example = next((each.example for each in outcome.failures.values()), "nobody answers")
             return Ended("gave-up", f"too many requests in a row were not answered, the first because {example}")
-        return Ended("stopped" if outcome.interrupted else "done")
+        return Ended("stopped" if outcome.interrupted or outcome.halted else "done")
+
+    def _see(self, progress: Progress) -> None:
+        self._progress = progress
 
     def _watched(self, run: Run) -> Callable[[], Any]:
         inner = run.before
@@ -259,7 +273,9 @@ class Worker:
             time.sleep(_POLL)
         if self._turn != turn:
             return Reading(start, b"", False)
-        return Reading(start, self._lines(start), self._wants)
+        engine = self._run.engine if self._run is not None else None
+        servers = tuple(engine.stats()) if isinstance(engine, TellsStats) else ()
+        return Reading(start, self._lines(start), self._wants, self._progress.in_flight, servers)
 
     @property
     def _wants(self) -> bool:
@@ -281,6 +297,19 @@ class Worker:
     @property
     def _stopped(self) -> bool:
         return self._turn <= self._stopped_turn
+
+    @property
+    def _finishing(self) -> bool:
+        return self._turn <= self._finishing_turn
+
+    def finish(self, turn: int = 1) -> int:
+        """Begin no further step of this turn, and end its work once those in flight are answered; how many those are."""
+        with self._news:
+            self._finishing_turn = turn
+            self._news.notify_all()
+        if not self._ready:  # nothing was asked yet, and an engine may take minutes to start
+            self.stop(turn)
+        return self._progress.in_flight
 
     def stop(self, turn: int = 1) -> None:
         """End the work of this turn in order, with everything answered in the shard, or end it as soon as it begins."""

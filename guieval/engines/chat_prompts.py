@@ -7,16 +7,14 @@ here as in vLLM's server, so that the same step gives the same prompt whoever an
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guieval.errors import UsageError
+from guieval.engines.request_fields import request_fields
 from guieval.models import ImageRef, Message, Request
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-_SET_BY_ENGINE = ("model", "messages", "stream", "n")
 
 
 class ChatOptions(NamedTuple):
@@ -29,33 +27,22 @@ class ChatOptions(NamedTuple):
 def chat_options(request: Request) -> ChatOptions:
     """The request's sampling parameters and its family's further fields in one, the latter over the former.
 
-    ``max_completion_tokens`` is ``max_tokens``, ``extra_body`` stands for its own content, and a parameter that is ``None`` is
-    as good as not given. Raises :class:`UsageError` for a field that no request may set (``n``: a further sample is a request).
+    ``max_completion_tokens`` is ``max_tokens``, and a parameter that is ``None`` is as good as not given. Raises
+    :class:`guieval.errors.UsageError` for a field that no request may set (:func:`request_fields`).
     """
     template: dict[str, Any] = {
         "add_generation_prompt": not request.input.prefill,
         "continue_final_message": request.input.prefill,
     }
     sampling: dict[str, Any] = {}
-    for given in (request.sampling, request.input.extra):
-        for name, value in _flattened(given):
-            if name in _SET_BY_ENGINE:
-                raise UsageError(f"the request field {name!r} is set by the engine and cannot be given")
-            if name in ("add_generation_prompt", "continue_final_message"):
-                template[name] = bool(value)
-            elif name == "chat_template_kwargs":
-                template.update(value or {})
-            elif value is not None:
-                sampling["max_tokens" if name == "max_completion_tokens" else name] = value
+    for name, value in request_fields(request):
+        if name in ("add_generation_prompt", "continue_final_message"):
+            template[name] = bool(value)
+        elif name == "chat_template_kwargs":
+            template.update(value or {})
+        elif value is not None:
+            sampling["max_tokens" if name == "max_completion_tokens" else name] = value
     return ChatOptions(template, sampling)
-
-
-def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in given.items():
-        if name == "extra_body" and isinstance(value, Mapping):
-            yield from value.items()
-        else:
-            yield name, value
 
 
 def chat_messages(request: Request) -> list[dict[str, Any]]:

@@ -72,7 +72,8 @@ class ImageReferences:
 
     The server forgets images that were not used for long. How many it keeps depends on their sizes and its own, so the number
     of ids believed to be held is found out: a miss cuts it to three quarters of those used since, as many hits as there may
-    be ids add one.
+    be ids add one. A miss of ids that are believed to be gone already, which were on their way when that was learned, tells
+    nothing.
     """
 
     def __init__(self, name: str, folder: Path | None, *, uuids: bool) -> None:
@@ -115,6 +116,13 @@ class ImageReferences:
                 self._doubt(blamed)
             self._accepted(shown)
             return answer
+
+    def gone(self) -> None:
+        """The server cannot be reached: when it is back, it may be another process, which has seen no image.
+
+        How many it keeps stays as it was learned, so that the misses of all requests at once do not cut it to nothing.
+        """
+        self._held.clear()
 
     def _shown(self, screenshots: Sequence[Screenshot], *, holds: bool = True) -> list[ShownImage]:
         shown = []
@@ -163,6 +171,8 @@ class ImageReferences:
         return None
 
     def _forget(self, uuids: Sequence[str]) -> None:
+        if not any(uuid in self._held for uuid in uuids):
+            return
         self._misses += 1
         if self._misses > self._hits + _SPARE_MISSES:
             if self._uuids:
@@ -172,7 +182,7 @@ class ImageReferences:
             return
         used = [*reversed(self._held)]
         # the one used longest ago is the likeliest to be gone, and with it all that were not used since
-        since = max((used.index(uuid) for uuid in uuids if uuid in self._held), default=len(used))
+        since = max(used.index(uuid) for uuid in uuids if uuid in self._held)
         self._room = max(_LEAST_ROOM, min(self._room, 0.75 * since))
         for uuid in uuids:
             self._held.pop(uuid, None)

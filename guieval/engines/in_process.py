@@ -17,7 +17,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
+from guieval.engines.vllm_arguments import find_chat_template, merged_arguments
+from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, ModelConfig, Reply, Request
 
 Result = TypeVar("Result")
@@ -41,10 +42,7 @@ class Checkpoint:
         chat_templates: Path | None = None,
     ) -> None:
         """``path`` goes before ``arguments["model"]`` and the checkpoint's ``hf_id``; :class:`UsageError` when all lack."""
-        merged = _underscored(model.vllm)
-        for name, value in _underscored(arguments or {}).items():
-            old = merged.get(name)
-            merged[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        merged = {name.replace("-", "_"): value for name, value in merged_arguments(model, arguments or {}).items()}
         weights = path or merged.pop("model", None) or model.hf_id
         merged.pop("model", None)
         if not isinstance(weights, str):
@@ -63,27 +61,16 @@ class Checkpoint:
             merged.setdefault("max_model_len", model.context_length)
         template = merged.pop("chat_template", None)
         self.path = weights
-        self.chat_template = None if template is None else _template_text(str(template), chat_templates)
+        self.chat_template = None
+        if template is not None:
+            file = find_chat_template(str(template), chat_templates)
+            self.chat_template = str(template) if file is None else file.read_text(encoding="utf-8")
         self.arguments = {name: value for name, value in merged.items() if value is not None}
 
     @property
     def key(self) -> str:
         """Equal for checkpoints that need the same model in memory."""
         return json.dumps([self.path, self.chat_template, self.arguments], sort_keys=True, default=str)
-
-
-def _underscored(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix("--").replace("-", "_"): value for name, value in values.items()}
-
-
-def _template_text(value: str, folder: Path | None) -> str:
-    if "{" in value:
-        return value
-    for place in (*([folder / value] if folder is not None else []), Path(value)):
-        if place.is_file():
-            return place.read_text(encoding="utf-8")
-    known = sorted(file.name for file in folder.glob("*.jinja")) if folder is not None else []
-    raise UsageError(f"there is no chat template {value!r}{nearest(value, known)}; shipped: {', '.join(known) or 'none'}")
 
 
 def require(*packages: str, engine: str, extra: str) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 _SHAPING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HF_HOME")
@@ -45,9 +46,11 @@ def process_start(pid: int) -> int | None:
 
 
 def command_digest(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """A name for what would be started: the words, and the variables that decide what vLLM does with them."""
+    """A name for what would be started: the words, what a chat template among them says, and the variables that matter."""
+    templates = [Path(word) for option, word in pairwise(command) if option == "--chat-template"]
+    said = [sha256(file.read_bytes()).hexdigest() for file in templates if file.is_absolute() and file.is_file()]
     shaping = {name: value for name, value in environment.items() if name.startswith("VLLM_") or name in _SHAPING}
-    return sha256(json.dumps([list(command), sorted(shaping.items())]).encode()).hexdigest()[:16]
+    return sha256(json.dumps([list(command), said, sorted(shaping.items())]).encode()).hexdigest()[:16]
 
 
 def read_kept(file: Path) -> KeptServer | None:

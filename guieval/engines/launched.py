@@ -8,7 +8,11 @@ from guieval.engines import EndpointStats
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.openai import OpenAIEngine, OpenAISettings, image_form
 from guieval.engines.vllm_server import VLLMServer
+from guieval.errors import EngineError, FatalEngineError
 from guieval.models import ImageForm, Reply, Request
+
+_ENDING_SECONDS = 0.1
+"""A killed process closes its connections a moment before it is gone."""
 
 
 class LaunchedEngine:
@@ -31,7 +35,13 @@ class LaunchedEngine:
 
     async def generate(self, request: Request) -> Reply:
         """Answer one request (:meth:`OpenAIEngine.generate`)."""
-        return await self._connected().generate(request)
+        try:
+            return await self._connected().generate(request)
+        except FatalEngineError:
+            raise
+        except EngineError:  # of a last try, behind which there is no pause
+            await self.server.pause(_ENDING_SECONDS)
+            raise
 
     def stats(self) -> Sequence[EndpointStats]:
         """How the server fares; nothing before the first request."""

@@ -2,7 +2,7 @@
 
 vLLM's engine runs in processes of its own, which outlive a parent that is killed with ``kill -9``: they would keep the GPU.
 This file is also the program that waits for that, run by its path: its standard input is a pipe that closes when we are gone,
-however that comes, and its arguments are the processes to end then, as ``pid:start``: a number given anew is left alone.
+however that comes. Until then each line there names a process to end, as ``pid:start``: a number given anew is left alone.
 """
 
 from __future__ import annotations
@@ -12,20 +12,55 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+
+_LOOK_SECONDS = 0.2
 
 
 class Watch:
-    """Lets all ``processes`` end with this process; :meth:`end` calls it off."""
+    """Lets all ``processes``, and those added later, end with this process; :meth:`end` calls it off."""
 
-    def __init__(self, processes: Iterable[int]) -> None:
-        named = [f"{pid}:{start}" for pid in processes if (start := _start(pid)) is not None]
+    def __init__(self, processes: Iterable[int] = ()) -> None:
         self._watcher = subprocess.Popen(
             # in a session of its own, or Ctrl-C would end it first
-            [sys.executable, "-I", "-S", __file__, *named],
+            [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
             start_new_session=True,
+            bufsize=0,
         )
+        if self._watcher.stdin is not None:
+            # a child that is forked, as vLLM's are, would hold the pipe open beyond our end
+            os.register_at_fork(after_in_child=self._watcher.stdin.close)
+        self._named: set[str] = set()
+        self.add(processes)
+
+    def add(self, processes: Iterable[int]) -> None:
+        """Watch over further ones; those that are watched over already, or are gone, are no mistake."""
+        named = {f"{pid}:{start}" for pid in processes if (start := _start(pid)) is not None} - self._named
+        if named and self._watcher.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # somebody ended it
+                self._watcher.stdin.write("".join(f"{each}\n" for each in named).encode())
+        self._named |= named
+
+    @contextlib.contextmanager
+    def adding_new(self) -> Iterator[None]:
+        """Watch over every process that is started below this one meanwhile, within a moment of its start."""
+        others = {*descendants(os.getpid())}
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(_LOOK_SECONDS):
+                self.add(descendants(os.getpid()) - others)
+
+        looking = threading.Thread(target=look, name="guieval-watch", daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            over.set()
+            looking.join()
+            self.add(descendants(os.getpid()) - others)
 
     def end(self) -> None:
         """Watch no longer. May be called twice."""
@@ -62,9 +97,8 @@ def _start(pid: int) -> str | None:
     return None if fields is None else fields[19].decode()
 
 
-def _main(named: Iterable[str]) -> None:
-    while sys.stdin.buffer.read(1):
-        pass
+def _main() -> None:
+    named = sys.stdin.read().split()
     for pid, _, start in (name.partition(":") for name in named):
         if _start(int(pid)) == start:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -72,4 +106,4 @@ def _main(named: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    _main()

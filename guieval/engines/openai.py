@@ -21,7 +21,7 @@ import secrets
 import ssl
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,8 @@ from guieval.engines import EndpointStats, with_try
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.connections import Connections
 from guieval.engines.image_references import ImageReferences, Refusal, ShownImage, in_bytes
+from guieval.engines.logprobs import mean_logprob
+from guieval.engines.request_fields import request_fields
 from guieval.engines.routing import Router, Server
 from guieval.engines.tool_calls import calls_as_text
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
@@ -46,7 +48,6 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 """An answer above this many bytes is treated as damaged."""
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which the same request is sent again."""
-_OWN_FIELDS = ("model", "messages", "stream", "n")
 _DETAILS = ("low", "high", "auto")
 _REDACTED_LENGTH = 8  # shorter keys are placeholders such as EMPTY, which a reply may hold by chance
 _COMPRESSIONS = ("gzip", "x-gzip", "deflate")
@@ -202,6 +203,8 @@ class OpenAIEngine:
             except _TryAgain as failure:
                 if failure.gone and spared < len(self._router.servers) and self._router.another_is_up(server):
                     spared += 1
+                    if quiet := self._router.quiet_for():  # the others are up, but asked to be left alone
+                        await self._sleep(self._wait(1, quiet))
                     continue
                 attempt += 1
                 reason, retry_after = self._in_short(str(failure)), failure.retry_after
@@ -210,6 +213,8 @@ class OpenAIEngine:
                 raise
             if attempt == self.settings.max_attempts:
                 raise self._no_answer(reason)
+            if len(self._router.servers) > 1:  # what one server asks for does not keep a request from another
+                retry_after = self._router.quiet_for() or None
             await self._sleep(self._wait(attempt, retry_after))
 
     async def _once(self, server: Server, body: ChatBody, request: Request, number: int) -> Reply:
@@ -220,7 +225,8 @@ class OpenAIEngine:
             name = with_try(request.request_id, self._nonce, number)
             reply = _read_reply(await self._try(server, "POST", "/chat/completions", body, name))
         except _TryAgain as failure:
-            self._router.failed(server, gone=failure.gone, busy=failure.busy)
+            quiet = min(failure.retry_after or 0.0, self.settings.max_retry_after)
+            self._router.failed(server, gone=failure.gone, busy=failure.busy, quiet=quiet)
             if self._pace is not None and (failure.busy or failure.slow):
                 self._pace.overloaded()
             raise
@@ -285,7 +291,7 @@ class OpenAIEngine:
         return min(self.settings.max_backoff, self.settings.backoff * 2.0 ** min(failures - 1, 60))
 
     def _wait(self, attempt: int, retry_after: float | None) -> float:
-        """Seconds before the next try: full jitter, after what the server asked for."""
+        """Seconds before the next try: full jitter, after what was asked for."""
         jitter = self._random.uniform(0.0, self._wait_limit(attempt))
         if retry_after is None:
             return jitter
@@ -294,7 +300,9 @@ class OpenAIEngine:
 
     def _in_short(self, text: str) -> str:
         # the key goes before the text is cut, else a part of it could stay
-        return " ".join(self._redact(text).split())[:200]
+        said = self._redact(text)[:20_000]
+        # nor is a server to move the cursor of whoever reads this, or to turn the line round
+        return " ".join("".join(each if each.isprintable() else " " for each in said).split())[:200]
 
     def _redact(self, text: str) -> str:
         return self._secret.sub("[API key]", text) if self._secret is not None else text
@@ -312,6 +320,8 @@ class OpenAIEngine:
         try:
             return await references.sent(body.images, lambda shown: self._send(server, method, path, body.written(shown), name))
         except Refusal as refusal:
+            if isinstance(refusal, _TryAgain) and refusal.gone:
+                references.gone()
             # whatever it was, references are not to be what the next try fails of; a busy server has not looked at them
             body.in_bytes = refusal.status not in (429, 503)
             raise
@@ -444,21 +454,10 @@ def _options(request: Request, model: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if request.input.prefill:
         options = {"continue_final_message": True, "add_generation_prompt": False}
-    for given in (request.sampling, request.input.extra):
-        for name, value in _flattened(given):
-            if name in _OWN_FIELDS:
-                raise UsageError(f"the request field {name!r} is set by the engine and cannot be given")
-            old = options.get(name)
-            options[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    for name, value in request_fields(request):
+        old = options.get(name)
+        options[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return {"model": model, **options}
-
-
-def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in given.items():
-        if name == "extra_body" and isinstance(value, Mapping):
-            yield from value.items()
-        else:
-            yield name, value
 
 
 def _message(message: Message) -> Iterable[bytes | None]:
@@ -527,14 +526,11 @@ def _read_reply(data: bytes) -> Reply:
 
 
 def _mean_logprob(value: Any) -> float | None:
-    """The mean over a reply's tokens of their log-probability; ``None`` where it was not asked for or cannot be read."""
+    """What is kept of a choice's ``logprobs``; ``None`` where they were not asked for or cannot be read."""
     tokens = value.get("content") if isinstance(value, dict) else None
-    if not isinstance(tokens, list) or not tokens:
+    if not isinstance(tokens, list):
         return None
-    given = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
-    found = [float(each) for each in given if isinstance(each, int | float)]
-    mean = math.fsum(found) / len(tokens)
-    return mean if len(found) == len(tokens) and math.isfinite(mean) else None
+    return mean_logprob([token.get("logprob") if isinstance(token, dict) else None for token in tokens])
 
 
 def _read_object(data: bytes) -> dict[str, Any]:
@@ -638,19 +634,25 @@ def _distrust(error: BaseException | None) -> str | None:
 
 
 def _base_url(text: str) -> str:
-    """A base URL checked and without trailing slash. It may hold no user, query or fragment: those could be secrets."""
+    """A base URL checked and without trailing slash. It may hold no user, query or fragment: those could be secrets.
+
+    So no error repeats one that holds a mark of those, also where it is misspelt and nothing of it can be told apart.
+    """
     import httpx
 
+    may_hold_secret = any(mark in text for mark in "@?#")
     try:
         url = httpx.URL(text.strip())
     except httpx.InvalidURL as error:
-        raise UsageError(f"a base URL is not valid: {error}") from None
+        why = "it must be like http://localhost:8000/v1, without a user or a key" if may_hold_secret else str(error)
+        raise UsageError(f"a base URL is not valid: {why}") from None
     if url.userinfo or url.query or url.fragment:
         raise UsageError(
             f"the base URL of {url.host!r} must not hold a user, a query or a fragment; a key belongs in the environment"
         )
     if url.scheme not in ("http", "https") or not url.host:
-        raise UsageError(f"the base URL {text!r} must be like http://localhost:8000/v1")
+        named = "a base URL" if may_hold_secret else f"the base URL {text!r}"
+        raise UsageError(f"{named} must be like http://localhost:8000/v1")
     return str(url).rstrip("/").removesuffix("/chat/completions")
 
 

@@ -5,7 +5,8 @@ So an episode has a home, and leaves it only when the home is much busier than t
 (Mirrokni, Thorup and Zadimoghaddam 2016) with the least loaded server in the place of a hash.
 
 A server that is gone gets no work until it answers a health check, then one request, and everything again once that one is
-answered (a circuit breaker with a half-open state). Sending is not done here: times and the check are given.
+answered (a circuit breaker with a half-open state). One that asks to be left alone for a while (Retry-After) gets none of
+what another server can do. Sending is not done here: times and the check are given.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from guieval.engines import EndpointStats
@@ -40,6 +41,7 @@ class Server:
         self.connections = connections
         self.state: State = "up"
         self.rests_until = -math.inf
+        self.quiet_until = -math.inf
         self.failures = 0
         self.trips = 0
         self.tried = False
@@ -147,7 +149,8 @@ class Router:
             return self.servers[0]
         self._check_the_rested()
         usable = [server for server in self.servers if server.takes_work]
-        candidates = [server for server in usable if server is not avoid] or usable or self._others(avoid)
+        calm = self._calm(usable)
+        candidates = _without(avoid, calm) or calm or _without(avoid, usable) or usable or _without(avoid, self.servers)
         home = self._homes.get(key) if key is not None else None
         chosen = home if home in candidates and home is not None and self._has_room(home) else self._least_loaded(candidates)
         if key is not None:
@@ -178,9 +181,13 @@ class Router:
         server.failed += 1
         self.alive(server)
 
-    def failed(self, server: Server, *, gone: bool, busy: bool = False) -> None:
-        """A try failed. ``gone``: nobody answered at all; ``busy``: it was only too much at once."""
+    def failed(self, server: Server, *, gone: bool, busy: bool = False, quiet: float = 0.0) -> None:
+        """A try failed. ``gone``: nobody answered at all; ``busy``: it was only too much at once.
+
+        ``quiet`` is for how many seconds the server asks to be left alone.
+        """
         server.failed += 1
+        server.quiet_until = max(server.quiet_until, self._clock() + quiet)
         if busy and not gone and server.state == "up":
             return
         server.failures += 1
@@ -196,6 +203,11 @@ class Router:
     def another_is_up(self, server: Server) -> bool:
         """Whether work for this server could be done by another."""
         return any(other.state == "up" for other in self.servers if other is not server)
+
+    def quiet_for(self) -> float:
+        """Seconds until a request may be sent that no server has asked not to be sent; 0 when one may now."""
+        usable = [server for server in self.servers if server.takes_work]
+        return max(0.0, min((server.quiet_until for server in usable), default=-math.inf) - self._clock())
 
     def stats(self) -> list[EndpointStats]:
         """How each server fares."""
@@ -249,14 +261,19 @@ class Router:
         mean = (sum(server.in_flight for server in up) + 1) / len(up)
         return home.in_flight + 1 <= math.ceil(BUSIER * mean)
 
-    def _others(self, avoid: Server | None) -> list[Server]:
-        return [server for server in self.servers if server is not avoid]
+    def _calm(self, servers: Iterable[Server]) -> list[Server]:
+        now = self._clock()
+        return [server for server in servers if server.quiet_until <= now]
 
     def _least_loaded(self, candidates: Sequence[Server]) -> Server:
         """The one with the fewest requests in flight, ties in turn."""
         start = self._turn % len(candidates)
         self._turn += 1
         return min((*candidates[start:], *candidates[:start]), key=lambda server: server.in_flight)
+
+
+def _without(avoid: Server | None, servers: Iterable[Server]) -> list[Server]:
+    return [server for server in servers if server is not avoid]
 
 
 def _quantile(latencies: Counter[int], share: float) -> float | None:

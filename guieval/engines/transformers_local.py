@@ -11,6 +11,7 @@ from typing import Any
 
 from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process import Checkpoint, HeldModel, InProcessEngine, require
+from guieval.engines.logprobs import LOWEST, mean_logprob
 from guieval.errors import UsageError, nearest
 from guieval.models import Reply, Request
 from guieval.steps import Usage, whole_text
@@ -35,7 +36,7 @@ _NEUTRAL: dict[str, Any] = {
     "logprobs": None,
     "top_logprobs": None,
 }
-"""What a request may say, and what it means to say nothing: as in vLLM. Log-probabilities are not kept of any reply."""
+"""What a request may say, and what it means to say nothing: as in vLLM."""
 _FROM_CHECKPOINT = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
 
@@ -94,8 +95,8 @@ class TransformersModel(HeldModel):
         if room < 1:
             raise ValueError(f"the prompt has {asked} tokens, and the model's context length is {self._longest}")
         limit = room if values["max_tokens"] is None else min(room, int(values["max_tokens"]))
-        tokens = self._generate(inputs, values, limit)
-        return self._reply(tokens, asked, limit, values)
+        tokens, logprob = self._generate(inputs, values, limit)
+        return self._reply(tokens, asked, limit, values, logprob)
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         for name in given:
@@ -116,11 +117,17 @@ class TransformersModel(HeldModel):
             refuse_second_resize([image.size for image in images], grid.tolist(), kind.patch_size, kind.merge_size)
         return inputs
 
-    def _generate(self, inputs: Any, values: Mapping[str, Any], limit: int) -> list[int]:
+    def _generate(self, inputs: Any, values: Mapping[str, Any], limit: int) -> tuple[list[int], float | None]:
+        """The tokens of an answer, and the mean of their log-probabilities where the request asks for it.
+
+        They are those of the model's own distribution, before penalties and temperature, as vLLM's.
+        """
         import torch
         from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
         sampled = values["temperature"] > 0
+        # vLLM takes a number too, and 0 asks for those of the answer's own tokens
+        wanted = values["logprobs"] is not None and values["logprobs"] is not False
         # top_k 0 is off, while none at all would be the library's 50; the same of min_p is none at all
         chosen = {"temperature": values["temperature"], "top_p": values["top_p"], "top_k": max(0, values["top_k"])}
         if values["min_p"]:
@@ -150,11 +157,16 @@ class TransformersModel(HeldModel):
                 logits_processor=penalties,
                 stopping_criteria=closing,
                 tokenizer=self._processor.tokenizer,
+                return_dict_in_generate=True,
+                output_logits=wanted,
             )
-        found: list[int] = output[0, asked:].tolist()
-        return found
+        found: list[int] = output.sequences[0, asked:].tolist()
+        if not wanted:
+            return found, None
+        each = zip(found, output.logits, strict=True)
+        return found, mean_logprob([max(float(logits[0].float().log_softmax(-1)[token]), LOWEST) for token, logits in each])
 
-    def _reply(self, tokens: list[int], asked: int, limit: int, values: Mapping[str, Any]) -> Reply:
+    def _reply(self, tokens: list[int], asked: int, limit: int, values: Mapping[str, Any], logprob: float | None) -> Reply:
         ends = [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
         ended = bool(tokens) and tokens[-1] in ends
         text = self._processor.tokenizer.decode(tokens, skip_special_tokens=values["skip_special_tokens"])
@@ -163,7 +175,8 @@ class TransformersModel(HeldModel):
             start, end = stopped
             text = text[: end if values["include_stop_str_in_output"] else start]
         usage = Usage(prompt_tokens=asked, completion_tokens=len(tokens))
-        return Reply(whole_text(text), usage=usage, finish_reason="stop" if ended or stopped is not None else "length")
+        finish = "stop" if ended or stopped is not None else "length"
+        return Reply(whole_text(text), usage=usage, finish_reason=finish, logprob=logprob)
 
     def _free(self) -> None:
         self._model = self._processor = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -21,7 +20,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.errors import UsageError, nearest
+from guieval.engines.vllm_arguments import find_chat_template, merged_arguments, named_arguments
+from guieval.errors import UsageError
 from guieval.models import ModelConfig
 
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -39,18 +39,7 @@ if spec is not None and spec.origin is not None and spec.submodule_search_locati
     print("command" if named and main.exists() else "module")
 """
 _OWN = ("python", "command", "start-timeout", "stop-timeout")
-_OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_SET_HERE = {
-    "host": "the server listens on this machine only",
-    "port": "guieval takes a free one",
-    "uds": "the server is asked over a port",
-    "root-path": "the server is asked at /v1",
-    "ssl-keyfile": "the server listens on this machine only",
-    "ssl-certfile": "the server listens on this machine only",
-    "allowed-local-media-path": "it is the data folder, and nothing else may be read",
-    "config": "its lines can be given as vllm.ARGUMENT",
-}
-_SECRET = {"api-key": "VLLM_API_KEY (and --api-key-env VLLM_API_KEY)", "hf-token": "HF_TOKEN"}
+_JSON = (Mapping, list, tuple, bool, int, float, type(None))
 
 
 class VLLMSettings(BaseModel):
@@ -75,7 +64,7 @@ class VLLMSettings(BaseModel):
 
         Names may be written with hyphens or underscores. Raises :class:`UsageError` naming the one that cannot be.
         """
-        given = _normalised(values)
+        given = named_arguments(values)
         own = {name.replace("-", "_"): given.pop(name) for name in _OWN if given.get(name) is not None}
         for name in _OWN:
             given.pop(name, None)
@@ -84,11 +73,6 @@ class VLLMSettings(BaseModel):
                 own["command"] = tuple(shlex.split(own["command"]))
             except ValueError as error:
                 raise UsageError(f"vllm.command is {own['command']!r}: {error}") from None
-        for name in given:
-            if name in _SECRET:  # a run's files hold its settings
-                raise UsageError(f"vllm.{name} cannot be given as a setting, for it is a secret: set {_SECRET[name]}")
-            if name in _SET_HERE:
-                raise UsageError(f"vllm.{name} cannot be set: {_SET_HERE[name]}")
         try:
             return cls.model_validate({"arguments": given, **own, **others})
         except ValidationError as error:
@@ -128,7 +112,7 @@ def find_start(settings: VLLMSettings) -> tuple[str, ...]:
 
 def served_name(model: ModelConfig, settings: VLLMSettings) -> str:
     """The name under which the server will know the model."""
-    name = settings.served_name or _merged(model, settings).get("served-model-name") or model.name
+    name = settings.served_name or merged_arguments(model, settings.arguments).get("served-model-name") or model.name
     return str(name[0] if isinstance(name, list) else name)
 
 
@@ -138,62 +122,45 @@ def server_command(model: ModelConfig, settings: VLLMSettings, port: int) -> lis
     A checkpoint's ``vllm`` arguments with the user's over them: ``true`` is a bare ``--name``, ``false`` is ``--no-name``, a
     list gives one word an element, a group is written as JSON, and ``null`` leaves the checkpoint's argument out. A group
     over a group replaces only what it names. The context length becomes ``--max-model-len`` unless that is given; a chat
-    template is looked for in ``settings.chat_templates``, then from the working directory. Raises :class:`UsageError` when
-    the weights are not known or a template is not found.
+    template is looked for in ``settings.chat_templates``, then from the working directory. A folder of weights is given by its
+    whole path, for a server that is left running may be looked for from elsewhere. Raises :class:`UsageError` when the weights
+    are not known, a template is not found, or an argument may not be given.
     """
-    arguments = _merged(model, settings)
+    arguments = merged_arguments(model, settings.arguments)
+    context_length = None if "max-model-len" in arguments else model.context_length
+    arguments = {name: value for name, value in arguments.items() if value is not None}
     weights = arguments.pop("model", None) or model.hf_id
     if not isinstance(weights, str):
         raise UsageError(f"it is not known where the weights of {model.name!r} are: add --set vllm.model=DIR_OR_HF_ID")
+    folder = Path(weights).expanduser()
+    if folder.is_dir() or weights.startswith("~"):
+        weights = str(folder.resolve())
     command = list(settings.command) if settings.command is not None else [interpreter(settings), "-m", MODULE]
     # of `vllm serve` the model is the first argument, and --model is no longer liked there
     command += [weights] if command[-1] == "serve" else ["--model", weights]
     arguments.pop("served-model-name", None)
     fixed: dict[str, Any] = {"served-model-name": served_name(model, settings), "host": HOST, "port": port}
-    if model.context_length is not None and "max-model-len" not in _normalised({**model.vllm, **settings.arguments}):
-        fixed["max-model-len"] = model.context_length
+    if context_length is not None:
+        fixed["max-model-len"] = context_length
     if settings.media is not None:
         fixed["allowed-local-media-path"] = str(settings.media.resolve())
     if "chat-template" in arguments:
-        arguments["chat-template"] = _chat_template(str(arguments["chat-template"]), settings.chat_templates)
+        template = str(arguments["chat-template"])  # one that is written out is left as it is, which vLLM takes as well
+        arguments["chat-template"] = str(find_chat_template(template, settings.chat_templates) or template)
     for name, value in {**fixed, **arguments}.items():
         command += _words(name, value)
     return command
-
-
-def _merged(model: ModelConfig, settings: VLLMSettings) -> dict[str, Any]:
-    merged = _normalised(model.vllm)
-    for name, value in _normalised(settings.arguments).items():
-        old = merged.get(name)
-        merged[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return {name: value for name, value in merged.items() if value is not None}
-
-
-def _normalised(values: Mapping[str, Any]) -> dict[str, Any]:
-    named = {str(name).removeprefix("--").replace("_", "-"): value for name, value in values.items()}
-    for name in named:
-        if not _OPTION.fullmatch(name):
-            raise UsageError(f"vllm.{name} is no argument of vLLM's server: expected a name like tensor-parallel-size")
-    return named
 
 
 def _words(name: str, value: Any) -> Iterator[str]:
     if value is False:
         yield f"--no-{name}"
         return
+    if isinstance(value, str) and value.startswith("-"):  # by itself it would be read as the next argument's name
+        yield f"--{name}={value}"
+        return
     yield f"--{name}"
     if value is not True:
         for word in value if isinstance(value, list | tuple) else (value,):
-            yield word if isinstance(word, str) else json.dumps(word)
-
-
-def _chat_template(value: str, folder: Path | None) -> str:
-    """A template's whole path; one that is written out is left as it is, which vLLM takes as well."""
-    if "{" in value:
-        return value
-    places = [folder / value] if folder is not None else []
-    for place in (*places, Path(value)):
-        if place.is_file():
-            return str(place.resolve())
-    known = sorted(file.name for file in folder.glob("*.jinja")) if folder is not None else []
-    raise UsageError(f"there is no chat template {value!r}{nearest(value, known)}; shipped: {', '.join(known) or 'none'}")
+            # a file's 2025-01-31 is a date, and no JSON
+            yield json.dumps(word, default=str) if isinstance(word, _JSON) else str(word)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from typing import Any
 
 from guieval.engines import with_try
 from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process import Checkpoint, HeldModel, InProcessEngine, require
-from guieval.engines.left_behind import Watch, descendants
+from guieval.engines.left_behind import Watch
+from guieval.engines.logprobs import LOWEST, mean_logprob
 from guieval.errors import FatalEngineError, UsageError, nearest
 from guieval.models import Reply, Request
 from guieval.steps import Usage, whole_text
@@ -28,6 +30,8 @@ _NOT_SAMPLING = frozenset({"n", "output_kind", "detokenize", "skip_clone", "outp
 
 def vllm_engine(checkpoint: Checkpoint) -> InProcessEngine:
     """The engine; :class:`UsageError` when vLLM is not installed. Equal checkpoints share one model."""
+    if not sys.platform.startswith("linux"):
+        raise UsageError("engine 'vllm-inprocess' is for Linux; start a server where vLLM runs and give its --base-url")
     require("vllm", engine="vllm-inprocess", extra="vllm")
     return InProcessEngine(VLLMModel, checkpoint)
 
@@ -53,9 +57,9 @@ class VLLMModel(HeldModel):
                 raise UsageError(f"vLLM has no argument {name!r}{nearest(name, AsyncEngineArgs.__dataclass_fields__)}")
         arguments.setdefault("disable_log_stats", True)
         self._known = {name for name in SamplingParams.__struct_fields__ if not name.startswith("_")} - _NOT_SAMPLING
-        others = descendants(os.getpid())
-        self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self.checkpoint.path, **arguments))
-        self._watch = Watch(descendants(os.getpid()) - others)
+        self._watch = Watch()
+        with self._watch.adding_new():  # loading takes minutes, in which this process may be killed as well
+            self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self.checkpoint.path, **arguments))
         self._defaults = dict(self._engine.model_config.get_diff_sampling_param())
         self._tokenizer = self._engine.get_tokenizer()
         self._template = self.checkpoint.chat_template or _own_template(self.checkpoint, self._tokenizer)
@@ -82,7 +86,7 @@ class VLLMModel(HeldModel):
             raise ValueError("no answer came")
         answer = last.outputs[0]
         usage = Usage(prompt_tokens=len(last.prompt_token_ids or ()), completion_tokens=len(answer.token_ids))
-        return Reply(whole_text(answer.text), usage=usage, finish_reason=answer.finish_reason)
+        return Reply(whole_text(answer.text), usage=usage, finish_reason=answer.finish_reason, logprob=_mean_logprob(answer))
 
     def _sampling(self, given: dict[str, Any]) -> Any:
         """The request's parameters over those of the checkpoint's generation config, as a server merges them."""
@@ -107,6 +111,14 @@ class VLLMModel(HeldModel):
         if self._engine is not None:
             self._engine.shutdown()
             self._engine = None
+
+
+def _mean_logprob(answer: Any) -> float | None:
+    """What is kept of an answer's log-probabilities; ``None`` where they were not asked for."""
+    if answer.logprobs is None:
+        return None
+    each = zip(answer.token_ids, answer.logprobs, strict=True)
+    return mean_logprob([max(among[token].logprob, LOWEST) for token, among in each])
 
 
 def _own_template(checkpoint: Checkpoint, tokenizer: Any) -> str:

@@ -241,7 +241,9 @@ class VLLMServer:
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
         self._supervisor = process
-        assert process.stdout is not None
+        assert process.stdout is not None and process.stdin is not None
+        # a child that is forked, as multiprocessing does, would hold the pipe open beyond our end
+        os.register_at_fork(after_in_child=process.stdin.close)
         with process.stdout as reports:
             try:
                 report = json.loads(reports.readline())

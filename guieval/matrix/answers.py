@@ -4,7 +4,8 @@ Answers are read once and judged once for each distinct set of deciding rules, h
 count is chosen afterwards, so that every protocol can be looked at on its own sample set. No model is asked.
 
 Of several records of a step the last finished one counts. In a mode that ends an episode at its first mismatch, what lies
-behind the first measured step that a protocol calls no exact match is *not reached* under that protocol, recorded or not.
+behind the first measured step that a protocol calls no exact match is *not reached* under that protocol, recorded or not; where
+the run patched mismatches, what lies behind the first that no patch was left for.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from guieval.journal import Records, read_manifest, read_planned
 from guieval.matrix.answered_files import answered_file
 from guieval.matrix.ledger import Ledger, stopped
 from guieval.metrics.columns import NOT_RUN, RunColumns
+from guieval.modes import recorded_mode
 from guieval.overlays import Overlay, describe_overlay
 from guieval.scoring import Answered, RecordedLabels, described_steps, part_of_run, read_again, recorded_model
 from guieval.selection import Choice
@@ -92,6 +94,7 @@ class Part(NamedTuple):
 class JudgedAnswers:
     """Answers judged under some protocols, before it is said which steps count.
 
+    In a mode that stops, an episode goes on behind ``mismatches`` of its mismatches: those that were patched.
     ``own`` is the protocol they were made under. ``notes`` say what the reader should know of the input, ``overlays`` what else
     was accepted. ``part`` finds the steps that a choice asks for (``None``: all that the run set out to do) and raises
     :class:`guieval.errors.UsageError` when there are none, or not all of them. ``again`` reads the answers that count once
@@ -110,6 +113,7 @@ class JudgedAnswers:
     part: Callable[[Choice | None], Part]
     again: Callable[[], Iterator[Answer]]
     _ledger: Ledger
+    mismatches: float = 0
 
     @property
     def evaluators(self) -> tuple[ActionEvaluator, ...]:
@@ -142,7 +146,7 @@ class JudgedAnswers:
         starts = np.searchsorted(numbers, np.arange(len(part.plan)))
         judged = {name: ledger.judged(self.protocols.index(name), rows) for name in names}
         if self.stop == "first-mismatch":
-            judged = {name: stopped(each, numbers, starts) for name, each in judged.items()}
+            judged = {name: stopped(each, numbers, starts, self.mismatches) for name, each in judged.items()}
         return RunColumns(
             title=self.title,
             benchmark=self.benchmark,
@@ -226,20 +230,21 @@ def judge_run(
         return Part(chosen.plan, short, f"{chosen.text}, of a run over {text}")
 
     name = manifest["model"].get("name") or manifest["config"]["model"]
-    mode = manifest["mode"]
+    mode = recorded_mode(manifest["mode"])
     return JudgedAnswers(
-        title=f"{name} on {manifest['benchmark']['name']}, {mode['name']}",
+        title=f"{name} on {manifest['benchmark']['name']}, {mode.label}",
         benchmark=manifest["benchmark"]["name"],
         dataset=dataset,
         model=name,
-        mode=mode["name"],
-        stop=mode["stop"],
+        mode=mode.label,
+        stop=mode.stop,
         own=own,
         notes=tuple(notes),
         overlays=tuple(describe_overlay(each) for each in (manifest.get("overlay"), overlay and overlay.to_json()) if each),
         part=part,
         again=again,
         _ledger=ledger,
+        mismatches=mode.mismatches,
     )
 
 
@@ -268,7 +273,7 @@ def judge_answers(answered: Answered, protocols: Sequence[str | Protocol] | None
         benchmark=answered.benchmark,
         dataset=answered.dataset,
         model=answered.model,
-        mode=answered.mode.name,
+        mode=answered.mode.label,
         stop=answered.mode.stop,
         own=answered.protocol,
         notes=(*answered.notes, *_stands_in(protocols, answered.dataset, answered.setting), f"{answered.count:,} predictions"),
@@ -276,6 +281,7 @@ def judge_answers(answered: Answered, protocols: Sequence[str | Protocol] | None
         part=part,
         again=again,
         _ledger=ledger,
+        mismatches=answered.mode.mismatches,
     )
 
 

@@ -240,14 +240,16 @@ def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
     return bool((there & ~((x1 <= at_x) & (at_x <= x2) & (y1 <= at_y) & (at_y <= y2))).any())
 
 
-def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp]) -> Judged:
-    """The same in a mode where an episode ends at its first measured step that is no exact match."""
-    n = len(episode)
-    if not n:
+def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
+    """The same in a mode where an episode ends at its first measured step that is no exact match.
+
+    ``allowed`` so many such steps are patched before it ends with the next.
+    """
+    if not len(episode):
         return judged
-    rows = np.arange(n)
-    first_miss = np.minimum.reduceat(np.where(judged.measured & ~judged.exact_match, rows, n), starts)
-    beyond = rows > first_miss[episode]
+    missed = (judged.measured & ~judged.exact_match).astype(np.int64)
+    before = np.cumsum(missed) - missed
+    beyond = before - before[starts][episode] > allowed
     return Judged(
         judged.protocol,
         np.where(beyond, NOT_REACHED, judged.end).astype(np.int8),

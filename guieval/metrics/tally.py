@@ -32,7 +32,7 @@ from guieval.metrics.summary import (
     Verdicts,
     WithoutOpen,
 )
-from guieval.modes import Mode, StopPolicy
+from guieval.modes import Mode
 from guieval.steps import EpisodeKey, Plan, StepOutcome, StepRecord, Verdict
 
 _End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
@@ -114,7 +114,7 @@ def _number(kind: _K, numbers: dict[_K, int], kinds: list[_K]) -> int:
 class RunTally:
     """The records of one run, cut down to what its figures need: about 170 bytes a step in episodes of AndroidControl's length.
 
-    ``mode`` says whether an episode ends at its first mismatch; the two action spaces decide coverage. Not thread-safe.
+    ``mode`` says whether, and at which, mismatch an episode ends; the two action spaces decide coverage. Not thread-safe.
     """
 
     def __init__(self, mode: Mode, model_space: ActionSpace, benchmark_space: ActionSpace) -> None:
@@ -173,7 +173,9 @@ class RunTally:
         ``within`` is what the run set out to do, where ``plan`` is only a part of it: records of the rest are then no surprise.
 
         In a mode that stops at the first mismatch, whatever lies behind an episode's first measured step that is not exact
-        is not reached, even where a record exists (which happens when a run is scored again under another protocol).
+        is not reached, even where a record exists (which happens when a run is scored again under another protocol). Where
+        mismatches are patched, it is what lies behind the first one that no patch is left for; a patched step is a mismatch in
+        every figure, so progress and success are still told by the steps before the first one.
         Raises ``ValueError`` for an episode planned without steps.
         """
         ends: Counter[_End] = Counter()
@@ -188,7 +190,7 @@ class RunTally:
                 raise ValueError(f"episode {key} is planned without steps")
             planned += len(counted)
             known = {index: self._steps.get(number) for index, number in self._episodes.get(key, {}).items()}
-            walk = list(_walk(known, counted, self._mode.stop))
+            walk = list(_walk(known, counted, self._mode.mismatches))
             for end, step in walk:
                 ends[end] += 1
                 if end == "not_reached":
@@ -215,7 +217,7 @@ class RunTally:
         stops = self._mode.stop == "first-mismatch"
         return RunSummary(
             **dict(steps.figures()),
-            mode=self._mode.name,
+            mode=self._mode.label,
             stop=self._mode.stop,
             episodes=len(plan),
             verdicts=verdicts,
@@ -266,16 +268,21 @@ def _replaces(mark: _Mark, known: _Mark) -> bool:
 _UNMEASURED: tuple[_End, ...] = ("infrastructure_failure", "not_run")
 
 
-def _walk(known: Mapping[int, _Step], counted: Iterable[int], stop: StopPolicy) -> Iterator[tuple[_End, _Step | None]]:
-    """Each planned step of an episode in order, as it ended; no step where it left nothing that counts."""
+def _walk(known: Mapping[int, _Step], counted: Iterable[int], allowed: float) -> Iterator[tuple[_End, _Step | None]]:
+    """Each planned step of an episode in order, as it ended; no step where it left nothing that counts.
+
+    ``allowed`` is how many measured mismatches it goes on behind.
+    """
     stopped = False
+    mismatches = 0
     for index in counted:
         step = None if stopped else known.get(index)
         if step is None:
             yield ("not_reached" if stopped else "not_run"), None
             continue
         yield step.mark.verdict, step
-        stopped = stop == "first-mismatch" and step.mark.measured and not step.mark.exact_match
+        mismatches += step.mark.measured and not step.mark.exact_match
+        stopped = mismatches > allowed
 
 
 @dataclass

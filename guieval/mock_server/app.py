@@ -199,7 +199,7 @@ class MockApp:
             await _send(send, 400, _error(str(error.args[0])))
             return "failed"
         if fault:
-            await _send_malformed(send, fault, answer, scope.get("transport"))
+            await _send_malformed(send, fault, answer, receive, scope.get("transport"))
             return "malformed"
         await _send(send, 200, _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(body))))
         return "served"
@@ -316,13 +316,15 @@ async def _send(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _send_malformed(send: Send, kind: str, answer: Answer, transport: asyncio.Transport | None) -> None:
+async def _send_malformed(send: Send, kind: str, answer: Answer, receive: Receive, transport: asyncio.Transport | None) -> None:
     whole = _completion_body(answer)
     match kind:
         case "reset":
             await _send_half(send, whole)
             if transport is not None:
                 _reset(transport)
+        case "drip":
+            await _drip(send, receive, whole)
         case "gzip":
             await _send(send, 200, _compressed(whole), [(b"content-encoding", b"gzip")])
         case "gzip-bomb":
@@ -342,6 +344,23 @@ async def _send_malformed(send: Send, kind: str, answer: Answer, transport: asyn
 
 
 _FLOOD = 9 * 1024 * 1024
+_DRIP = 0.05
+_DRIPS = 200
+
+
+async def _drip(send: Send, receive: Receive, body: bytes) -> None:
+    """Send a whole answer but not its end, then a blank every now and then, so that no wait for bytes is ever long."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    left = asyncio.ensure_future(_disconnected(receive))
+    try:
+        for number in range(_DRIPS):
+            await send({"type": "http.response.body", "body": b" " if number else body, "more_body": True})
+            await asyncio.wait((left,), timeout=_DRIP)
+            if left.done():
+                return
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        left.cancel()
 
 
 async def _send_half(send: Send, body: bytes) -> None:

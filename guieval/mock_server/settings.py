@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 Policy: TypeAlias = Literal["centre", "random", "reference", "script", "fixed"]
 Malformed: TypeAlias = Literal["cut-json", "html", "null-content", "empty-choices", "cut-text"]
 MALFORMED: tuple[Malformed, ...] = get_args(Malformed)
-Hostile: TypeAlias = Literal["reset", "gzip", "gzip-bomb", "flood"]
+Hostile: TypeAlias = Literal["reset", "gzip", "gzip-bomb", "flood", "drip"]
 HOSTILE: tuple[Hostile, ...] = get_args(Hostile)
 """What no healthy server does, so that it only happens when named: a connection reset in the middle of the body, an answer
-compressed though none was asked for, 260 kB that unpack to 256 MiB, and an answer of more than 9 MiB."""
+compressed though none was asked for, 260 kB that unpack to 256 MiB, an answer of more than 9 MiB, and one that comes a byte
+every 50 ms for 10 s."""
 
 
 class MockSettings(BaseModel):

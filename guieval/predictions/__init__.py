@@ -93,9 +93,13 @@ def detect_format(file: Path) -> Format:
     Raises :class:`UsageError` where no format, or more than one, takes it for its own, :class:`DataError` for an unreadable
     file.
     """
-    first = next(_whole(file), None)
-    if first is None:
-        raise DataError(f"{file}: holds no row")
+    damaged: DataError | None = None
+    for first in open_rows(file):
+        if isinstance(first, Row):
+            break
+        damaged = damaged or first
+    else:
+        raise damaged or DataError(f"{file}: holds no row")
     found = [each for each in FORMATS.values() if each.recognises(first.values)]
     if len(found) == 1:
         return found[0]

@@ -49,7 +49,7 @@ def home(row: Row, field: str) -> Home:
     """Whose step a row is, by the folder that ``field`` names."""
     name = row.text(field)
     if name not in HOMES:
-        raise row.error(field, f"{name!r} is none of {', '.join(HOMES)}{nearest(name, HOMES)}")
+        raise row.error(field, f"{name!r:.80} is none of {', '.join(HOMES)}{nearest(name, HOMES)}")
     return HOMES[name]
 
 
@@ -112,7 +112,7 @@ def label(row: Row, extras: dict[str, Any]) -> Action:
         case 12:
             return Open(app=row.text("result_action_app_name"))
         case code:
-            raise row.error("result_action_type", f"expected one of 0, 1, 3, 4, 5, 6, 7, 10, 11, 12, got {code}")
+            raise row.error("result_action_type", f"expected one of 0, 1, 3, 4, 5, 6, 7, 10, 11, 12, got {code!r:.80}")
 
 
 def _dual_point(row: Row, extras: dict[str, Any]) -> Action:

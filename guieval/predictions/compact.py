@@ -15,6 +15,7 @@ CLEAR and DEEP_LINK are unsupported (to the scorers a pause).
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from guieval.actions import (
@@ -105,7 +106,7 @@ def _duration(value: dict[str, Any]) -> float:
     number = value.get("duration", TAP)
     if not _is_whole(number) or number < 0:
         raise ParseError(f"the duration {number!r:.40} is no whole number of milliseconds")
-    return float(number)
+    return float(min(number, sys.float_info.max))  # the schema sets no limit, a number of ours has one
 
 
 def _place(value: Any, key: str) -> Point:

@@ -6,6 +6,7 @@ packed with gzip. What a field means, and in which frame it is, stays with each 
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +22,13 @@ from guieval.steps import StepTaskModel
 
 Built = TypeVar("Built")
 
+LONGEST = 400
+"""Characters of a sentence about a field that are told."""
 DETAILS = "details"
 """Under which key a report that is one JSON object keeps its rows."""
+
+
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,9 @@ class Row:
         return self.values.get(field) is not None
 
     def error(self, field: str, problem: str) -> DataError:
-        """The error to raise for a field: one sentence naming file, place and field."""
-        return DataError(f"{self.where}, field {field}: {problem}")
+        """The error to raise for a field: one sentence naming file, place and field, however long what is quoted in it."""
+        short = problem if len(problem) <= LONGEST else f"{problem[:LONGEST]}..."
+        return DataError(f"{self.where}, field {field:.80}: {short}")
 
     def value(self, field: str) -> Any:
         """The field as it is; :class:`DataError` when the row has none."""
@@ -125,7 +132,7 @@ def as_row(value: Any, where: str) -> Row:
 
 
 def open_rows(file: Path) -> Iterator[Row | DataError]:
-    """Every row of a file in its order; what is no row comes as the :class:`DataError` to raise or to count.
+    """Every row of a UTF-8 file in its order; what is no row comes as the :class:`DataError` to raise or to count.
 
     JSON lines are read one at a time; a list, or the rows under ``details`` of one object, as a whole. Raises
     :class:`DataError` at once when the file cannot be read, or is one JSON value that holds no rows.
@@ -133,6 +140,8 @@ def open_rows(file: Path) -> Iterator[Row | DataError]:
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
             first = _first_line(stream)
+            if first.startswith(UTF_16):
+                raise DataError(f"{file}: is written in UTF-16; expected UTF-8")
             stream.seek(0)
             whole = _whole(first)
             yield from _listed(file, stream.read()) if whole else _lines(file, stream)

@@ -30,8 +30,11 @@ def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predic
     episodes, progress, successes = 0, 0.0, 0
     for row in rows():
         length = row.whole("num_steps", 1)
+        reached = row.whole("final_step_id")
+        if reached > length:
+            raise row.error("final_step_id", f"expected no more than the episode's {length} steps, got {reached!r:.80}")
         episodes += 1
-        progress += row.whole("final_step_id") / length
+        progress += reached / length
         successes += row.value("task_success") is True
     if not episodes:
         raise UsageError("a result file of UI-S1 keeps no answers, so it cannot be scored")

@@ -23,6 +23,7 @@ from guieval.journal import Records, read_manifest, read_planned
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.figures import FigureValue, compute, terms
 from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
+from guieval.modes import recorded_mode
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.spreadsheet import defused
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
@@ -207,10 +208,12 @@ def _unlike_manifests(first: Mapping[str, Any], second: Mapping[str, Any], *, as
         if one != other:
             hint = ", --protocol names one for both" if what == "the protocol" else ""
             yield f"{what} differs ({one!r} and {other!r}{hint})"
-    stops = [each["mode"]["stop"] for each in (first, second)]
-    if stops[0] != stops[1]:
-        modes = " and ".join(repr(each["mode"]["name"]) for each in (first, second))
-        yield f"the modes {modes} do not reach the same steps, for one of them ends an episode at its first mismatch"
+    modes = [recorded_mode(each["mode"]) for each in (first, second)]
+    named = " and ".join(repr(mode.label) for mode in modes)
+    if modes[0].stop != modes[1].stop:
+        yield f"the modes {named} do not reach the same steps, for one of them ends an episode at its first mismatch"
+    elif modes[0].mismatches != modes[1].mismatches:
+        yield f"the modes {named} do not reach the same steps, for they patch another number of mismatches"
 
 
 def _overlay(manifest: Mapping[str, Any]) -> str:
@@ -254,7 +257,7 @@ def _unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
 
 def _notes(manifests: Sequence[Mapping[str, Any]], whole: Sequence[RunColumns], shared: RunColumns) -> list[str]:
     notes = []
-    modes = [each["mode"]["name"] for each in manifests]
+    modes = [recorded_mode(each["mode"]).label for each in manifests]
     if modes[0] != modes[1]:
         notes.append(f"the modes differ ({modes[0]} and {modes[1]}): the runs saw different histories")
     models = [each["model"]["name"] for each in manifests]

@@ -7,15 +7,14 @@ here only, each with the number it was divided by. Tables that are too wide are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from guieval.metrics import Average, GroupTable, Rate, RunSummary, Scores, Total
 from guieval.metrics.summary import COVERAGE_NEEDED
+from guieval.reports.wide_table import Row, WideTable
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-    from rich.table import Table
+    from rich.console import Console, RenderableType
 
 Run: TypeAlias = tuple[str, RunSummary]
 _Row: TypeAlias = tuple[str, Callable[[RunSummary], str]]
@@ -32,14 +31,14 @@ def run_table(runs: Sequence[Run]) -> RenderableType:
     """
     sop = any(summary.sop is not None for _, summary in runs)
     sections = [_step_rows(), _open_rows(), _episode_rows(sop), _verdict_rows(), _diagnostic_rows(runs)]
-    return _Sections("Figures (% of n)", sections, runs)
+    return _sections("Figures (% of n)", sections, runs)
 
 
 def action_table(runs: Sequence[Run]) -> RenderableType:
     """Type match and exact match by the reference's action type, one column per run."""
     names = dict.fromkeys(name for _, summary in runs for name in summary.by_action_type)
     rows: list[_Row] = [(name, _of_type(name)) for name in names]
-    return _Sections(
+    return _sections(
         "By reference action: type match / exact match (% of n)", [rows, [("all steps", _all_steps), *_never_run(runs)]], runs
     )
 
@@ -61,7 +60,7 @@ def group_table(runs: Sequence[Run]) -> RenderableType | None:
         rows: list[_Row] = [(f"  {' / '.join(each)}", _of_cell(keys, each)) for each in sorted(labels)]
         sections.append([(f"by {' x '.join(keys)}", _blank), *rows, ("  mean", _of_mean(keys))])
     sections.append([("all steps", _all_steps), *_never_run(runs)])
-    return _Sections("By group: type match / exact match (% of n)", sections, runs)
+    return _sections("By group: type match / exact match (% of n)", sections, runs)
 
 
 def warning_lines(runs: Sequence[Run]) -> list[str]:
@@ -226,41 +225,11 @@ def _of_mean(keys: tuple[str, ...]) -> Callable[[RunSummary], str]:
     return show
 
 
-@dataclass(frozen=True)
-class _Sections:
-    """Rows in sections, a column for each run; as many runs to a table as the terminal is wide."""
+def _sections(title: str, sections: Sequence[_Section], runs: Sequence[Run]) -> WideTable[Run]:
+    """Rows in sections, a column for each run."""
 
-    title: str
-    sections: Sequence[_Section]
-    runs: Sequence[Run]
+    def rows(shown: Sequence[Run]) -> Iterator[list[Row]]:
+        for section in sections:
+            yield [(name, [show(summary) for _, summary in shown]) for name, show in section]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.measure import Measurement
-        from rich.text import Text
-
-        yield Text(self.title, style="bold")
-        unlimited = options.update(max_width=100_000)
-        rest = self.runs
-        while rest:
-            count = 1
-            for more in range(2, len(rest) + 1):
-                if Measurement.get(console, unlimited, self._table(rest[:more])).maximum > options.max_width:
-                    break
-                count = more
-            yield self._table(rest[:count])
-            rest = rest[count:]
-
-    def _table(self, runs: Sequence[Run]) -> Table:
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-        table.add_column("")
-        for label, _ in runs:
-            table.add_column(Text(label), justify="right")
-        for section in self.sections:
-            for position, (name, show) in enumerate(section):
-                last = position == len(section) - 1
-                table.add_row(Text(name), *(Text(show(summary)) for _, summary in runs), end_section=last)
-        return table
+    return WideTable(title, runs, lambda run: run[0], rows)

@@ -22,10 +22,10 @@ from guieval.metrics.columns import ENDS, NOT_RUN, UNSUPPORTED, RunColumns
 from guieval.metrics.figures import FigureValue
 from guieval.metrics.intervals import LEVEL, Interval
 from guieval.reports.score_tables import cell_json, interval_json, interval_text, sample_json
+from guieval.reports.wide_table import WideTable
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-    from rich.table import Table
+    from rich.console import RenderableType
 
 NOTHING = "-"
 """Shown where a protocol's source has no such figure, or it has nothing to be computed from."""
@@ -61,7 +61,7 @@ class _Column:
 
 def matrix_table(placed: Sequence[Placed]) -> RenderableType:
     """The table of :func:`guieval.matrix.on_own_sets`' protocols, as wide as the console allows at a time."""
-    return _Tables([_Column(each) for each in placed])
+    return _tables([_Column(each) for each in placed])
 
 
 def glance_table(columns: RunColumns, placed: Sequence[Placed]) -> RenderableType:
@@ -188,43 +188,13 @@ def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """As many columns to a table as the console is wide."""
-
-    columns: Sequence[_Column]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.measure import Measurement
-        from rich.text import Text
-
-        yield Text("Every protocol's own figures (% of n)", style="bold")
-        unlimited = options.update(max_width=100_000)
-        rest = self.columns
-        while rest:
-            count = 1
-            for more in range(2, len(rest) + 1):
-                if Measurement.get(console, unlimited, _table(rest[:more])).maximum > options.max_width:
-                    break
-                count = more
-            yield _table(rest[:count])
-            rest = rest[count:]
-
-
-def _table(columns: Sequence[_Column]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("")
-    for column in columns:
-        table.add_column(Text(column.head), justify="right")
-    for section in (_figure_rows(columns), _coverage_rows(columns), _end_rows(columns)):
-        rows = list(section)
-        for position, (name, cells) in enumerate(rows):
-            table.add_row(Text(name), *map(Text, cells), end_section=position == len(rows) - 1)
-    return table
+def _tables(columns: Sequence[_Column]) -> WideTable[_Column]:
+    return WideTable(
+        "Every protocol's own figures (% of n)",
+        columns,
+        lambda column: column.head,
+        lambda shown: (_figure_rows(shown), _coverage_rows(shown), _end_rows(shown)),
+    )
 
 
 def _figure_rows(columns: Sequence[_Column]) -> Iterator[tuple[str, list[str]]]:

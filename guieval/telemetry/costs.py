@@ -33,11 +33,11 @@ class Tokens:
 
     def add(self, record: StepRecord) -> None:
         """Take in every answer of a record."""
-        for sample in record.samples:
-            if sample.raw_response is None:
-                continue
+        usages = [sample.usage for sample in record.samples if sample.raw_response is not None]
+        if record.patch is not None and record.patch.method == "on-policy" and record.patch.usage is not None:
+            usages.append(record.patch.usage)  # an auxiliary model's tokens have another price
+        for usage in usages:
             self.answers += 1
-            usage = sample.usage
             if usage is not None and usage.prompt_tokens is not None and usage.completion_tokens is not None:
                 self.told += 1
                 self.prompt += usage.prompt_tokens

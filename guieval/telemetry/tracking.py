@@ -138,8 +138,11 @@ def check_tracking(names: Sequence[str], settings: Mapping[str, Any]) -> None:
             raise UsageError(f"unknown setting 'tracking.{key}'{nearest(key, SETTINGS)}; there are {', '.join(SETTINGS)}")
         if not isinstance(value, str) or not value:
             raise UsageError(f"the setting 'tracking.{key}' is {value!r}, not a text")
-    if "@" in settings.get("uri", ""):
-        raise UsageError("the setting 'tracking.uri' must not hold a user or a password; these belong in the environment")
+    uri = settings.get("uri", "")
+    if "@" in uri or (uri.lower().startswith(("http:", "https:")) and "?" in uri):
+        raise UsageError(
+            "the setting 'tracking.uri' must not hold a user, a password or a query; these belong in the environment"
+        )
 
 
 class Tracking:

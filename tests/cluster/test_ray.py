@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from guieval.cluster.merging import SHARDS
-from guieval.journal import MANIFEST, STEPS, Records
+from guieval.journal import MANIFEST, METRICS, STEPS, Records
 from guieval.mock_server import MockServer, MockSettings
 from guieval.registry import load_benchmark
 from tests.cluster.conftest import MODEL, OPTIONS, figures, final
@@ -124,6 +124,9 @@ def test_three_modes_are_as_on_one_machine(nodes: Any, data: Path, server: MockS
     assert done.returncode == 0, done.stdout + done.stderr
     for mode in MODES:
         assert_same_run(directory / mode, alone / mode)
+        (told,) = json.loads((directory / mode / METRICS).read_text())["servers"]
+        assert told["name"].startswith(f"{server.base_url} on ") and told["in_flight"] == told["failed"] == 0
+        assert told["answered"] == recorded(directory / mode), "the workers' figures, added up"
 
 
 def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
@@ -177,6 +180,34 @@ def test_workers_that_cannot_be_of_use_are_told_in_a_sentence_each(
     assert f"guieval run --resume {tmp_path / 'none'}" in done.stderr and "127.0.0.1:9" in done.stderr
 
 
+def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
+    nodes: Any, data: Path, server: MockServer, tmp_path: Path
+) -> None:
+    """An answer of the mock server is 3,000 tokens in and 60 out, here 0.001 in and 0.0001 out each: 3.006 in all."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        f"- {{models: ['{MODEL}'], currency: EUR, input: 1000, output: 100, source: here, as_of: 2025-01-01}}\n", "utf-8"
+    )
+    directory = tmp_path / "run"
+    before = server.stats()
+    budget = ["--prices", str(prices), "--budget", "90"]
+    words = command(data, server, directory, "--mode", "offline", *budget, *on(nodes))
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    assert "the budget of 90" in done.stdout and f"guieval run --resume {directory}" in done.stdout
+    after = server.stats()
+    served = after["served"] - before["served"]
+    # 29 answers cost 87, and one more what is left; three workers with two requests each begin more in a fifth of a second
+    assert 25 <= served <= 60 and recorded(directory) == served, "what was asked for was paid for, and is kept"
+    assert after["gone"] == before["gone"]
+    assert not list((directory / SHARDS).rglob("*"))
+
+    asked_more = command(data, server, directory, "--resume", str(directory), *budget, *on(nodes))
+    done = subprocess.run(asked_more, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 1 and "the budget of 90" in done.stdout
+    assert server.stats()["served"] - before["served"] == served, "what is used up is used up in the next session too"
+
+
 @pytest.mark.parametrize(
     ("address", "said"), [("127.0.0.1:9", "nobody answers at 127.0.0.1:9"), ("here", "expected auto, local or HOST:PORT")]
 )
@@ -186,11 +217,13 @@ def test_a_cluster_that_is_not_there_is_told_at_once(
     words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", address)
     done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists(), "nothing was begun"
 
 
 def test_more_workers_than_fit_are_refused(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
     words = command(data, server, tmp_path / "run", *on(nodes), "--workers", "4")
     done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert not (tmp_path / "run").exists()
     assert done.returncode == 2 and "4 workers do not fit" in done.stderr and "suffice for 3" in done.stderr
 
 

@@ -63,7 +63,10 @@ def test_it_runs_what_is_dealt_and_what_it_claims(opened: Run, worker: Worker) -
     keys = {record.task.episode_key for record in Records(opened.directory / SHARDS / "now-0000")}
     assert reading.start == 0 and reading.data.count(b"\n") == sum(ref.length for ref in refs if ref.key in keys)
     assert keys == {ref.key for position, ref in enumerate(refs) if position % 3 or position in (0, 3)}
-    assert worker.read(len(reading.data), 0.0) == Reading(len(reading.data), b"", False)
+    end = worker.read(len(reading.data), 0.0)
+    assert dataclasses.replace(end, servers=()) == Reading(len(reading.data), b"", False)
+    (asked,) = end.servers
+    assert (asked.answered, asked.in_flight) == (reading.data.count(b"\n"), 0)
 
 
 def test_it_goes_on_where_another_one_ended(opened: Run, worker: Worker, server: MockServer, tmp_path: Path) -> None:
@@ -104,6 +107,44 @@ def test_it_stops_at_once_with_everything_in_its_shard(opened: Run, worker: Work
     assert worker.read(0, 0.0).data == (shard / STEPS).read_bytes()
     worker.discard()
     assert not shard.parent.exists() and (opened.directory / STEPS).exists()
+
+
+def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Run, worker: Worker) -> None:
+    slow = MockSettings(model=MODEL, policy="centre", latency=0.3, sigma=0, served_models=(MODEL,))
+    with MockServer(slow) as server:
+        ended: list[Ended] = []
+        job = job_of(opened, base_urls=[server.base_url])
+        worker.give([0, 1, 2], number=0, last=True)
+        thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
+        thread.start()
+        while not worker.read(0, 0.1).data:
+            assert thread.is_alive()
+        in_flight = worker.finish()
+        thread.join(30)
+        stats = server.stats()
+    reading = worker.read(0, 0.0)
+    assert ended == [Ended("stopped")] and reading.in_flight == 0 < in_flight
+    assert stats["gone"] == 0 and reading.data.count(b"\n") == stats["served"] == stats["requests"]
+
+
+def test_a_worker_that_waits_for_episodes_need_not_wait_when_it_is_to_finish(opened: Run, worker: Worker) -> None:
+    ended: list[Ended] = []
+    thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
+    thread.start()
+    while not worker.read(0, 1.0).wants:
+        assert thread.is_alive()
+    worker.finish()
+    thread.join(30)
+    assert ended and not worker.read(0, 0.0).data
+
+
+def test_a_worker_that_has_asked_nothing_yet_stops_when_it_is_to_finish(
+    opened: Run, worker: Worker, server: MockServer
+) -> None:
+    asked = server.stats()["requests"]
+    assert worker.finish() == 0
+    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
+    assert server.stats()["requests"] == asked
 
 
 def test_a_machine_with_other_data_cannot_take_part(opened: Run, worker: Worker, tmp_path: Path) -> None:

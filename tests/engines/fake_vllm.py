@@ -1,13 +1,14 @@
 """Stands in for vLLM's server in tests: takes its arguments, starts processes of its own, and answers as the mock server.
 
 What else it does is in the environment variable FAKE_VLLM, as JSON: ``pids`` (a file that gets one JSON line a start, with
-``args`` and the process ids), ``crash`` (ends at start with this exit code), ``never`` (listens to nobody), ``answers``
-(further settings of the mock server).
+``args`` and the process ids), ``crash`` (ends at start with this exit code), ``never`` (listens to nobody), ``unwell`` (so
+many times it answers with status 503 first), ``answers`` (further settings of the mock server).
 """
 
 from __future__ import annotations
 
 import argparse
+import http.server
 import json
 import os
 import signal
@@ -16,6 +17,13 @@ import sys
 import time
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+
+
+class Unwell(http.server.BaseHTTPRequestHandler):
+    """What a server says while it is loading behind its front."""
+
+    def do_GET(self) -> None:
+        self.send_error(503)
 
 
 def main() -> None:
@@ -41,6 +49,10 @@ def main() -> None:
     if told.get("never"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
+    if "unwell" in told:
+        with http.server.HTTPServer(("127.0.0.1", known.port), Unwell) as unwell:
+            for _ in range(told["unwell"]):
+                unwell.handle_request()
     from guieval.mock_server import MockSettings, serve
 
     serve(MockSettings(port=known.port, served_models=(known.served_model_name,), **told.get("answers", {"policy": "fixed"})))

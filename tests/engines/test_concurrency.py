@@ -98,6 +98,19 @@ def test_the_knee_is_found_and_held(slots: int, seed: int) -> None:
     assert 0.75 * slots <= min(simulated.values) and max(simulated.values) <= 2.5 * slots  # what it tries now and then
 
 
+@pytest.mark.parametrize("sigma", [1.0, 1.5])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_answers_that_take_very_unlike_long_do_not_make_it_climb_or_swing(sigma: float, seed: int) -> None:
+    """With a sigma of 1.5 one answer in fifty takes seven times the mean, and one in two a third of it."""
+    simulated = Simulation(64, sigma=sigma, seed=seed)
+    simulated.run(20_000)
+    simulated.values.clear()
+    assert simulated.run(20_000) >= 0.9 * 64 / simulated.seconds
+    assert min(simulated.values) >= 0.6 * 64 and max(simulated.values) <= 2.5 * 64
+    moves = sum(one != other for one, other in zip(simulated.values, simulated.values[1:], strict=False))
+    assert moves <= 40, "it tries another value once in 500 answers at most"
+
+
 def test_a_server_that_slows_down_smoothly_is_used_to_where_it_gains_little() -> None:
     # a batch of n takes 1 + n/100 times as long as one alone: n requests bring n / (1 + n/100), at most 100
     simulated = Simulation(10_000, slowdown=lambda busy: 1 + busy / 100, sigma=0.3)

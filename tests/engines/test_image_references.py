@@ -50,6 +50,7 @@ class Vision:
         self.longest = 10_000_000
         self.broken = False
         self.busy = 0
+        self.lost = 0
         self.kept: OrderedDict[str, bytes] = OrderedDict()
         self.asked: list[list[dict[str, Any]]] = []
         self.lock = threading.Lock()
@@ -58,6 +59,9 @@ class Vision:
         parts = [part for part in json.loads(body)["messages"][-1]["content"] if part["type"] == "image_url"]
         with self.lock:
             self.asked.append(parts)
+            if self.lost:
+                self.lost -= 1
+                return 0, "the connection is to be cut"
             if self.busy:
                 self.busy -= 1
                 return 503, "too many requests"
@@ -111,6 +115,9 @@ def serving(vision: Vision) -> Iterator[str]:
 
         def do_POST(self) -> None:
             status, said = vision.answer(self.rfile.read(int(self.headers["Content-Length"])))
+            if not status:
+                self.close_connection = True
+                return
             payload = {"choices": [{"message": {"content": said}}]} if status == 200 else {"error": {"message": said}}
             data = json.dumps(payload).encode()
             self.send_response(status)
@@ -333,6 +340,40 @@ def test_it_is_found_out_how_many_a_server_keeps(
     assert misses < 15
     assert sum(form == ["held", "data+id"] for form in vision.forms) > 270
     assert sum(form[0] != "held" for form in vision.forms) == 1 + misses
+
+
+def test_requests_that_miss_together_tell_once_how_much_is_kept(shots: list[Screenshot], make_request: MakeRequest) -> None:
+    """Those on their way when the first is found to be gone say nothing that was not known by then."""
+    vision = Vision(room=40)
+
+    async def steps(ask: Asking) -> None:
+        for shot in shots:
+            await ask(shot)
+        await asyncio.gather(*map(ask, shots[:10]))
+        for shot in shots[35:]:
+            await ask(shot)
+
+    run(vision, make_request, steps, image_uuids=True)
+    assert vision.forms[-15:] == [["held"]] * 15
+
+
+def test_after_a_lost_connection_nothing_is_believed_to_be_held(shots: list[Screenshot], make_request: MakeRequest) -> None:
+    """The process that answers next may be a new one; how much it keeps is known from the one before."""
+    vision = Vision()
+
+    async def steps(ask: Asking) -> None:
+        for shot in shots:
+            await ask(shot)
+        vision.lost = 1
+        with pytest.raises(EngineError, match="broke"):
+            await ask.engine.generate(make_request("look", images=shots[:1], name="lost"))
+        vision.kept.clear()
+        for _ in range(2):
+            for shot in shots:
+                assert (await ask.engine.generate(make_request("look", images=[shot], name="r"))).text == digests([shot])
+
+    run(vision, make_request, steps, image_uuids=True)
+    assert vision.forms[50:] == [["held"], *[["data+id"]] * 50, *[["held"]] * 50]
 
 
 def test_a_server_that_keeps_nothing_is_no_longer_asked_to(

@@ -125,6 +125,15 @@ def test_arguments_of_checkpoint_and_user_meet(tmp_path: Path) -> None:
     assert Checkpoint(config(), path="else/where").key != Checkpoint(config()).key == Checkpoint(config(hf_id="maker/tiny")).key
 
 
+@pytest.mark.parametrize("name", ["hf_token", "api-key"])
+def test_a_secret_is_refused_and_not_repeated(name: str) -> None:
+    values = {name: "hf_0123"}
+    for model, arguments in ((config(), values), (config(vllm=values), {})):
+        with pytest.raises(UsageError, match="it is a secret") as raised:
+            Checkpoint(model, arguments=arguments)
+        assert "0123" not in str(raised.value)
+
+
 def test_where_the_weights_are(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert Checkpoint(config(), path=str(tmp_path)).path == str(tmp_path)

@@ -56,6 +56,34 @@ def test_the_watched_end_with_their_owner_and_no_others(number: signal.Signals) 
         owner.stdout.close()
 
 
+LOADING = """
+import os, subprocess, sys, time
+from guieval.engines.left_behind import Watch
+other = subprocess.Popen(sys.argv[1:])
+with Watch().adding_new():
+    watched = os.fork()
+    if not watched:
+        time.sleep(600)
+    print(watched, other.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_is_started_while_loading_ends_with_its_owner_too() -> None:
+    """Also where it was forked, and so has a copy of all that its owner had open."""
+    owner = subprocess.Popen([sys.executable, "-c", LOADING, *SLEEP], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    watched, other = map(int, owner.stdout.readline().split())
+    try:
+        time.sleep(2.0)  # it looks five times a second
+        owner.kill()
+        owner.wait()
+        assert becomes_gone(watched) and not gone(other)
+    finally:
+        os.kill(other, signal.SIGKILL)
+        owner.stdout.close()
+
+
 def test_a_watch_called_off_harms_nobody() -> None:
     child = subprocess.Popen(SLEEP)
     try:

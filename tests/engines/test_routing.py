@@ -18,6 +18,7 @@ from guieval.engines import describe_endpoint
 from guieval.engines.connections import Connections
 from guieval.engines.openai import OpenAIEngine, OpenAISettings
 from guieval.engines.routing import HOMES, Router, Server
+from guieval.errors import EngineError
 from guieval.mock_server import MockServer, MockSettings
 from guieval.models import Reply, Request
 from guieval.steps import StepTaskModel, Usage
@@ -194,6 +195,23 @@ def test_a_retry_goes_elsewhere_if_it_can() -> None:
     assert alone.send("e", avoid=alone.router.servers[0]) is alone.router.servers[0]
 
 
+def test_a_server_that_asks_to_be_left_alone_is_while_another_can_do_the_work() -> None:
+    routed = Routed("ab")
+    home = routed.send("e")
+    other = next(server for server in routed.router.servers if server is not home)
+    routed.router.failed(home, gone=False, busy=True, quiet=30.0)
+    routed.router.over(home)
+    assert [routed.send(key) for key in ("e", "f", "g", None)] == [other] * 4
+    assert routed.router.quiet_for() == 0.0
+    routed.router.failed(other, gone=False, busy=True, quiet=10.0)
+    assert routed.router.quiet_for() == 10.0, "the first of the two that may be asked again"
+    assert routed.send(avoid=other) is home, "whom to ask is not to be nobody"
+    routed.clock.now += 10.0
+    assert routed.send(avoid=other) is other
+    routed.clock.now += 20.0
+    assert routed.send("h") is home
+
+
 def test_when_all_are_gone_they_are_asked_in_turn() -> None:
     async def main() -> None:
         routed = Routed()
@@ -328,6 +346,49 @@ def test_all_steps_of_an_episode_at_once_stay_together(episodes: dict[str, list[
         served = [server.stats()["served"] for server in servers]
         assert shares(servers) > 0.95
         assert max(served) < 1.5 * min(served)
+
+
+def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do(make_request: MakeRequest, make_task: MakeTask) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    with mocks({"error_rate": 1.0, "error_status": 429, "retry_after": "40"}, {}) as (busy, free):
+        engine = OpenAIEngine(engine_over([busy, free], backoff=0.5).settings, sleep=sleep)
+        requests = {
+            f"e{number}": [make_request("x", task=make_task(f"e{number}", step)) for step in range(3)] for number in range(9)
+        }
+        assert len(asyncio.run(walk(engine, requests, at_once=1))) == 27
+        assert busy.stats()["requests"] == 1 and free.stats()["served"] == 27
+    assert len(waits) == 1 and waits[0] <= 0.5
+
+
+def test_a_request_whose_server_is_gone_heeds_what_the_other_asked_for(make_request: MakeRequest) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    with mocks({"first_faults": ("429",), "retry_after": "30"}) as (busy,):
+        urls = (busy.base_url, f"http://127.0.0.1:{free_port()}/v1")
+        engine = OpenAIEngine(OpenAISettings(base_urls=urls, model="m", max_attempts=2, backoff=0.1), sleep=sleep)
+        (reply,) = asyncio.run(walk(engine, {"e": [make_request("x")]}, at_once=1))
+    assert reply.attempts == 2, "that the other one is gone is not counted"
+    assert len(waits) == 2 and waits[0] <= 0.1 and 29.0 < waits[1] <= 30.1
+
+
+def test_when_every_server_asks_to_be_left_alone_the_first_to_be_ready_is_waited_for(make_request: MakeRequest) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    with mocks(*({"error_rate": 1.0, "error_status": 503, "retry_after": after} for after in ("50", "20"))) as servers:
+        engine = OpenAIEngine(engine_over(servers, max_attempts=3).settings, sleep=sleep)
+        with pytest.raises(EngineError, match="after 3 tries"):
+            asyncio.run(walk(engine, {"e": [make_request("x")]}, at_once=1))
+    assert waits[0] <= 0.1 and 19.0 < waits[1] <= 20.2, "20 s, whichever of the two was asked first"
 
 
 def test_a_slow_server_gets_less(episodes: dict[str, list[Request]]) -> None:

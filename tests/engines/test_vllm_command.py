@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guieval.engines.kept_servers import command_digest
 from guieval.engines.vllm_command import VLLMSettings, find_start, served_name, server_command
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
@@ -85,6 +87,11 @@ def test_every_checkpoint_with_weights_has_a_command() -> None:
         (
             {"limit-mm-per-prompt": None, "trust-remote-code": None, "lora-modules": ["a=b", "c=d"]},
             ["--lora-modules", "a=b", "c=d"],
+        ),
+        ({"limit-mm-per-prompt": None, "trust-remote-code": None, "override": "-1x"}, ["--override=-1x"]),
+        (
+            {"limit-mm-per-prompt": None, "trust-remote-code": None, "revision": date(2025, 1, 31), "more": {"no": None}},
+            ["--revision", "2025-01-31", "--more", '{"no": null}'],
         ),
     ],
 )
@@ -171,6 +178,35 @@ def test_a_secret_is_refused_and_not_repeated(name: str) -> None:
     with pytest.raises(UsageError, match="it is a secret") as raised:
         VLLMSettings.of({name: "sk-0123456789"})
     assert "0123" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("api_key", "it is a secret"), ("port", "cannot be set"), ("host", "cannot be set")]
+)
+def test_a_checkpoints_file_may_not_say_either_what_the_user_may_not(name: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as raised:
+        server_command(BARE.model_copy(update={"vllm": {name: "sk-0123456789"}}), VLLMSettings(), 1)
+    assert "0123" not in str(raised.value)
+
+
+def test_a_folder_of_weights_is_given_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "weights").mkdir()
+    for given in ("weights", "./weights", "~/weights"):
+        command = server_command(BARE, VLLMSettings.of({"command": "vllm serve", "model": given}), 1)
+        assert command[2] == str(tmp_path / "weights")
+    assert server_command(BARE, VLLMSettings.of({"command": "vllm serve"}), 1)[2] == "org/m"
+
+
+def test_a_template_that_was_changed_is_another_server(tmp_path: Path) -> None:
+    file = tmp_path / "own.jinja"
+    file.write_text("{{ messages }}")
+    command = server_command(BARE, VLLMSettings.of({"chat-template": str(file)}), 0)
+    before = command_digest(command, {})
+    assert command_digest(command, {"HOME": "elsewhere"}) == before != command_digest(command, {"VLLM_USE_V1": "1"})
+    file.write_text("{{ messages[1:] }}")
+    assert command_digest(command, {}) != before
 
 
 def test_unknown_weights_are_told() -> None:

@@ -20,7 +20,7 @@ from guieval.engines.kept_servers import process_start
 from guieval.engines.vllm_command import VLLMSettings
 from guieval.engines.vllm_server import ServerFailure, VLLMServer, free_port
 from guieval.errors import UsageError
-from guieval.journal import STEPS, Records
+from guieval.journal import METRICS, STEPS, Records
 from guieval.models import ModelConfig
 from tests.conftest import REPOSITORY
 
@@ -170,6 +170,29 @@ def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake) -> No
     assert len(fake.starts) == 1 and fake.left == []
 
 
+def test_one_that_is_not_well_yet_is_waited_for(tmp_path: Path, fake: Fake) -> None:
+    fake.told(unwell=5)
+    with VLLMServer(MODEL, settings(), tmp_path / "vllm.log") as server:
+        assert [entry["id"] for entry in get(f"{server.base_url}/models")["data"]] == ["tiny"]
+        assert (tmp_path / "vllm.log").read_text().count('"GET /health HTTP/1.1" 503') == 5
+    assert len(fake.starts) == 1 and fake.left == []
+
+
+FORKED = "child = os.fork(); child or __import__('time').sleep(600); print(child, flush=True); os.kill(os.getpid(), 9)"
+
+
+def test_a_forked_child_does_not_keep_the_server_of_a_killed_owner(tmp_path: Path, fake: Fake) -> None:
+    words = [sys.executable, "-c", PARENT.format(ending=FORKED), str(tmp_path / "vllm.log")]
+    with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None and owner.stdout.readline() == "ready\n"
+        child = int(owner.stdout.readline())
+        try:
+            wait_until(lambda: fake.left == [])
+            assert process_start(child) is not None
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
 def test_a_port_that_was_taken_meanwhile_is_left_to_whoever_took_it(tmp_path: Path, fake: Fake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         taken, free = holder.getsockname()[1], free_port()
@@ -206,6 +229,22 @@ def test_one_that_is_killed_later_is_told_at_once(tmp_path: Path, fake: Fake, vi
         assert fake.left == []
     else:  # whoever left its group has nobody to look after it any more
         wait_until(lambda: fake.left == [start["pids"][2]])
+
+
+def test_a_server_that_died_between_two_runs_is_started_anew(tmp_path: Path, fake: Fake) -> None:
+    from guieval.cli.launching import Launching
+
+    server = VLLMServer(MODEL, settings(), tmp_path / "vllm.log")
+    with Launching(quiet=True) as launching:
+        launching.use(server)
+        launching.use(server)
+        assert len(fake.starts) == 1
+        os.kill(fake.starts[0]["pids"][0], signal.SIGKILL)
+        wait_until(lambda: not server.alive)
+        launching.use(server)
+        launching.check()
+        assert len(fake.starts) == 2 and get(f"{server.base_url}/models")["data"][0]["id"] == "tiny"
+    assert fake.left == []
 
 
 def test_a_server_that_is_left_running_serves_the_next_one_and_dies_when_told(tmp_path: Path, fake: Fake) -> None:
@@ -312,14 +351,21 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and "Traceback" not in err, err
     assert "guieval: the vLLM server was ended by SIGKILL (out of memory?); its log is" in err and "  ready or not\n" in err
-    assert f"resume:   guieval run --resume {folder}\n" in out
+    assert f"resume:   guieval run --resume {folder}\n" in out and f"run:      {folder}\n" in out
+    assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is told"
     kept = steps(folder)
+    assert kept == len(list(Records(folder))), "no step is called failed for a server that is gone"
     assert kept >= 2 and fake.left == []
     fake.told(answers={"model": NAME, "policy": "random"})
     again = [sys.executable, "-m", "guieval", "run", "--resume", str(folder)]
     done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert steps(folder) > kept and fake.left == []
+    whole = done.stdout
+    fake.told(crash=7)
+    done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0 and len(fake.starts) == 2, "nothing is left to ask, so no server is needed"
+    assert done.stdout.splitlines()[:5] == whole.splitlines()[:5]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

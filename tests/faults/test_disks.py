@@ -6,7 +6,7 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-from guieval.journal import STEPS, Records
+from guieval.journal import LOCK, STEPS, Records
 from guieval.steps import Episode, StepKey
 from tests.faults.program import Program, guieval
 from tests.faults.rows import Row, rows
@@ -54,6 +54,34 @@ def test_a_disk_without_room_is_no_run(program: Program, tmp_path: Path, row: Ro
         assert not [path for path in (tmp_path / "run").iterdir() if path.suffix == ".tmp" or path.name == "manifest.json"]
         program.run(server.base_url, tmp_path / "run")
     program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "a disk that is full when a run is resumed",
+        "leaves each file as it was where it cannot be written anew, and asks nothing",
+        "one sentence that names the file: `cannot write`",
+        1,
+    )
+)
+def test_a_disk_without_room_spares_what_is_there(program: Program, tmp_path: Path, row: Row) -> None:
+    """Every file of the run but its lock is the same to the byte, and no request was sent; with room again, the resume ends
+    with the answers and figures of a clean run."""
+    with program.server() as server:
+        program.run(server.base_url, tmp_path / "run")
+        asked = server.stats()["requests"]
+        path = tmp_path / "run" / STEPS
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:10]))
+        before = contents(tmp_path / "run")
+        process = program.start(server.base_url, tmp_path / "run", resume=True, before=no_file_beyond(50))
+        row.check_seen(program.end(process, row.code))
+        assert contents(tmp_path / "run") == before and server.stats()["requests"] == asked
+        program.run(server.base_url, tmp_path / "run", resume=True)
+    program.check_whole(tmp_path / "run")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != LOCK}
 
 
 @rows(

@@ -17,20 +17,31 @@ from tests.faults.rows import Row, rows
 SLOW = {"latency": 0.06, "sigma": 0.2}
 
 
+def _listen() -> None:
+    """What a shell has when it runs something in the foreground; tests that run in the background have SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @rows(
     Row(
-        "SIGTERM, as batch systems send it, or Ctrl-C",
+        "SIGTERM, as batch systems send it",
         "drops what is in flight, writes the figures so far and leaves",
         "the result so far and `resume: guieval run --resume`",
         130,
-    )
+    ),
+    Row(
+        "Ctrl-C (SIGINT)",
+        "the same",
+        "the result so far and `resume: guieval run --resume`",
+        130,
+    ),
 )
 def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> None:
     """What was dropped is no failure; the resume ends with the answers and figures of a clean run, no step asked twice."""
     with program.server(**SLOW) as server:
-        process = program.start(server.base_url, tmp_path / "run")
+        process = program.start(server.base_url, tmp_path / "run", before=_listen)
         wait_for_lines(process, tmp_path / "run", 10)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM if "SIGTERM" in row.fault else signal.SIGINT)
         row.check_seen(program.end(process, row.code))
         assert program.check_honest(tmp_path / "run") == 0
         program.run(server.base_url, tmp_path / "run", resume=True)

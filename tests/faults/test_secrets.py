@@ -122,6 +122,23 @@ def test_what_a_server_repeats_is_not_passed_on(
         assert "[API key]" in (tmp_path / "run" / "steps.jsonl").read_text(encoding="utf-8")
 
 
+@rows(
+    Row(
+        "lists of models that repeat the key",
+        "writes `[API key]` there too",
+        "one sentence: `there is no model to ask` or which ones there are, with `[API key]`",
+        2,
+        {"served_models": (f"a-{KEY}", f"b-{quote(KEY, safe='')}")},
+    )
+)
+def test_what_a_server_lists_is_not_passed_on(program: Program, tmp_path: Path, row: Row) -> None:
+    """No ten characters of the key, plain or encoded, in any file of the run or in what is printed."""
+    with program.server(**row.server) as server:
+        said = program.run(server.base_url, tmp_path / "run", code=row.code, env=VARIABLE)
+    assert said.count("[API key]") == 2 and said.count("\n") == 1
+    assert not leaks(tmp_path, said)
+
+
 def test_a_key_that_stands_where_its_variables_name_should_is_refused_unseen(program: Program, tmp_path: Path) -> None:
     for given in ("hf_aBcDeFgHiJkLmNoP", KEY):
         said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--api-key-env", given, code=2)
@@ -129,10 +146,57 @@ def test_a_key_that_stands_where_its_variables_name_should_is_refused_unseen(pro
     assert not (tmp_path / "run").exists()
 
 
-def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Path) -> None:
-    for url in (f"http://user:{quote(KEY, safe='')}@127.0.0.1:9/v1", f"http://127.0.0.1:9/v1?key={quote(KEY, safe='')}"):
-        said = program.run(url, tmp_path / "run", code=2)
-        assert "belongs in the environment" in said and not LEAK.search(said.encode())
+QUOTED = quote(KEY, safe="")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://user:{QUOTED}@127.0.0.1:9/v1",
+        f"http://127.0.0.1:9/v1?key={QUOTED}",
+        f"http://127.0.0.1:9/v1#{QUOTED}",
+        f"user:{QUOTED}@127.0.0.1:9/v1",
+        f"http:/user:{QUOTED}@127.0.0.1:9/v1",
+        f"http//user:{QUOTED}@127.0.0.1:9/v1",
+        f"http://user:{KEY}@127.0.0.1:9/v1",
+        f"http://user:{KEY[:16]}/{KEY[16:]}@127.0.0.1:9/v1",
+        f"127.0.0.1:9/v1?key={KEY}",
+    ],
+)
+def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Path, url: str) -> None:
+    """Also where the URL is misspelt, so that nobody can tell its parts apart; also as a setting."""
+    said = program.run(url, tmp_path / "run", code=2)
+    assert "base URL" in said and "must" in said and said.count("\n") == 1 and not LEAK.search(said.encode())
+    plain = ["--model", "qwen3-vl-8b-instruct", "--bench", "demo", "--out", str(tmp_path / "run")]
+    for value in (url, f"[[{url}]]"):
+        said = guieval("run", *plain, "--set", f"base_urls={value}", folder=tmp_path, code=2)
+        assert "must" in said and said.count("\n") == 1 and not LEAK.search(said.encode())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sampling.extra_headers.Authorization",
+        "sampling.extra_body.headers.x-api-key",
+        "sampling.api_key",
+        "resampling.token",
+        "vllm.api-key",
+        "vllm.hf_token",
+        "bench_options.password",
+    ],
+)
+def test_a_setting_that_is_a_secret_is_refused_unseen(program: Program, tmp_path: Path, name: str) -> None:
+    """As the manifest holds all settings; by its name, since nobody can know every key by its looks."""
+    said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=Bearer {KEY}", code=2)
+    assert "cannot be given as a setting, for it is a secret" in said and not LEAK.search(said.encode())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["sampling.user", "sampling.extra_body.notes", "served_model", "bench_options.x", "vllm.x"])
+def test_the_key_under_another_name_is_refused_unseen(program: Program, tmp_path: Path, name: str) -> None:
+    said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=x {KEY}", code=2, env=VARIABLE)
+    assert "holds the key that the environment variable OPENAI_API_KEY holds" in said and not LEAK.search(said.encode())
     assert not (tmp_path / "run").exists()
 
 

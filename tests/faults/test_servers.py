@@ -39,6 +39,13 @@ MOST_MEMORY = 500 * 1024 * 1024
         server={"hang_rate": 0.1},
         options=("--timeout", "0.7"),
     ),
+    Row(
+        "answers that come at once but for their last bytes, which drip",
+        f"gives these no more than `--timeout` seconds either, and {AGAIN}",
+        SPEAKS_LATER,
+        server={"malformed_rate": 0.1, "malformed_kinds": ("drip",)},
+        options=("--timeout", "0.7"),
+    ),
     Row("truncated JSON", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("cut-json",)}),
     Row("HTML in place of JSON", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("html",)}),
     Row("answers without choices", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("empty-choices",)}),
@@ -259,6 +266,13 @@ def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Pro
     verdicts = summary["verdicts"]
     assert summary["complete"] and verdicts["unparseable"] == odd_replies > 0
     assert summary["exact_match"]["n"] == verdicts["planned"] == summary["coverage"]["n"] > summary["coverage"]["count"]
+
+
+def test_what_a_server_says_cannot_reach_for_the_terminal(program: Program, tmp_path: Path) -> None:
+    name = "wrong\x1b[2J\u202e\x07name"  # the server repeats it
+    with program.server(check_model=True) as server:
+        said = program.run(server.base_url, tmp_path / "run", "--served-model", name, code=2)
+    assert "The model `wrong [2J name` does not exist" in said and not {"\x1b", "\u202e", "\x07"} & set(said)
 
 
 def test_a_run_gives_up_when_nobody_answers_any_more(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ AT = Point(500.0, 200.0)
         ({"POINT": [500, 200], "to": [500, 100]}, Scroll(point=AT, direction="up")),
         ({"POINT": [500, 200], "to": [400, 250]}, Scroll(point=AT, direction="left")),
         ({"POINT": [500, 200], "to": "up", "duration": 500}, Scroll(point=AT, direction="up")),
+        ({"POINT": [500, 200], "duration": 10**400}, LongPress(point=AT, duration=sys.float_info.max)),
         ({"PRESS": "HOME"}, Press(button="HOME")),
         ({"PRESS": "APPSELECT"}, Press(button="RECENT")),
         ({"TYPE": "hello"}, Type(text="hello")),

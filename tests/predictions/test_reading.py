@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -91,6 +92,47 @@ def test_a_file_without_rows_is_told(data: bytes, problem: str, tmp_path: Path) 
     file.write_bytes(data)
     with pytest.raises(DataError, match=problem or "cannot be unpacked"):
         read_predictions(file)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (json.dumps(OWN).encode("utf-16"), "is written in UTF-16; expected UTF-8"),
+        (json.dumps({**OWN, "episode_id": "é"}, ensure_ascii=False).encode("latin-1"), "line 1: is not JSON"),
+        (b"<html>\n" + json.dumps([OWN]).encode(), "line 1: is not JSON"),
+    ],
+)
+def test_a_file_of_which_no_row_can_be_read_says_why(data: bytes, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_bytes(data)
+    for name in (None, "guieval"):
+        with pytest.raises(DataError, match=problem):
+            read_predictions(file, name)
+
+
+HOSTILE: tuple[Any, ...] = (
+    *(None, True, "", "x" * 10_000, "\ud800", "\u202e\0", "[1e999,1]", "[" * 300, "9" * 500),
+    *(-1, 10**400, 1e308, float("nan"), float("inf")),
+    *([], {}, [[]], [10**400] * 4, [float("nan")] * 2, {"a": {"b": []}}),
+    *({"POINT": [10**400, 1]}, {"POINT": [1, 1], "duration": 10**400}, {"STATUS": []}, {"TYPE": "\ud800"}),
+    *(f"CLICK <point>[[{'9' * 400},1]]</point>", {"type": "x" * 10_000}, {"type": "CLICK", "point": [10**400, 0]}),
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_stands_in_a_field_is_an_answer_or_a_sentence(name: str, tmp_path: Path) -> None:
+    row = FIRST_ROWS[name]
+    for field in row:
+        rows = [row | {field: value} for value in HOSTILE] + [{key: value for key, value in row.items() if key != field}]
+        for each in rows:
+            file = tmp_path / "f.jsonl"
+            file.write_text(json.dumps(each) + "\n", encoding="utf-8")
+            try:
+                read = read_predictions(file, name)
+            except (DataError, UsageError) as error:
+                assert len(str(error)) < 600 + len(str(file)) and "\n" not in str(error), field
+            else:
+                "\n".join(read.to_lines()).encode()
 
 
 def test_the_command_writes_our_own_file_and_says_what_was_in_it(tmp_path: Path) -> None:

@@ -215,6 +215,19 @@ def test_logprobs_of_the_server_are_those_of_the_checkpoint(
     assert [entry["top_logprobs"][1]["logprob"] for entry in content] == pytest.approx(second, abs=1e-3)
 
 
+def test_a_replys_logprob_is_the_same_whoever_answers(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+    """Of the model's own distribution, whatever penalties and temperature make of it; nothing where it was not asked for."""
+    for more in ({}, {"repetition_penalty": 1.4, "stop": None}, {"temperature": 1.0, "top_k": 1}):
+        sampling = {"temperature": 0.0, "max_tokens": 12, **more}
+        asked = make_request(0, 2, logprobs=True, **sampling)
+        means = {name: ask([asked])[0].logprob for name, ask in engines.items()}
+        assert all(mean is not None and mean < 0 for mean in means.values()), means
+        assert means["vllm-inprocess"] == pytest.approx(means["server"], abs=1e-3)
+        assert means["transformers"] == pytest.approx(means["server"], abs=1e-3)
+        for ask in engines.values():
+            assert ask([make_request(0, 2, **sampling)])[0].logprob is None
+
+
 def test_images_are_not_resized_a_second_time(tiny: Path, tmp_path: Path, make_request: MakeRequest) -> None:
     """A processor that would shrink the adapter's images is refused, and one that the checkpoint's options widen is not."""
     small = tmp_path / "small"

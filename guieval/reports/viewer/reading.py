@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import Planned, Records, read_manifest, read_planned
+from guieval.modes import recorded_mode
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
 
 Prompter: TypeAlias = Callable[[StepRecord, Mapping[int, StepRecord]], tuple[str, str]]
@@ -74,10 +75,12 @@ class ShownRun:
         """The planned steps of an episode as they ended; ``known`` are its records.
 
         In a mode that stops at the first mismatch, what lies behind the first measured step that is not exact is not
-        reached, under each protocol by itself, even where a record exists.
+        reached, under each protocol by itself, even where a record exists; where mismatches
+        are patched, behind the first that no patch is left for.
         """
-        stops = self.manifest["mode"]["stop"] == "first-mismatch"
+        allowed = recorded_mode(self.manifest["mode"]).mismatches
         stopped = [False] * len(evaluators)
+        mismatches = [0] * len(evaluators)
         seen: dict[int, SeenStep] = {}
         for index in self.planned.plan.get(key, ()):
             record = known.get(index)
@@ -89,7 +92,8 @@ class ShownRun:
             for place, outcome in enumerate(outcomes[0]):
                 codes.append(NOT_REACHED if stopped[place] else code_of(outcome))
                 measured = outcome.verdict != "infrastructure_failure"
-                stopped[place] |= stops and measured and not outcome.exact_match
+                mismatches[place] += measured and not outcome.exact_match
+                stopped[place] = mismatches[place] > allowed
             seen[index] = SeenStep(tuple(codes), record, outcomes)
         return seen
 

@@ -98,7 +98,7 @@ def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str,
         "action": None if sample.action is None else action_values(sample.action),
         "error": None if sample.error is None else [sample.error.stage, clipped(sample.error.message)],
         "tokens": None if usage is None else [usage.prompt_tokens, usage.completion_tokens],
-        "finish": sample.finish_reason,
+        "finish": clipped(sample.finish_reason, JSON_LIMIT),
         "seconds": _finite(sample.seconds),
         "attempts": sample.attempts,
         "outcomes": [

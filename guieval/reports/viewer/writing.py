@@ -17,6 +17,7 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.modes import recorded_mode
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
 from guieval.reports.viewer.step import clipped, seen_values, task_values
@@ -138,7 +139,7 @@ class _Folder:
 
     def script(self, name: str, function: str, number: int, value: Any) -> None:
         text = self._private.sub("[...]", json.dumps(value, separators=(",", ":"), allow_nan=False))
-        (self._out / DATA / name).write_text(script_text(function, number, text), encoding="ascii")
+        self._write(f"{DATA}/{name}", script_text(function, number, text))
 
     def page(self, title: str) -> None:
         from jinja2 import Environment, StrictUndefined
@@ -149,9 +150,15 @@ class _Folder:
         parts = [(own / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT_PARTS]
         # One function around all of it: what is foreign (the data files) sees nothing of it but window.guieval.
         script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
-        (self._out / "app.js").write_text(script, encoding="utf-8")
-        (self._out / "style.css").write_text((own / "style.css").read_text(encoding="utf-8"), encoding="utf-8")
-        (self._out / PAGE).write_text(page.render(title=self._private.sub("[...]", title)), encoding="utf-8", errors="replace")
+        self._write("app.js", script)
+        self._write("style.css", (own / "style.css").read_text(encoding="utf-8"))
+        self._write(PAGE, page.render(title=self._private.sub("[...]", title)))
+
+    def _write(self, name: str, text: str) -> None:
+        try:
+            (self._out / name).write_text(text, encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise UsageError(f"the report cannot be written: {str(self._out / name)!r}: {error.strerror}") from None
 
 
 @dataclass
@@ -288,7 +295,7 @@ def _described(run: ShownRun) -> dict[str, str]:
     return {
         "model": str(manifest["model"].get("name", "")),
         "benchmark": str(manifest["benchmark"].get("name", "")),
-        "mode": str(manifest["mode"].get("name", "")),
+        "mode": recorded_mode(manifest["mode"]).label,
         "protocol": run.protocol,
         "created": str(manifest.get("created", "")),
         "steps": str(selection.get("text", "")),

@@ -82,6 +82,28 @@ def test_a_mistake_is_one_sentence(
     assert out == "" and err.startswith("guieval: ") and err.count("\n") == 1 and said in err
 
 
+def test_a_manifest_that_lost_its_benchmark_leaves_the_images_out(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["config"]["bench"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert guieval(monkeypatch, "report", run) == 0
+    assert "the report has no screenshots" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_names_the_file(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert guieval(monkeypatch, "report", run, "--no-images", "--out", tmp_path / "out") == 0
+    capsys.readouterr()
+    (tmp_path / "out" / "app.js").unlink()
+    (tmp_path / "out" / "app.js").mkdir()
+    assert guieval(monkeypatch, "report", run, "--no-images", "--out", tmp_path / "out") == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "app.js" in err and "cannot be written" in err
+
+
 def test_data_that_cannot_be_opened_leaves_the_images_out(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

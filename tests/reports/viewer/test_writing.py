@@ -156,6 +156,13 @@ def test_steps_come_in_chunks_and_progress_is_told(tmp_path: Path) -> None:
     assert len(read(tmp_path, "text-00000.js")) == count
 
 
+def test_no_text_of_a_server_swells_the_page(tmp_path: Path) -> None:
+    long = "x" * 1_000_000
+    one = record(task(length=1), Stop(), raw=long, finish_reason=long, reasoning=long, thought=long, conclusion=long)
+    report(tmp_path, [one])
+    assert (tmp_path / "report" / "data" / "steps-00000.js").stat().st_size < 200_000
+
+
 def test_search_texts_hold_reply_instruction_and_labels(tmp_path: Path) -> None:
     one = task(length=1, low_level_instruction="Tap Music", groups={"app": "Player"}, action=Type(text="mozart"))
     report(tmp_path, [record(one, Stop(), raw="I stop here")])
