@@ -1,5 +1,50 @@
-"""Rewards for training GUI agents: each is a pure function of a completion, without torch or a training framework."""
+"""Rewards for training GUI agents: each is a pure function of a reply, without torch or a training framework.
 
+A step reward weighs what an evaluator says of one answer (:func:`get_reward`), and a scorer reads raw replies for it
+(:func:`open_scorer`); :mod:`guieval.rewards.adapters` gives a scorer the signature that a framework asks for. Over whole
+trajectories, :class:`SemiOnlineRollout` is UI-S1's Algorithm 1, and :func:`advantages` its equations 9 to 12. UI-R1's released
+rewards on raw texts (:func:`action_reward` and its kin) stand beside them, for they go through no evaluator.
+"""
+
+from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread
+from guieval.rewards.dynamic_sampling import Collected, collect
+from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags
+from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
+from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
+from guieval.rewards.returns import step_returns
+from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
+from guieval.rewards.shapes import REWARDS, get_reward
+from guieval.rewards.step import ABCReward, RewardParts, RewardTargets
 from guieval.rewards.ui_r1 import action_reward, coordinate_reward, format_reward
 
-__all__ = ["action_reward", "coordinate_reward", "format_reward"]
+__all__ = [
+    "REWARDS",
+    "ABCReward",
+    "AdvantageSettings",
+    "Collected",
+    "FormatRule",
+    "HasThought",
+    "OffPolicyThoughts",
+    "OnPolicyThoughts",
+    "Parses",
+    "ReplyScorer",
+    "RewardParts",
+    "RewardTargets",
+    "RolloutStep",
+    "ScoredReply",
+    "SemiOnlineRollout",
+    "Tags",
+    "ThoughtSource",
+    "Trajectory",
+    "action_reward",
+    "advantages",
+    "collect",
+    "coordinate_reward",
+    "finish_patch",
+    "format_reward",
+    "get_reward",
+    "keep_group",
+    "open_scorer",
+    "spread",
+    "step_returns",
+]

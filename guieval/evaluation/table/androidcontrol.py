@@ -307,4 +307,23 @@ PROTOCOLS = (
         ),
         version=2,  # places are cut on the canvas
     ),
+    Protocol(
+        name="ui-r1-reward",
+        source="UI-R1 paper, section 3.2 (R_T and R_C of eq. 2 and 3)",
+        summary="what UI-R1 trains with: inside the target element's box; of everything else only the type",
+        rules=StepRules(
+            click=ClickRule(boxes="smallest-containing"),
+            text=TextRule("type-only"),
+            scroll=ScrollRule("type-only"),
+            open=OpenRule(text=TextRule("type-only")),
+            button_types=True,
+            status_types=True,
+        ),
+        datasets=_AC,
+        notes=(
+            "The paper's target is the label's own box; here it is the smallest of the step's boxes that holds the labelled "
+            "place, so a click on a step without such a box is never right.",
+            "Typed texts, app names and scroll directions are not looked at.",
+        ),
+    ),
 )

@@ -277,6 +277,18 @@ PROTOCOLS = (
         version=2,  # a long press is right wherever it is
     ),
     Protocol(
+        name="hypertrack-reward",
+        source="HyperTrack / GUIEvalKit paper, section 2.2 (R_params of eq. 1)",
+        summary="inside the target element's box; the scroll's direction; texts and app names letter for letter",
+        rules=StepRules(click=ClickRule(boxes="smallest-containing"), text=TextRule("equal", form="as-given")),
+        datasets=frozenset({"hypertrack"}),
+        notes=(
+            "The paper's target is the label's own box; here it is the smallest of the step's boxes that holds the labelled "
+            "place, so a click on a step without such a box is never right.",
+            "Pressing a button and ending are not described; here the button must be equal, and any end agrees.",
+        ),
+    ),
+    Protocol(
         name="onekey",
         source="ZTE GUI agent contest 2026, the organisers' test_runner.py (as in hzy1522/ZTE-code-for-student)",
         summary="strictly inside an accepted range; texts and app names letter for letter, or by the label's pattern",

@@ -10,6 +10,7 @@ from guieval.reports.plots.horizon import horizon
 from guieval.reports.plots.paper import FORMATS, MOST_SERIES, WIDTHS, Width, check_file, write
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
+from guieval.reports.plots.scaling import Trend, scaling
 
 __all__ = [
     "FORMATS",
@@ -17,6 +18,7 @@ __all__ = [
     "WIDTHS",
     "Grid",
     "Panel",
+    "Trend",
     "Width",
     "bars",
     "check_file",
@@ -24,5 +26,6 @@ __all__ = [
     "horizon",
     "reliability",
     "samples",
+    "scaling",
     "write",
 ]

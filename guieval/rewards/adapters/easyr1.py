@@ -1,0 +1,31 @@
+"""EasyR1: ``worker.reward.reward_function: .../easyr1.py:compute_score`` (sequential), or ``:compute_scores`` (batch)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guieval.rewards.adapters.rows import figures, named_scorer, task_of
+
+REWARD_NAME = "guieval"
+REWARD_TYPE = "sequential"
+"""What EasyR1 reads of the file; for ``compute_scores`` write a file of your own that says ``REWARD_TYPE = "batch"``."""
+
+
+def compute_score(
+    reward_input: Mapping[str, Any],
+    *,
+    model: str = "qwen2.5-vl-7b",
+    reward: str = "ui-s1",
+    protocol: str | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """``overall`` and every part of one reply; the step is its ``ground_truth``, the rest ``reward_function_kwargs``."""
+    scorer = named_scorer(model, reward, protocol, **(weights or {}))
+    scored = scorer.score(task_of(reward_input["ground_truth"]), reward_input["response"])
+    return {"overall": scored.reward.total, **figures(scored)}
+
+
+def compute_scores(reward_inputs: Sequence[Mapping[str, Any]], **names: Any) -> list[dict[str, float]]:
+    """The same for a batch."""
+    return [compute_score(each, **names) for each in reward_inputs]

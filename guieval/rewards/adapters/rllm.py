@@ -1,0 +1,38 @@
+"""rLLM: a reward function that is given a task's fields and the model's last reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from guieval.errors import UsageError
+from guieval.rewards.adapters.rows import TASK, figures, task_of, text_of
+from guieval.rewards.reply import ReplyScorer
+
+RewardFunction: TypeAlias = Callable[[Mapping[str, Any], Any], Any]
+
+
+@dataclass
+class RewardOutput:
+    """What rLLM's class of that name holds, field for field."""
+
+    reward: float
+    metadata: dict[str, Any] = field(default_factory=dict)
+    is_correct: bool | None = None
+
+
+def reward_function(scorer: ReplyScorer, output: Callable[..., Any] = RewardOutput) -> RewardFunction:
+    """The scorer as ``f(task_info, action)``; the step is ``task_info["task"]``, else its ``ground_truth``.
+
+    The result is made by ``output``: give rLLM's own ``RewardOutput``. ``is_correct`` is the exact match.
+    """
+
+    def reward_fn(task_info: Mapping[str, Any], action: Any) -> Any:
+        step = task_info.get(TASK, task_info.get("ground_truth"))
+        if step is None:
+            raise UsageError(f"task_info has no {TASK!r}, the step's text; its keys are: {', '.join(task_info)}")
+        scored = scorer.score(task_of(step), text_of(getattr(action, "action", action)))
+        return output(reward=scored.reward.total, metadata=figures(scored), is_correct=scored.reward.outcome.exact_match)
+
+    return reward_fn

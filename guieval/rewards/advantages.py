@@ -1,0 +1,208 @@
+"""Advantages of semi-online rollouts: step level and episode level, normalised in groups, added up.
+
+Source: UI-S1 paper, equations 10 to 12 and the variance condition behind equation 13. Where the paper and its released code
+differ, both can be chosen (:meth:`AdvantageSettings.paper`, the default, and :meth:`AdvantageSettings.released`);
+``docs/advantages.md`` has the table. Without torch: a trainer broadcasts a step's number to the tokens of its reply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar, get_args
+
+from guieval.errors import UsageError, nearest
+from guieval.rewards.returns import SEGMENTS, Segment, step_returns
+from guieval.rewards.rollout import RolloutStep
+
+Normalise: TypeAlias = Literal["mean-std", "mean"]
+"""``mean-std``: (x - mean) / standard deviation of the group (equations 10 and 11); ``mean``: x - mean."""
+EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
+"""What equation 11 compares. ``trajectory``: one number a rollout, the plain sum of its steps' rewards, over the rollouts.
+``last``: one number a rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
+reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout."""
+SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
+"""Whose standard deviation must exceed eta: of all combined advantages of the group (the paper), or of the rollouts' returns at
+their first step, where a group of one rollout is kept in any case (released code)."""
+
+_SAME = 1e-9
+"""Values whose range is below this share of their size differ by rounding alone, which must not become advantages."""
+_K = TypeVar("_K", bound=Hashable)
+
+
+def _one_of(field: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError(f"{field} is {value!r}{nearest(str(value), known)}; expected one of {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class AdvantageSettings:
+    """How advantages are computed; the defaults are the paper's (Table 9: gamma 0.5, omega 1).
+
+    ``gamma``: discount in [0, 1]. ``omega``: weight of the step level (equation 12). ``ddof``: 1 divides by n - 1 (sample
+    standard deviation, the released code's; the paper does not say), 0 by n. ``epsilon`` is added to a standard deviation
+    before dividing by it. The spread that eta is compared with is always the population's (ddof 0).
+    Raises :class:`UsageError` for a value that cannot be.
+    """
+
+    gamma: float = 0.5
+    omega: float = 1.0
+    normalise: Normalise = "mean-std"
+    segment: Segment = "natural"
+    episode_level: EpisodeLevel = "trajectory"
+    ddof: Literal[0, 1] = 1
+    epsilon: float = 0.0
+    spread_of: SpreadOf = "advantages"
+
+    def __post_init__(self) -> None:
+        _one_of("normalise", self.normalise, get_args(Normalise))
+        _one_of("segment", self.segment, SEGMENTS)
+        _one_of("episode_level", self.episode_level, get_args(EpisodeLevel))
+        _one_of("spread_of", self.spread_of, get_args(SpreadOf))
+        if not 0 <= self.gamma <= 1:
+            raise UsageError(f"gamma is {self.gamma!r}: expected a number from 0 to 1")
+        if not (math.isfinite(self.omega) and self.omega >= 0):
+            raise UsageError(f"omega is {self.omega!r}: expected a number from 0")
+        if self.ddof not in (0, 1):
+            raise UsageError(f"ddof is {self.ddof!r}: expected 0 or 1")
+        if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
+            raise UsageError(f"epsilon is {self.epsilon!r}: expected a number from 0")
+
+    @classmethod
+    def paper(cls) -> AdvantageSettings:
+        """The paper's, with its training parameters (Table 9)."""
+        return cls()
+
+    @classmethod
+    def released(cls) -> AdvantageSettings:
+        """The released code's, with the parameters of its training script (X-PLUG/MobileAgent, UI-S1)."""
+        return cls(segment="released", episode_level="steps", epsilon=1e-6, spread_of="first-returns")
+
+
+PAPER = AdvantageSettings.paper()
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What advantages need of one rollout of n >= 1 steps.
+
+    ``uid`` names the task: rollouts of one task share it and are compared. ``steps``: the steps' indices in their episode,
+    ascending. ``rewards``, ``matched``: of the policy's own answers, not of their patches. Raises ``ValueError`` where these
+    do not fit together.
+    """
+
+    uid: Hashable
+    steps: tuple[int, ...]
+    rewards: tuple[float, ...]
+    matched: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.steps) == len(self.rewards) == len(self.matched) > 0:
+            raise ValueError(
+                f"a trajectory of {len(self.steps)} steps, {len(self.rewards)} rewards and {len(self.matched)} matches: "
+                "expected one of each a step, and at least one step"
+            )
+        if any(later <= earlier for earlier, later in zip(self.steps, self.steps[1:], strict=False)):
+            raise ValueError(f"a trajectory's steps are {self.steps}: expected ascending indices")
+        if not all(map(math.isfinite, self.rewards)):
+            raise ValueError(f"a trajectory's rewards are {self.rewards}: expected finite numbers")
+
+    @classmethod
+    def of(cls, uid: Hashable, steps: Iterable[RolloutStep]) -> Trajectory:
+        """A rollout's steps (:attr:`guieval.rewards.rollout.SemiOnlineRollout.steps`) as advantages need them."""
+        steps = list(steps)
+        return cls(
+            uid,
+            tuple(step.task.step_index for step in steps),
+            tuple(step.reward for step in steps),
+            tuple(step.matched for step in steps),
+        )
+
+
+def advantages(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER) -> list[list[float]]:
+    """A(a_t) of every step: one list for each trajectory, in the order given, of as many numbers as it has steps (eq. 12).
+
+    A = episode level + omega * step level. The episode level compares the rollouts of a task (:data:`EpisodeLevel`), the step
+    level the returns (equation 9) of the rollouts of a task that reached the same step. A group of one, for which the paper's
+    formula has no value, and one whose values are all equal give 0. Trajectories of several tasks may be given at once.
+    """
+    local = _normalised(
+        [[(one.uid, step) for step in one.steps] for one in group], [_returns(one, settings) for one in group], settings
+    )
+    if settings.episode_level == "steps":
+        whole = _normalised([[one.uid] * len(one.steps) for one in group], [list(one.rewards) for one in group], settings)
+    else:
+        last = settings.episode_level == "last"
+        totals = [[one.rewards[-1] if last else math.fsum(one.rewards)] for one in group]
+        each = _normalised([[one.uid] for one in group], totals, settings)
+        whole = [value * len(one.steps) for value, one in zip(each, group, strict=True)]
+    return [
+        [of_episode + settings.omega * of_step for of_episode, of_step in zip(*both, strict=True)]
+        for both in zip(whole, local, strict=True)
+    ]
+
+
+def spread(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER) -> float:
+    """How much a task's rollouts differ: the population standard deviation of what ``settings.spread_of`` says.
+
+    Raises ``ValueError`` for an empty group, or rollouts of several tasks.
+    """
+    if len({one.uid for one in group}) != 1:
+        raise ValueError("a group holds rollouts of exactly one task")
+    if settings.spread_of == "first-returns":
+        values = [_returns(one, settings)[0] for one in group]
+    else:
+        values = [value for each in advantages(group, settings) for value in each]
+    return _deviation(values, ddof=0)
+
+
+def keep_group(group: Sequence[Trajectory], eta: float, settings: AdvantageSettings = PAPER) -> bool:
+    """Whether a task's rollouts differ enough to be trained on: their :func:`spread` is above ``eta`` (the paper: 0.3).
+
+    As in the released code, of which it is part, ``first-returns`` keeps a group of one rollout in any case; by ``advantages``
+    such a group has spread 0. Raises :class:`UsageError` for an eta below 0, otherwise as :func:`spread`.
+    """
+    if not (math.isfinite(eta) and eta >= 0):
+        raise UsageError(f"eta is {eta!r}: expected a number from 0")
+    value = spread(group, settings)
+    return value > eta or (len(group) == 1 and settings.spread_of == "first-returns")
+
+
+def _returns(one: Trajectory, settings: AdvantageSettings) -> list[float]:
+    return step_returns(one.rewards, one.matched, gamma=settings.gamma, segment=settings.segment)
+
+
+def _normalised(keys: Sequence[Sequence[_K]], values: Sequence[list[float]], settings: AdvantageSettings) -> list[list[float]]:
+    """Each value compared with all that share its key; ``keys`` and the result are shaped as ``values``."""
+    groups: defaultdict[_K, list[float]] = defaultdict(list)
+    for row_keys, row in zip(keys, values, strict=True):
+        for key, value in zip(row_keys, row, strict=True):
+            groups[key].append(value)
+    scales = {key: _scale(members, settings) for key, members in groups.items()}
+    return [
+        [(value - scales[key][0]) * scales[key][1] for key, value in zip(row_keys, row, strict=True)]
+        for row_keys, row in zip(keys, values, strict=True)
+    ]
+
+
+def _scale(members: list[float], settings: AdvantageSettings) -> tuple[float, float]:
+    """A group's mean, and what a difference from it is multiplied by: 0 where all members are the same."""
+    mean = _mean(members)
+    deviation = _deviation(members, ddof=settings.ddof)
+    if not deviation:
+        return mean, 0.0
+    return mean, 1.0 if settings.normalise == "mean" else 1 / (deviation + settings.epsilon)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _deviation(values: Sequence[float], *, ddof: int) -> float:
+    """The standard deviation; exactly 0 of one value, and of values that differ by rounding alone."""
+    if max(values) - min(values) <= _SAME * max(map(abs, values)):
+        return 0.0
+    mean = _mean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - ddof))

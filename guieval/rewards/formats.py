@@ -1,0 +1,71 @@
+"""When a reply has the form that a policy shall learn: small frozen rules, of which every reward has a default."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+from guieval.errors import UsageError
+from guieval.steps import Sample
+
+
+class FormatRule(ABC):
+    """Whether a reply is well formed."""
+
+    @abstractmethod
+    def holds(self, text: str, sample: Sample) -> bool:
+        """Judge a raw reply, and what its adapter read in it."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What a reply must be, in words."""
+
+
+@dataclass(frozen=True)
+class Parses(FormatRule):
+    """The adapter read an action, be it outside the unified space: the reply is of the family's own format."""
+
+    def holds(self, text: str, sample: Sample) -> bool:
+        return sample.action is not None
+
+    def describe(self) -> str:
+        return "a reply that the model's adapter can read"
+
+
+@dataclass(frozen=True)
+class HasThought(FormatRule):
+    """The adapter read an action and a thought that is not blank (UI-S1's released reward asks for the thought)."""
+
+    def holds(self, text: str, sample: Sample) -> bool:
+        return sample.action is not None and bool((sample.thought or "").strip())
+
+    def describe(self) -> str:
+        return "a reply that the model's adapter can read, with a thought"
+
+
+@dataclass(frozen=True, init=False)
+class Tags(FormatRule):
+    """The whole text is these tagged parts, in order, with nothing but space between: ``Tags("think", "answer")``.
+
+    What stands in the parts does not matter, and no part has to end at its first closing tag, as in UI-R1's released format
+    reward (:func:`guieval.rewards.format_reward`). Raises :class:`UsageError` without a name, or for a name that is none.
+    """
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        if not names or not all(re.fullmatch(r"[\w-]+", name) for name in names):
+            raise UsageError(f"Tags needs names of tags, such as 'think' and 'answer', got {names!r}")
+        object.__setattr__(self, "names", names)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(r"\s*".join(f"<{name}>.*?</{name}>" for name in self.names), re.DOTALL)
+
+    def holds(self, text: str, sample: Sample) -> bool:
+        return self._pattern.fullmatch(text) is not None
+
+    def describe(self) -> str:
+        return " ".join(f"<{name}>...</{name}>" for name in self.names) + " and nothing else"

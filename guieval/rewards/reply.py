@@ -1,0 +1,84 @@
+"""From a raw reply to its reward: read by the model's adapter, judged, and weighed.
+
+Replies are read by :func:`guieval.replies.read_reply`, the very function by which ``guieval run`` reads them, and the reward is
+made of the outcome it gives; evaluation and reward therefore cannot differ in what a reply means.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from guieval.actions import Box
+from guieval.models import ABCModel
+from guieval.registry import load_model
+from guieval.replies import read_reply
+from guieval.rewards.formats import FormatRule
+from guieval.rewards.shapes import get_reward
+from guieval.rewards.step import ABCReward, RewardParts
+from guieval.steps import Sample, StepTaskModel
+
+_NUMBER = r"\s*(-?\d+(?:\.\d+)?)\s*"
+_FOUR = re.compile(rf"[\[(]{_NUMBER},{_NUMBER}(?:,|[\])]\s*,?\s*[\[(]){_NUMBER},{_NUMBER}[\])]")
+
+
+@dataclass(frozen=True)
+class ScoredReply:
+    """A reply as a journal would hold it, and its reward."""
+
+    sample: Sample
+    reward: RewardParts
+
+    @property
+    def measured(self) -> bool:
+        """Whether the reply could be judged; not so where the adapter itself failed on it, which earns 0 in every part."""
+        return self.sample.outcome.verdict != "infrastructure_failure"
+
+
+class ReplyScorer:
+    """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` says what is well formed.
+
+    Without a ``format`` the reward's own is taken. Pure and safe for threads.
+    """
+
+    def __init__(self, model: ABCModel, reward: ABCReward, format: FormatRule | None = None) -> None:
+        self.model = model
+        self.reward = reward
+        self.format = reward.form if format is None else format
+
+    def score(self, task: StepTaskModel, text: str) -> ScoredReply:
+        """Read ``text`` as the model's reply to ``task`` and reward it. Raises nothing."""
+        sample = read_reply(self.model, self.reward.evaluator, task, text)
+        if sample.outcome.verdict == "infrastructure_failure":
+            return ScoredReply(sample, self.reward.grade(task, None, sample.outcome, well_formed=False))
+        said = sample.raw_response or ""
+        box = predicted_box(self.model, task, said) if self.reward.reads_boxes else None
+        well_formed = self.format.holds(said, sample)
+        return ScoredReply(sample, self.reward.grade(task, sample.action, sample.outcome, well_formed=well_formed, box=box))
+
+
+def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None:
+    """The box that a reply gives, in thousandths of the screen: its last ``[x1, y1, x2, y2]`` or ``(x1, y1), (x2, y2)``.
+
+    The numbers are in the model's own frame. ``None`` where there is none, or where it is not on the screen or turned round.
+    """
+    matches = list(_FOUR.finditer(text))
+    if not matches:
+        return None
+    x1, y1, x2, y2 = (float(each) for each in matches[-1].groups())
+    frame = model.frame(task)
+    try:
+        near, far = frame.decode(x1, y1, task.screenshot_size), frame.decode(x2, y2, task.screenshot_size)
+    except ValueError:
+        return None
+    return Box(*near, *far) if near.x <= far.x and near.y <= far.y else None
+
+
+def open_scorer(
+    model: str = "qwen2.5-vl-7b", reward: str = "ui-s1", *, protocol: str | None = None, **weights: float
+) -> ReplyScorer:
+    """A scorer by registered names: a checkpoint (`guieval models`), a reward and a protocol (default: the reward's own).
+
+    Raises :class:`guieval.errors.UsageError` with the nearest name for an unknown one.
+    """
+    return ReplyScorer(load_model(model), get_reward(reward, protocol=protocol, **weights))

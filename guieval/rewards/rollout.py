@@ -1,0 +1,125 @@
+"""The semi-online rollout as a state machine fed with answers: one expert trajectory, a policy's own outputs as its past.
+
+Source: UI-S1 paper, section 3.2 and Algorithm 1. Whoever drives it (a trainer, a run over HTTP, a test) asks the policy about
+:attr:`SemiOnlineRollout.task` with :attr:`SemiOnlineRollout.history` and tells the answer. ``guieval run --mode sop`` goes by
+the same :func:`guieval.modes.after` and remembers the same entries, so an episode that is rolled out in training is shown
+exactly what it is shown in evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from guieval.history import HistoryEntry, patched_entry, reference_entry, select
+from guieval.modes import NO_PATCH, PatchMethod, PatchPolicy, after
+from guieval.steps import Episode, Sample, StepTaskModel
+
+__all__ = ["PatchMethod", "PatchPolicy", "RolloutStep", "SemiOnlineRollout", "after"]
+
+
+@dataclass
+class RolloutStep:
+    """One step of a rollout: what was answered, and what became of it.
+
+    ``matched``: the answer was an exact match by itself. ``patched``: it was not, and later steps see the expert's action with
+    ``thought`` instead; ``sample`` is still the policy's own answer, which is what is trained on. ``reward`` may be set later.
+    ``payload`` is the driver's.
+    """
+
+    task: StepTaskModel
+    sample: Sample
+    matched: bool
+    reward: float
+    patched: bool
+    payload: Any = None
+    thought: str | None = None
+
+
+class SemiOnlineRollout:
+    """One rollout of ``episode``: Algorithm 1 of the UI-S1 paper.
+
+    ``counted`` are the indices of the steps to be asked, ascending (default: all); of the others later steps see the
+    reference's side. Raises ``ValueError`` where these are no steps of the episode.
+
+    The paper applies the patch function at the last step too. So does this, and it costs a patch, but no thought is asked for,
+    since nobody would see it. An answer that could not be measured ends the rollout (its past would be made up) and costs none.
+    """
+
+    def __init__(self, episode: Episode, policy: PatchPolicy = NO_PATCH, *, counted: Sequence[int] | None = None) -> None:
+        self.episode = episode
+        self.policy = policy
+        self._counted = tuple(range(len(episode))) if counted is None else tuple(counted)
+        known = range(len(episode))
+        if not self._counted or list(self._counted) != sorted(set(self._counted)) or self._counted[-1] not in known:
+            raise ValueError(f"steps {self._counted} are no ascending choice of the episode's {len(episode)}")
+        if self._counted[0] < 0:
+            raise ValueError(f"step {self._counted[0]} is below 0")
+        self.steps: list[RolloutStep] = []
+        self.patches_used = 0
+        self._history: list[HistoryEntry] = []
+        self._state: Literal["ask", "patch", "over"] = "ask"
+        self._catch_up()
+
+    @property
+    def state(self) -> Literal["ask", "patch", "over"]:
+        """``ask``: tell the policy's answer to :attr:`task`; ``patch``: give the thought of its patch; ``over``: neither."""
+        return self._state
+
+    @property
+    def task(self) -> StepTaskModel:
+        """The step to be asked, or the one to be patched; ``ValueError`` once the rollout is over."""
+        if self._state == "over":
+            raise ValueError(f"the rollout of {self.episode.key} is over")
+        return self.episode.steps[self._counted[len(self.steps) - (self._state == "patch")]]
+
+    @property
+    def history(self) -> tuple[HistoryEntry, ...]:
+        """What :attr:`task` is shown of the past, oldest first: own outputs where they matched, patches elsewhere (H_t)."""
+        return tuple(self._history)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every step was asked and matched by itself; a patched step is no success."""
+        return len(self.steps) == len(self._counted) and all(step.matched for step in self.steps)
+
+    def tell(self, sample: Sample, *, reward: float = 0.0, payload: Any = None) -> RolloutStep:
+        """Take in the policy's answer to :attr:`task`, judged; ``ValueError`` unless one is asked for."""
+        if self._state != "ask":
+            raise ValueError(f"the rollout of {self.episode.key} asks for no answer: its state is {self._state!r}")
+        task = self.task
+        measured = sample.outcome.verdict != "infrastructure_failure"
+        matched = measured and sample.outcome.exact_match
+        follows = after(matched, self.patches_used, self.policy) if measured else "end"
+        step = RolloutStep(task, sample, matched, reward, follows == "patch", payload)
+        self.steps.append(step)
+        if follows == "end":
+            self._state = "over"
+        elif follows == "advance":
+            self._advance(select("model", task, sample))
+        else:
+            self.patches_used += 1
+            self._state = "patch"
+            if not self.policy.asks or len(self.steps) == len(self._counted):
+                self.patch()
+        return step
+
+    def patch(self, thought: str | None = None) -> None:
+        """Go on with the expert's action in place of the last answer, and ``thought``; ``ValueError`` unless state is patch."""
+        if self._state != "patch":
+            raise ValueError(f"the rollout of {self.episode.key} waits for no patch: its state is {self._state!r}")
+        step = self.steps[-1]
+        step.thought = thought
+        self._advance(patched_entry(step.task, thought))
+
+    def _advance(self, entry: HistoryEntry) -> None:
+        self._history.append(entry)
+        self._state = "over" if len(self.steps) == len(self._counted) else "ask"
+        if self._state == "ask":
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Let the next step see those before it that are not asked."""
+        for task in self.episode.steps[len(self._history) : self._counted[len(self.steps)]]:
+            self._history.append(reference_entry(task))

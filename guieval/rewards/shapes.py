@@ -1,0 +1,357 @@
+"""The published step rewards as weights over an evaluator's verdict, by name.
+
+What a reward adds to the verdict is its shape alone: a Gaussian about the target, an overlap of boxes, marks that fade with the
+distance. Which answer is of the right type, or right, is the protocol's affair; any protocol may take the default's place.
+Weights are fields, and the defaults are the sources'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import ACTION_TYPES, Action, Box, Click, Point
+from guieval.errors import UsageError, nearest
+from guieval.evaluation import ActionEvaluator
+from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags
+from guieval.rewards.step import ABCReward, Answers, Floats, Value, clicked_boxes
+from guieval.steps import StepOutcome, StepTaskModel
+
+_CLICK, _LONG_PRESS, _TYPE, _OPEN = (ACTION_TYPES.index(name) for name in ("CLICK", "LONG_PRESS", "TYPE", "OPEN"))
+
+
+def _exact(answers: Answers) -> Floats:
+    return answers.scores.exact_match.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class UIR1Reward(ABCReward):
+    """UI-R1: R = R_T + R_C + R_F (eq. 2): the action's type, the click's coordinate, the form of the reply.
+
+    R_C (``coordinate``) is 1 where a click lies in the target's box (eq. 3). An action without a place has it as soon as its
+    type is right, as in the released code: together that is the exact match of protocol ``ui-r1-reward``. R_F (``format``)
+    asks for ``<think>`` and ``<answer>``. The released code's own leniencies, on raw texts, are in
+    :mod:`guieval.rewards.ui_r1`.
+    """
+
+    name: ClassVar[str] = "ui-r1"
+    source: ClassVar[str] = "UI-R1 paper (arXiv 2503.21620), eq. 2 and 3"
+    protocol: ClassVar[str] = "ui-r1-reward"
+    form: ClassVar[FormatRule] = Tags("think", "answer")
+
+    type_weight: float = 1.0
+    coordinate_weight: float = 1.0
+    format_weight: float = 1.0
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        return {"coordinate": float(outcome.exact_match)}
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        return {"coordinate": _exact(answers)}
+
+    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+        return (
+            self.type_weight * parts["type"]
+            + self.coordinate_weight * parts["coordinate"]
+            + self.format_weight * parts["format"]
+        )
+
+
+@dataclass(frozen=True)
+class UIR1IoUReward(ABCReward):
+    """UI-R1's ablation (section 4.4): R_IoU takes the place of R_C, 1 where IoU with the target's box is above ``threshold``.
+
+    The predicted box is four numbers in the reply (:func:`guieval.rewards.reply.predicted_box`), for a unified click has a
+    point alone. A click whose reply gives no box has no overlap: its ``iou`` is 0 however well the point lies, and so it is
+    where the step has no target box. A click of the wrong type has 0 too; every other action has what the protocol says.
+    """
+
+    name: ClassVar[str] = "ui-r1-iou"
+    source: ClassVar[str] = "UI-R1 paper (arXiv 2503.21620), section 4.4"
+    protocol: ClassVar[str] = "ui-r1-reward"
+    form: ClassVar[FormatRule] = Tags("think", "answer")
+    reads_boxes: ClassVar[bool] = True
+
+    type_weight: float = 1.0
+    iou_weight: float = 1.0
+    format_weight: float = 1.0
+    threshold: float = 0.5
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        if not isinstance(self.as_read(task, action), Click):
+            return {"iou": float(outcome.exact_match)}
+        hit = outcome.type_match and box is not None and any(iou(box, each) > self.threshold for each in clicked_boxes(task))
+        return {"iou": float(hit)}
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        clicks, boxes, rows = _clicks(answers), answers.targets.click_boxes, _click_rows(answers)
+        x1, y1, x2, y2 = boxes.T
+        left, top, right, bottom = answers.boxes[rows].T
+        with np.errstate(invalid="ignore"):
+            width, height = np.minimum(right, x2) - np.maximum(left, x1), np.minimum(bottom, y2) - np.maximum(top, y1)
+            common = np.maximum(width, 0.0) * np.maximum(height, 0.0)
+            union = (right - left) * (bottom - top) + (x2 - x1) * (y2 - y1) - common
+            share = np.divide(common, union, out=np.zeros_like(common), where=union > 0.0)
+            hits = (share > self.threshold) & (answers.targets.judged.type == _CLICK)
+        hit = _best(answers, hits.astype(np.float64)) == 1.0
+        return {"iou": np.where(clicks, (hit & answers.scores.type_match).astype(np.float64), _exact(answers))}
+
+    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+        return self.type_weight * parts["type"] + self.iou_weight * parts["iou"] + self.format_weight * parts["format"]
+
+
+@dataclass(frozen=True)
+class HyperTrackReward(ABCReward):
+    """HyperTrack's binary reward: R = R_action-type + R_params (GUIEvalKit paper, eq. 1).
+
+    R_params (``params``) is the exact match of protocol ``hypertrack-reward``: a click in the target's box, a scroll in its
+    direction, texts and app names letter for letter. The form of a reply is no part of it (``format_weight`` 0).
+    """
+
+    name: ClassVar[str] = "hypertrack"
+    source: ClassVar[str] = "HyperTrack / GUIEvalKit paper (arXiv 2605.27134), section 2.2, eq. 1"
+    protocol: ClassVar[str] = "hypertrack-reward"
+    form: ClassVar[FormatRule] = Parses()
+
+    type_weight: float = 1.0
+    params_weight: float = 1.0
+    format_weight: float = 0.0
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        return {"params": float(outcome.exact_match)}
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        return {"params": _exact(answers)}
+
+    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+        return self.type_weight * parts["type"] + self.params_weight * parts["params"] + self.format_weight * parts["format"]
+
+
+@dataclass(frozen=True)
+class HyperTrackGaussianReward(HyperTrackReward):
+    """The same with a Gaussian for clicks (GUIEvalKit paper, appendix A.3, after GUI-G²'s point reward).
+
+    R_params of a click that answers a click is exp(-½ ((x - cx)² / sx² + (y - cy)² / sy²)) about the centre of the target's
+    box, sx = ``alpha`` x its width and sy = ``alpha`` x its height; of several accepted clicks the highest counts. GUIEvalKit
+    does not tell its alpha; 0.5 is GUI-G²'s. Where no accepted click has a box, and for all other actions, R_params stays
+    binary. The verdict stays the protocol's, so ``params`` may be above 0 where a click is judged wrong.
+    """
+
+    name: ClassVar[str] = "hypertrack-gaussian"
+    source: ClassVar[str] = "HyperTrack / GUIEvalKit paper (arXiv 2605.27134), appendix A.3; GUI-G² (arXiv 2507.15846)"
+
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.alpha > 0.0:
+            raise UsageError(f"alpha is {self.alpha!r}; a Gaussian needs a width, so expected more than 0")
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        click = self.as_read(task, action)
+        boxes = clicked_boxes(task) if isinstance(click, Click) and outcome.type_match else []
+        if not isinstance(click, Click) or not boxes:
+            return {"params": float(outcome.exact_match)}
+        return {"params": max(self.gaussian(click.point, each) for each in boxes)}
+
+    def gaussian(self, point: Point, box: Box) -> float:
+        """The height of the Gaussian at ``point``, in (0, 1]; on an axis without extent only the centre itself counts."""
+        return float(self._gaussian(np.array([point]), np.array([box]))[0])
+
+    def _gaussian(self, points: Floats, boxes: Floats) -> Floats:
+        x1, y1, x2, y2 = boxes.T
+        total = np.zeros(len(points))
+        for place, low, high in ((points[:, 0], x1, x2), (points[:, 1], y1, y2)):
+            away, sigma = place - (low + high) / 2, self.alpha * (high - low)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                total += np.where((away == 0.0) & (sigma == 0.0), 0.0, (away / sigma) ** 2)
+        height: Floats = np.exp(-0.5 * total)
+        return height
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        judged, rows = answers.targets.judged, _click_rows(answers)
+        height = self._gaussian(answers.predictions.point[rows], answers.targets.click_boxes)
+        best = _best(answers, np.where((judged.type == _CLICK) & ~np.isnan(height), height, -1.0))
+        graded = _clicks(answers) & answers.scores.type_match & (best >= 0.0)
+        return {"params": np.where(graded, best, _exact(answers))}
+
+
+@dataclass(frozen=True)
+class UIS1Reward(ABCReward):
+    """UI-S1's composite: 0.1 format + 0.4 [format] type + 0.5 [format and type] exact (eq. 8).
+
+    Parts are told as the evaluator gives them; what they are gated by shows in the total alone. A reply of the wrong form earns
+    nothing, whatever it does. The paper names no rules for its matches: the protocol is ``qwen-gist``, the one that its code's
+    matchers come from, which compares scrolls by direction.
+    """
+
+    name: ClassVar[str] = "ui-s1"
+    source: ClassVar[str] = "UI-S1 paper (arXiv 2509.11543), section 3.4, eq. 8"
+    protocol: ClassVar[str] = "qwen-gist"
+    form: ClassVar[FormatRule] = Parses()
+
+    format_weight: float = 0.1
+    type_weight: float = 0.4
+    exact_weight: float = 0.5
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        return {"exact": float(outcome.exact_match)}
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        return {"exact": _exact(answers)}
+
+    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+        form, gated = parts["format"], parts["format"] * parts["type"]
+        return self.format_weight * form + self.type_weight * gated + self.exact_weight * gated * parts["exact"]
+
+
+@dataclass(frozen=True)
+class UIS1ReleasedReward(ABCReward):
+    """UI-S1's reward as its released code gives it: 0.1 for a thought + 0.9 times the action's score, not gated by the form.
+
+    The score is 0 for a reply without a comparable action, 0.1 (``parsed_score``) for any other, 0.5 (``type_score``) for the
+    right type and 1 for an exact match, by the released training matcher (protocol ``ui-s1-reward-match``, which judges
+    vertical scrolls upside down where the data has no direction label). Its labels HARMFUL and NEUTRAL of single steps are left
+    out, for no published data has them.
+    """
+
+    name: ClassVar[str] = "ui-s1-released"
+    source: ClassVar[str] = "X-PLUG/MobileAgent, UI-S1/verl/utils/reward_score"
+    protocol: ClassVar[str] = "ui-s1-reward-match"
+    form: ClassVar[FormatRule] = HasThought()
+
+    format_weight: float = 0.1
+    action_weight: float = 0.9
+    parsed_score: float = 0.1
+    type_score: float = 0.5
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        parsed = outcome.verdict not in ("unparseable", "unsupported", "infrastructure_failure")
+        return {"parsed": float(parsed), "exact": float(outcome.exact_match)}
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        return {"parsed": answers.parsed.astype(np.float64), "exact": _exact(answers)}
+
+    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+        # An exact match under another action's type (some protocols know such) counts in full as well.
+        exact, wrong = parts["exact"], 1.0 - parts["exact"]
+        partly = self.parsed_score * parts["parsed"] * (1.0 - parts["type"]) + self.type_score * parts["type"]
+        return self.format_weight * parts["format"] + self.action_weight * (exact + wrong * partly)
+
+
+@dataclass(frozen=True)
+class AgentNetReward(ABCReward):
+    """AgentNetBench's marks: full ones for a right answer, some for a place that misses or a text that differs.
+
+    ``soft`` is 1 for an exact match; of a place that misses exp(-``decay`` (d - ``reach``)) at a distance of d screens; of a
+    text its similarity / ``similarity``; else 0. Both need the right type. Unlike there, a right wait or horizontal scroll has
+    full marks too. ``type_weight`` and ``format_weight`` are 0, for the benchmark gives marks for nothing else.
+    """
+
+    name: ClassVar[str] = "agentnet"
+    source: ClassVar[str] = "OpenCUA paper; xlang-ai/OpenCUA, evaluation/agentnetbench/eval.py"
+    protocol: ClassVar[str] = "agentnetbench-v2"
+    form: ClassVar[FormatRule] = Parses()
+
+    soft_weight: float = 1.0
+    type_weight: float = 0.0
+    format_weight: float = 0.0
+    decay: float = 120.0
+    reach: float = 0.01 * math.sqrt(2.0)
+    similarity: float = 0.8
+
+    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
+        soft = float(outcome.exact_match)
+        if outcome.type_match and not outcome.exact_match:
+            if outcome.distance is not None:
+                soft = float(self._by_distance(np.array([outcome.distance]))[0])
+            elif outcome.text_similarity is not None:
+                soft = self._by_text(outcome.text_similarity)
+        return {"soft": soft}
+
+    def _by_distance(self, thousandths: Floats) -> Floats:
+        marks: Floats = np.exp(-self.decay * np.maximum(thousandths / 1000.0 - self.reach, 0.0))
+        return marks
+
+    def _by_text(self, similarity: float) -> float:
+        return min(1.0, similarity / self.similarity)
+
+    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
+        scores = answers.scores
+        wrong = scores.type_match & ~scores.exact_match
+        placed = wrong & ~np.isnan(scores.distance)
+        soft = np.where(placed, self._by_distance(scores.distance), _exact(answers))
+        kinds = answers.predictions.type
+        for step in (wrong & ~placed & ((kinds == _TYPE) | (kinds == _OPEN))).nonzero()[0].tolist():
+            judged = self.evaluator.judge(answers.targets.tasks[step], answers.predictions.action(step))
+            soft[step] = 0.0 if judged.text_similarity is None else self._by_text(judged.text_similarity)
+        return {"soft": soft}
+
+    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+        return self.soft_weight * parts["soft"] + self.type_weight * parts["type"] + self.format_weight * parts["format"]
+
+
+def iou(one: Box, other: Box) -> float:
+    """Intersection over union of two boxes, in [0, 1]; 0 where neither has an area."""
+    width, height = min(one.x2, other.x2) - max(one.x1, other.x1), min(one.y2, other.y2) - max(one.y1, other.y1)
+    common = max(width, 0.0) * max(height, 0.0)
+    union = (one.x2 - one.x1) * (one.y2 - one.y1) + (other.x2 - other.x1) * (other.y2 - other.y1) - common
+    return common / union if union > 0.0 else 0.0
+
+
+def _click_rows(answers: Answers) -> NDArray[np.intp]:
+    """(rows,) for every accepted action, which answer it is compared with."""
+    return answers.targets.judged.step
+
+
+def _clicks(answers: Answers) -> NDArray[np.bool_]:
+    """(n,) which predictions are clicks as the protocol reads them."""
+    given, judged = answers.predictions.type, answers.targets.judged
+    if not len(answers.targets):
+        return np.zeros(0, dtype=np.bool_)
+    taps = (given == _LONG_PRESS) & (answers.predictions.duration <= judged.tap_limit[judged.first])
+    clicks: NDArray[np.bool_] = (given == _CLICK) | taps
+    return clicks
+
+
+def _best(answers: Answers, values: Floats) -> Floats:
+    """(n,) each step's highest value of its accepted actions."""
+    best: Floats = np.maximum.reduceat(values, answers.targets.judged.first) if len(answers.targets) else values
+    return best
+
+
+_SHAPES: Sequence[type[ABCReward]] = (
+    UIR1Reward,
+    UIR1IoUReward,
+    HyperTrackReward,
+    HyperTrackGaussianReward,
+    UIS1Reward,
+    UIS1ReleasedReward,
+    AgentNetReward,
+)
+REWARDS: dict[str, type[ABCReward]] = {each.name: each for each in _SHAPES}
+"""Every reward by its name."""
+
+
+def get_reward(name: str, *, protocol: str | None = None, **weights: float) -> ABCReward:
+    """The reward called ``name``, judged under ``protocol`` (default: its own), with ``weights`` in place of the published.
+
+    Raises :class:`UsageError` with the nearest name for an unknown reward, protocol or weight, and for a weight that is no
+    number.
+    """
+    if name not in REWARDS:
+        raise UsageError(f"unknown reward {name!r}{nearest(name, REWARDS)}; known: {', '.join(REWARDS)}")
+    kind = REWARDS[name]
+    known = [each.name for each in fields(kind) if each.default is not MISSING]
+    values: dict[str, Any] = {}
+    for weight, value in weights.items():
+        if weight not in known:
+            raise UsageError(f"reward {name!r} has no weight {weight!r}{nearest(weight, known)}; it has: {', '.join(known)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise UsageError(f"weight {weight!r} of reward {name!r} must be a number, got {value!r}")
+        values[weight] = float(value)
+    return kind(ActionEvaluator(kind.protocol if protocol is None else protocol), **values)

@@ -1,0 +1,250 @@
+"""Advantages against cases worked out by hand, and properties that any normalisation in groups has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from guieval.errors import UsageError
+from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread
+from tests.conftest import REPOSITORY
+
+PAPER, RELEASED = AdvantageSettings.paper(), AdvantageSettings.released()
+SETTINGS = [
+    replace(base, normalise=normalise, episode_level=level)
+    for base in (PAPER, RELEASED)
+    for normalise in ("mean-std", "mean")
+    for level in ("trajectory", "last", "steps")
+]
+
+
+def made(rewards: tuple[float, ...], matched: tuple[bool, ...], uid: str = "u") -> Trajectory:
+    return Trajectory(uid, tuple(range(len(rewards))), rewards, matched)
+
+
+# Three rollouts of one task, budget 1: all right; a patch at step 1; over at step 0 (budget spent elsewhere).
+GROUP = [
+    made((1.0, 1.0, 1.0), (True, True, True)),
+    made((1.0, 0.5, 1.0), (True, False, True)),
+    made((0.1,), (False,)),
+]
+
+
+def test_the_papers_advantages_by_hand() -> None:
+    """Returns (gamma 1/2): 1.75 1.5 1; 1.25 0.5 1; 0.1. Totals: 3, 2.5, 0.1. Mean only, so that every number can be seen.
+
+    Step 0: mean 3.1/3; step 1: mean 1; step 2: both 1, so 0. Episodes: mean 5.6/3.
+    """
+    found = advantages(GROUP, replace(PAPER, normalise="mean"))
+    zero, episode = 3.1 / 3, 5.6 / 3
+    assert found[0] == pytest.approx([(3 - episode) + (1.75 - zero), (3 - episode) + 0.5, 3 - episode])
+    assert found[1] == pytest.approx([(2.5 - episode) + (1.25 - zero), (2.5 - episode) - 0.5, 2.5 - episode])
+    assert found[2] == pytest.approx([(0.1 - episode) + (0.1 - zero)])
+
+
+def test_the_papers_standard_deviation_is_the_samples_by_default() -> None:
+    """Two rollouts of one step, rewards 1 and 0: mean 1/2, sample deviation sqrt(1/2), so 1/sqrt(2) at each of the levels."""
+    group = [made((1.0,), (True,)), made((0.0,), (False,))]
+    assert [each[0] for each in advantages(group)] == pytest.approx([2 / math.sqrt(2), -2 / math.sqrt(2)])
+    of_all = replace(PAPER, ddof=0)
+    assert [each[0] for each in advantages(group, of_all)] == pytest.approx([2.0, -2.0])
+    assert [each[0] for each in advantages(group, replace(of_all, omega=0.0))] == pytest.approx([1.0, -1.0])
+
+
+def test_the_released_codes_advantages_by_hand() -> None:
+    """Returns: 1.75 1.5 1; 1 0.5 1; 0.1, for the mismatch of step 1 gives nothing back. Episode level: seven rewards pooled."""
+    found = advantages(GROUP, replace(RELEASED, normalise="mean"))
+    zero, pooled = 2.85 / 3, 5.6 / 7
+    assert found[0] == pytest.approx([(1 - pooled) + (1.75 - zero), (1 - pooled) + 0.5, 1 - pooled])
+    assert found[1] == pytest.approx([(1 - pooled) + (1 - zero), (0.5 - pooled) - 0.5, 1 - pooled])
+    assert found[2] == pytest.approx([(0.1 - pooled) + (0.1 - zero)])
+    rewards = (1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 0.1)
+    deviation = math.sqrt(sum((reward - pooled) ** 2 for reward in rewards) / 6)
+    whole = advantages(GROUP, replace(RELEASED, omega=0.0))
+    assert whole[2] == pytest.approx([(0.1 - pooled) / (deviation + 1e-6)])
+
+
+def test_the_return_at_the_last_step_is_that_steps_reward() -> None:
+    """Equation 9 at t = T, the paper's R_T word for word: 1, 1, 0.1; a patched rollout is as good as a perfect one."""
+    found = advantages(GROUP, replace(PAPER, normalise="mean", omega=0.0, episode_level="last"))
+    assert found == [pytest.approx([0.3] * 3), pytest.approx([0.3] * 3), pytest.approx([-0.6])]
+
+
+@pytest.mark.parametrize("settings", [PAPER, RELEASED])
+def test_groups_of_one_and_of_equals_are_nought(settings: AdvantageSettings) -> None:
+    assert advantages([GROUP[1]], replace(settings, episode_level="trajectory")) == [[0.0, 0.0, 0.0]]
+    same = [made((0.1, 0.7, 0.2), (True, False, True))] * 3
+    assert advantages(same, replace(settings, episode_level="trajectory")) == [[0.0] * 3] * 3
+    # 0.1 + 0.2 and 0.3 are equal but for rounding, which is not to become an advantage of 1
+    close = [made((0.1 + 0.2,), (True,)), made((0.3,), (True,))]
+    assert advantages(close, settings) == [[0.0], [0.0]]
+
+
+def test_a_step_that_one_rollout_reaches_alone_has_no_step_level() -> None:
+    group = [made((1.0, 1.0), (True, True)), made((0.0,), (False,))]
+    with_it, without = (advantages(group, replace(PAPER, omega=omega)) for omega in (1.0, 0.0))
+    assert with_it[0][1] == without[0][1] and with_it[0][0] != without[0][0]
+
+
+def test_steps_are_compared_by_their_place_in_the_episode() -> None:
+    """Rollouts over chosen steps 1 and 3 of an episode meet those of other rollouts at 1 and 3, not at 0 and 1."""
+    group = [Trajectory("u", (1, 3), (1.0, 1.0), (True, True)), Trajectory("u", (3,), (0.0,), (False,))]
+    found = advantages(group, replace(PAPER, normalise="mean", gamma=0.0))
+    assert found == [[1.0, 1.5], [-1.5]]
+
+
+def test_tasks_are_apart() -> None:
+    other = [made((0.3,), (False,), "v"), made((0.9, 0.2), (True, False), "v")]
+    mixed = [GROUP[0], other[0], GROUP[1], other[1], GROUP[2]]
+    for settings in SETTINGS:
+        one, two, both = (advantages(group, settings) for group in (GROUP, other, mixed))
+        assert both == [one[0], two[0], one[1], two[1], one[2]]
+
+
+REWARD = st.integers(0, 20).map(lambda number: number / 20)
+ROLLOUT = st.lists(st.tuples(REWARD, st.booleans()), min_size=1, max_size=5).map(
+    lambda steps: made(tuple(reward for reward, _ in steps), tuple(match for _, match in steps))
+)
+GROUPS = st.lists(ROLLOUT, min_size=1, max_size=6)
+CHOICES = st.sampled_from(SETTINGS)
+
+
+def close(one: list[list[float]], other: list[list[float]]) -> bool:
+    return all(a == pytest.approx(b, abs=1e-7) for a, b in zip(one, other, strict=True))
+
+
+@given(GROUPS, CHOICES, st.randoms())
+def test_the_order_of_the_rollouts_does_not_matter(group: list[Trajectory], settings: AdvantageSettings, dice: Any) -> None:
+    places = list(range(len(group)))
+    dice.shuffle(places)
+    found = advantages(group, settings)
+    assert advantages([group[place] for place in places], settings) == [found[place] for place in places]
+
+
+def changed(group: list[Trajectory], change: Any) -> list[Trajectory]:
+    return [replace(one, rewards=tuple(map(change, one.rewards))) for one in group]
+
+
+@given(GROUPS, CHOICES, st.sampled_from([0.5, 2.0, 10.0]))
+def test_the_unit_of_a_reward_does_not_matter_under_mean_std(
+    group: list[Trajectory], settings: AdvantageSettings, factor: float
+) -> None:
+    scaled = changed(group, lambda reward: reward * factor)
+    plain = replace(settings, normalise="mean")
+    found = advantages(group, plain)
+    assert close(advantages(scaled, plain), [[value * factor for value in each] for each in found])
+    exact = replace(settings, normalise="mean-std", epsilon=0.0)
+    assert close(advantages(scaled, exact), advantages(group, exact))
+
+
+@given(GROUPS, CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
+def test_what_every_reward_has_more_does_not_matter_without_a_future(
+    group: list[Trajectory], settings: AdvantageSettings, more: float
+) -> None:
+    """For one-step comparisons; a sum over more steps has more of it, which is why the trajectory level is left out."""
+    assume(settings.episode_level != "trajectory")
+    alone = replace(settings, gamma=0.0)
+    assert close(advantages(changed(group, lambda reward: reward + more), alone), advantages(group, alone))
+
+
+@given(st.lists(st.tuples(REWARD, REWARD, REWARD), min_size=2, max_size=5), CHOICES, st.sampled_from([-1.0, 0.25, 3.0]))
+def test_what_every_reward_has_more_does_not_matter_among_whole_rollouts(
+    rewards: list[tuple[float, ...]], settings: AdvantageSettings, more: float
+) -> None:
+    group = [made(each, (True, True, True)) for each in rewards]
+    assert close(advantages(changed(group, lambda reward: reward + more), settings), advantages(group, settings))
+
+
+@given(GROUPS, CHOICES)
+def test_advantages_of_a_level_sum_to_nought(group: list[Trajectory], settings: AdvantageSettings) -> None:
+    """The step level over each step's rollouts, the episode level over what it compares."""
+    both, whole = advantages(group, settings), advantages(group, replace(settings, omega=0.0))
+    for index in range(5):
+        there = [place for place, one in enumerate(group) if index in one.steps]
+        assert math.fsum(both[place][index] - whole[place][index] for place in there) == pytest.approx(0, abs=1e-6)
+    values = whole if settings.episode_level == "steps" else [each[:1] for each in whole]
+    assert math.fsum(value for each in values for value in each) == pytest.approx(0, abs=1e-6)
+
+
+@given(GROUPS, CHOICES, st.floats(0, 3))
+def test_omega_weighs_the_step_level(group: list[Trajectory], settings: AdvantageSettings, omega: float) -> None:
+    at = {weight: advantages(group, replace(settings, omega=weight)) for weight in (0.0, 1.0, omega)}
+    expected = [
+        [whole + omega * (both - whole) for whole, both in zip(*each, strict=True)]
+        for each in zip(at[0.0], at[1.0], strict=True)
+    ]
+    assert close(at[omega], expected)
+
+
+def test_the_papers_spread_is_of_all_combined_advantages() -> None:
+    group = [made((1.0,), (True,)), made((0.0,), (False,))]
+    assert spread(group, replace(PAPER, ddof=0)) == pytest.approx(2.0)  # advantages 2 and -2
+    assert keep_group(group, 0.3, PAPER) and not keep_group(group, 2.0, replace(PAPER, ddof=0, normalise="mean"))
+    assert not keep_group([GROUP[0]], 0.3, PAPER) and not keep_group([GROUP[0]] * 4, 0.3, PAPER)
+
+
+def test_the_released_spread_is_of_the_first_returns() -> None:
+    """First returns of the group: 1.75, 1 and 0.1, as a population: mean 0.95, sum of squares 1.365."""
+    assert spread(GROUP, RELEASED) == pytest.approx(math.sqrt(1.365 / 3))
+    assert keep_group(GROUP, 0.3, RELEASED) and not keep_group(GROUP, 0.7, RELEASED)
+    assert keep_group([GROUP[0]], 0.3, RELEASED) and not keep_group([GROUP[0]] * 2, 0.3, RELEASED)
+
+
+def test_a_group_is_above_eta_and_not_at_it() -> None:
+    group = [made((1.0,), (True,)), made((0.0,), (False,))]
+    assert not keep_group(group, 0.5, RELEASED) and keep_group(group, 0.4999, RELEASED)
+
+
+def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
+    assert (PAPER.gamma, PAPER.omega, PAPER.segment, PAPER.episode_level) == (0.5, 1.0, "natural", "trajectory")
+    assert AdvantageSettings() == PAPER != RELEASED
+    assert (RELEASED.segment, RELEASED.episode_level, RELEASED.spread_of) == ("released", "steps", "first-returns")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"gamma": -0.1}, r"gamma is -0\.1: expected a number from 0 to 1"),
+        ({"gamma": math.nan}, "gamma is nan"),
+        ({"omega": -1.0}, r"omega is -1\.0"),
+        ({"normalise": "mean_std"}, "normalise is 'mean_std' .did you mean 'mean-std'"),
+        ({"segment": "relesed"}, "segment is 'relesed' .did you mean 'released'"),
+        ({"episode_level": "step"}, "episode_level is 'step' .did you mean 'steps'"),
+        ({"spread_of": "returns"}, "spread_of is 'returns'"),
+        ({"ddof": 2}, "ddof is 2: expected 0 or 1"),
+        ({"epsilon": math.inf}, "epsilon is inf"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        AdvantageSettings(**wrong)
+
+
+def test_a_trajectory_that_cannot_be_is_told() -> None:
+    for steps, rewards, matched in (
+        ((), (), ()),
+        ((0, 1), (1.0,), (True,)),
+        ((1, 1), (1.0, 1.0), (True, True)),
+        ((0,), (math.nan,), (True,)),
+    ):
+        with pytest.raises(ValueError, match="a trajectory"):
+            Trajectory("u", steps, rewards, matched)
+    with pytest.raises(ValueError, match="one task"):
+        spread([GROUP[0], made((1.0,), (True,), "v")])
+    with pytest.raises(ValueError, match="one task"):
+        spread([])
+    with pytest.raises(UsageError, match="eta"):
+        keep_group(GROUP, -1)
+
+
+def test_the_example_in_the_docs_runs() -> None:
+    page = (REPOSITORY / "docs" / "advantages.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    assert names["worth_training_on"] is True
+    assert names["one_number_a_step"] == advantages(names["group"]) != advantages(names["group"], RELEASED)

@@ -1,0 +1,73 @@
+"""Reward and evaluation are one judgement: on every recorded and written reply their verdicts and matches are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from guieval.evaluation import ActionEvaluator
+from guieval.rewards import REWARDS, ReplyScorer, get_reward
+from guieval.scoring import evaluate_run, read_again
+from guieval.steps import Sample
+
+from .pairs import UNJUDGED, Answered, kairos, os_atlas, recorded, run_of, written
+
+EXACT_PART = {"ui-r1": "coordinate", "hypertrack": "params", "ui-s1": "exact", "ui-s1-released": "exact"}
+"""The part that is the exact match itself; the others grade it."""
+
+
+def both_paths_agree(answered: Answered, name: str, protocol: str, directory: Path) -> int:
+    """Compare every pair, and then the totals of a whole run that is read and judged again; how many pairs there were."""
+    scorer = ReplyScorer(answered.model, get_reward(name, protocol=protocol))
+    evaluator = ActionEvaluator(protocol)
+    types = exacts = 0
+    for pair in answered.pairs:
+        scored = scorer.score(pair.task, pair.text)
+        judged = read_again(evaluator, answered.model, pair.task, Sample(raw_response=pair.text, outcome=UNJUDGED))
+        assert scored.sample == judged
+        assert scored.reward.outcome == judged.outcome
+        parts = scored.reward.parts
+        assert parts["type"] == judged.outcome.type_match
+        if name in EXACT_PART:
+            assert parts[EXACT_PART[name]] == judged.outcome.exact_match
+        assert all(0.0 <= part <= 1.0 for part in parts.values())
+        if judged.outcome.verdict in ("unparseable", "unsupported"):
+            assert not any(part for part_name, part in parts.items() if part_name != "format")
+        types += int(parts["type"])
+        exacts += judged.outcome.exact_match
+    summary = evaluate_run(run_of(directory, answered), protocol, reparse=True).summary
+    assert summary.verdicts.measured == len(answered.pairs)
+    assert (summary.type_match.count, summary.exact_match.count) == (types, exacts)
+    return len(answered.pairs)
+
+
+def over(all_answered: Iterator[Answered], directory: Path) -> int:
+    """Every reward under its own protocol in turn, and under GUIEvalKit's; how many pairs there were."""
+    names = list(REWARDS)
+    count = 0
+    for number, answered in enumerate(all_answered):
+        own = names[number % len(names)]
+        count += both_paths_agree(answered, own, REWARDS[own].protocol, directory / f"{number}-own")
+        both_paths_agree(answered, "ui-s1", "guievalkit", directory / f"{number}-guievalkit")
+    return count
+
+
+def test_every_recorded_reply_is_rewarded_as_it_is_evaluated(shared_data: Path, tmp_path: Path) -> None:
+    assert over(recorded(shared_data), tmp_path) > 3000
+
+
+def test_os_kairos_and_os_atlas_are_rewarded_as_they_are_evaluated(shared_data: Path, tmp_path: Path) -> None:
+    assert over(iter([kairos(shared_data), os_atlas(shared_data)]), tmp_path) > 600
+
+
+def test_every_family_is_rewarded_as_it_is_evaluated(tmp_path: Path) -> None:
+    assert over(written(episodes=2), tmp_path) > 1000
+
+
+@pytest.mark.parametrize("name", list(REWARDS))
+def test_every_reward_follows_the_protocol_it_is_given(name: str, tmp_path: Path) -> None:
+    answered = next(written(episodes=3))
+    for protocol in ("guievalkit", "ui-s1-sop", "coat-intended", "gui-r1", "agentnetbench"):
+        both_paths_agree(answered, name, protocol, tmp_path / protocol)

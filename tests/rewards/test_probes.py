@@ -1,0 +1,89 @@
+"""What degenerate policies earn, and the command that shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from guieval.actions import Boxes, Click, Point, Scroll, Type, Wait
+from guieval.registry import load_model
+from guieval.rewards import REWARDS, ReplyScorer, get_reward, open_scorer
+from guieval.rewards.probes import PROBES, Earnings, probe
+from tests.command_line import CommandLine
+from tests.model_adapters.steps import step
+
+TASKS = [
+    step(Scroll(point=Point(500, 500), direction="up")),
+    step(Click(point=Point(500, 500)), boxes=Boxes([[400.0, 400.0, 600.0, 600.0]])),
+    step(Type(text="Turn on Wi-Fi")),
+    step(Wait()),
+]
+"""Each of the first policies is right on one of them: the instruction is what is to be typed."""
+
+
+def earned(scorer: ReplyScorer) -> dict[str, Earnings]:
+    return {each.probe.name: each for each in probe(scorer, TASKS)}
+
+
+def test_each_policy_earns_what_it_gets_right() -> None:
+    found = earned(open_scorer("ui-s1-7b", "hypertrack"))
+    assert list(found) == [each.name for each in PROBES]
+    assert found["expert"].reward == 2.0 and found["expert"].exact_match == 1.0
+    for name in ("always-swipe", "centre-click", "typed-instruction", "always-wait"):
+        assert (found[name].steps, found[name].reward, found[name].type_match, found[name].exact_match) == (4, 0.5, 0.25, 0.25)
+    assert (found["empty-text"].type_match, found["empty-text"].exact_match) == (0.25, 0.0)
+    assert found["copied-instruction"].reward == 0.0
+    assert (found["nonsense"].reward, found["nonsense"].format) == (0.25, 1.0)
+
+
+def test_a_containment_rule_pays_for_typing_nothing() -> None:
+    """Which is why a reward is probed under the protocol that it shall have."""
+    assert earned(open_scorer("ui-s1-7b", "hypertrack", protocol="guievalkit"))["empty-text"].exact_match == 0.25
+
+
+def test_the_form_alone_is_earned_by_nonsense_in_tags() -> None:
+    found = earned(open_scorer("ui-r1-3b", "ui-r1"))
+    assert found["nonsense"].reward == 1.0 and found["nonsense"].type_match == 0.0
+    assert found["always-swipe"].steps == 0 and found["always-swipe"].reward is None  # UI-R1's format has no direction
+    assert found["expert"].steps == 1
+
+
+@pytest.mark.parametrize("name", list(REWARDS))
+def test_nothing_earns_more_than_the_expert(name: str) -> None:
+    found = earned(ReplyScorer(load_model("ui-s1-7b"), get_reward(name)))
+    expert = found["expert"].reward
+    assert expert is not None and all(each.reward is not None and each.reward <= expert for each in found.values())
+
+
+def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLine) -> None:
+    judges = ("--protocol", "guievalkit", "--protocol", "ui-s1-sop")
+    steps = ("--bench", "demo", "--set", "episodes=2", "--limit", "9")
+    done = guieval("probe-reward", "ui-s1", *steps, *judges, "--weight", "format_weight=0")
+    assert done.code == 0, done.err
+    lines = [line.split() for line in done.out.splitlines()]
+    shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
+    assert shown == [(each.name, protocol) for protocol in ("guievalkit", "ui-s1-sop") for each in PROBES]
+    assert next(line for line in lines if line[:1] == ["expert"])[2:7] == ["0.900", "100.0", "100.0", "100.0", "9"]
+    assert "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b; the most a reply can earn is 0.9" in done.out
+
+
+def test_the_command_says_when_a_form_is_not_the_models(guieval: CommandLine) -> None:
+    done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
+    assert "note: no reply of the expert has the form that ui-r1 asks for: <think>...</think> <answer>" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("ui-s2", "--bench", "demo"), "unknown reward 'ui-s2' (did you mean 'ui-s1'?)"),
+        (("ui-s1", "--bench", "demos"), "unknown benchmark 'demos' (did you mean 'demo'?)"),
+        (("ui-s1", "--bench", "demo", "--protocol", "guievalki"), "unknown protocol 'guievalki' (did you mean 'guievalkit'?)"),
+        (("ui-s1", "--bench", "demo", "--model", "ui-s1-7"), "unknown model 'ui-s1-7' (did you mean 'ui-s1-7b'?)"),
+        (("ui-s1", "--bench", "demo", "--weight", "exact"), "--weight needs name=number, e.g. type_weight=0.4, got 'exact'"),
+        (("ui-s1", "--bench", "demo", "--weight", "a=1", "--weight", "a=2"), "--weight gives 'a' twice"),
+        (("ui-s1", "--bench", "demo", "--weight", "exakt_weight=1"), "(did you mean 'exact_weight'?)"),
+        (("ui-s1", "--bench", "demo", "--limit", "0"), "--limit"),
+        (("ui-s1", "--bench", "screenspot"), "--data"),
+    ],
+)
+def test_mistakes_end_with_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], sentence: str) -> None:
+    assert sentence in guieval.sentence("probe-reward", *arguments)

@@ -1,0 +1,237 @@
+"""The published rewards on cases worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.errors import UsageError
+from guieval.rewards import REWARDS, get_reward
+from guieval.rewards.shapes import iou
+from tests.conftest import REPOSITORY
+from tests.model_adapters.steps import step
+
+CENTRE = Point(500.0, 500.0)
+BOX = [400.0, 450.0, 600.0, 550.0]
+"""200 wide and 100 high about the centre."""
+CLICK = Click(point=CENTRE)
+ON_BORDER, OUTSIDE = Click(point=Point(600, 550)), Click(point=Point(601, 550))
+
+
+def clicking(**changes: Any) -> Any:
+    return step(CLICK, **{"boxes": Boxes([BOX]), **changes})
+
+
+def total(name: str, task: Any, action: Action | None, *, well_formed: bool = True, **weights: Any) -> float:
+    return get_reward(name, **weights).of(task, action, well_formed=well_formed).total
+
+
+@pytest.mark.parametrize(
+    ("action", "well_formed", "expected"),
+    [
+        (ON_BORDER, True, 3.0),  # R_T + R_C + R_F
+        (ON_BORDER, False, 2.0),
+        (OUTSIDE, True, 2.0),
+        (Press(button="BACK"), True, 1.0),
+        (None, True, 1.0),
+        (None, False, 0.0),
+        (Unsupported(name="scroll"), True, 1.0),
+    ],
+)
+def test_ui_r1_adds_type_coordinate_and_format(action: Action | None, well_formed: bool, expected: float) -> None:
+    assert total("ui-r1", clicking(), action, well_formed=well_formed) == expected
+
+
+def test_ui_r1_asks_other_actions_for_their_type_alone() -> None:
+    assert total("ui-r1", step(Type(text="coffee")), Type(text="tea")) == 3.0
+    assert total("ui-r1", step(Scroll(point=CENTRE, direction="up")), Scroll(point=CENTRE, direction="left")) == 3.0
+    assert total("ui-r1", step(Press(button="BACK")), Press(button="HOME")) == 1.0  # another button is another action
+
+
+def test_ui_r1_takes_the_smallest_box_that_holds_the_target() -> None:
+    window = [0.0, 0.0, 1000.0, 1000.0]
+    assert total("ui-r1", clicking(boxes=Boxes([window, BOX])), OUTSIDE) == 2.0
+    assert total("ui-r1", clicking(boxes=Boxes([window])), OUTSIDE) == 3.0
+    assert total("ui-r1", clicking(boxes=Boxes()), CLICK) == 2.0  # no box, no coordinate
+
+
+def test_weights_are_fields() -> None:
+    assert total("ui-r1", clicking(), ON_BORDER, type_weight=0.5, coordinate_weight=2, format_weight=0.25) == 2.75
+    assert get_reward("ui-s1").highest == pytest.approx(1.0)
+    assert get_reward("hypertrack", params_weight=3).highest == 4.0
+
+
+@pytest.mark.parametrize(
+    ("box", "expected"),
+    [
+        (Box(*BOX), 1.0),
+        (Box(400, 450, 600, 500), 0.0),  # half of it: 0.5 is not above 0.5
+        (Box(400, 450, 600, 501), 1.0),
+        (Box(700, 450, 900, 550), 0.0),
+        (None, 0.0),  # a point is no box, be it in the middle of the target
+    ],
+)
+def test_the_iou_variant_compares_boxes(box: Box | None, expected: float) -> None:
+    rewarded = get_reward("ui-r1-iou").of(clicking(), CLICK, well_formed=True, box=box)
+    assert rewarded.parts["iou"] == expected
+    assert rewarded.total == 2.0 + expected
+    assert rewarded.outcome.exact_match  # the verdict is the protocol's, on the point
+
+
+def test_the_iou_variant_leaves_other_actions_alone() -> None:
+    reward = get_reward("ui-r1-iou")
+    assert reward.of(step(Press(button="BACK")), Press(button="BACK"), well_formed=True).total == 3.0
+    wrong_type = reward.of(step(LongPress(point=CENTRE), boxes=Boxes([BOX])), CLICK, well_formed=True, box=Box(*BOX))
+    assert wrong_type.parts["iou"] == 0.0
+
+
+def test_intersection_over_union() -> None:
+    assert iou(Box(0, 0, 10, 10), Box(5, 5, 15, 15)) == pytest.approx(25 / 175)
+    assert iou(Box(0, 0, 10, 10), Box(20, 0, 30, 10)) == 0.0
+    assert iou(Box(3, 3, 3, 3), Box(3, 3, 3, 3)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("reference", "action", "expected"),
+    [
+        (CLICK, ON_BORDER, 2.0),
+        (CLICK, OUTSIDE, 1.0),
+        (CLICK, Wait(), 0.0),
+        (Scroll(point=CENTRE, direction="up"), Scroll(point=Point(1, 1), direction="up"), 2.0),
+        (Scroll(point=CENTRE, direction="up"), Scroll(point=CENTRE, direction="down"), 1.0),
+        (Type(text="Coffee"), Type(text="Coffee"), 2.0),
+        (Type(text="Coffee"), Type(text="coffee"), 1.0),  # letter for letter
+        (Type(text="Coffee"), Type(text="Coffee "), 1.0),
+        (Type(text="Coffee"), Type(text=""), 1.0),
+        (Open(app="Maps"), Open(app="Maps"), 2.0),
+        (Open(app="Maps"), Open(app="Google Maps"), 1.0),
+        (Stop(), Stop(), 2.0),
+    ],
+)
+def test_hypertrack_adds_type_and_parameters(reference: Action, action: Action, expected: float) -> None:
+    assert total("hypertrack", step(reference, boxes=Boxes([BOX])), action, well_formed=False) == expected
+
+
+def test_a_gaussian_has_half_the_boxes_sides_as_its_deviations() -> None:
+    reward = get_reward("hypertrack-gaussian")
+
+    def params(x: float, y: float, **changes: Any) -> float:
+        return reward.of(clicking(**changes), Click(point=Point(x, y)), well_formed=True).parts["params"]
+
+    assert params(500, 500) == 1.0
+    assert params(600, 500) == pytest.approx(math.exp(-0.5))  # sx = 0.5 * 200: one deviation
+    assert params(500, 550) == pytest.approx(math.exp(-0.5))  # sy = 0.5 * 100
+    assert params(600, 550) == pytest.approx(math.exp(-1.0))
+    assert params(700, 600) == pytest.approx(math.exp(-4.0))  # outside of the box there is still something
+    wide = get_reward("hypertrack-gaussian", alpha=1.0).of(clicking(), Click(point=Point(700, 500)), well_formed=True)
+    assert wide.parts["params"] == pytest.approx(math.exp(-0.5))
+    assert params(500, 500, boxes=Boxes()) == 0.0  # no box: binary, and the protocol asks for one
+
+
+def test_a_gaussian_is_for_clicks_alone_and_takes_the_best_target() -> None:
+    reward = get_reward("hypertrack-gaussian")
+    assert reward.of(step(Type(text="a")), Type(text="b"), well_formed=True).parts["params"] == 0.0
+    assert reward.of(clicking(), LongPress(point=CENTRE), well_formed=True).total == 0.0
+    held = reward.of(step(LongPress(point=CENTRE), boxes=Boxes([BOX])), LongPress(point=Point(600, 500)), well_formed=True)
+    assert held.parts["params"] == 1.0  # a long press is judged by its box, not graded
+    other = Click(point=Point(100, 100))
+    task = clicking(alternatives=(other,), boxes=Boxes([BOX, [50.0, 50.0, 150.0, 150.0]]))
+    assert reward.of(task, other, well_formed=True).parts["params"] == 1.0
+
+
+def test_a_gaussian_over_a_line_is_the_line() -> None:
+    line = clicking(boxes=Boxes([[400.0, 500.0, 600.0, 500.0]]))
+    reward = get_reward("hypertrack-gaussian")
+    assert reward.of(line, Click(point=Point(600, 500)), well_formed=True).parts["params"] == pytest.approx(math.exp(-0.5))
+    assert reward.of(line, Click(point=Point(500, 501)), well_formed=True).parts["params"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("action", "well_formed", "expected"),
+    [
+        (CLICK, True, 1.0),
+        (Click(point=Point(900, 900)), True, 0.5),
+        (Wait(), True, 0.1),
+        (None, True, 0.1),
+        (CLICK, False, 0.0),  # every later term is gated by the format
+        (None, False, 0.0),
+    ],
+)
+def test_ui_s1_gates_its_terms(action: Action | None, well_formed: bool, expected: float) -> None:
+    assert total("ui-s1", clicking(), action, well_formed=well_formed) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("action", "thought", "expected"),
+    [
+        (CLICK, True, 1.0),
+        (CLICK, False, 0.9),  # not gated
+        (Click(point=Point(900, 900)), True, 0.55),
+        (Wait(), True, 0.19),
+        (Wait(), False, 0.09),
+        (Unsupported(name="drag"), False, 0.0),
+        (None, True, 0.1),
+        (None, False, 0.0),
+    ],
+)
+def test_ui_s1_as_released_does_not(action: Action | None, thought: bool, expected: float) -> None:
+    assert total("ui-s1-released", clicking(), action, well_formed=thought) == pytest.approx(expected)
+
+
+def test_agentnet_fades_with_the_distance() -> None:
+    def soft(reference: Action, action: Action | None, **changes: Any) -> float:
+        return get_reward("agentnet").of(step(reference, **changes), action, well_formed=False).total
+
+    assert soft(CLICK, Click(point=Point(514, 500))) == 1.0
+    assert soft(CLICK, Click(point=Point(530, 540))) == pytest.approx(math.exp(-120 * (0.05 - 0.01 * math.sqrt(2))))
+    assert soft(CLICK, OUTSIDE, boxes=Boxes([[400.0, 450.0, 601.0, 550.0]])) == 1.0
+    assert soft(CLICK, LongPress(point=CENTRE)) == 0.0
+    assert soft(Type(text="abcdefghij"), Type(text="abcdefgh")) == 1.0  # 0.8 similar
+    assert soft(Type(text="abcdefghij"), Type(text="abcd")) == pytest.approx(0.4 / 0.8)
+    assert soft(Type(text="abc"), None) == 0.0
+    assert soft(Stop(), Stop(status="impossible")) == 0.0
+
+
+def test_unsupported_actions_count_where_one_is_accepted() -> None:
+    drag = Unsupported(name="drag", arguments={"n": 1})
+    assert total("ui-s1-released", step(drag), drag, well_formed=False) == pytest.approx(0.9)
+    assert total("ui-s1", step(drag), Unsupported(name="drag")) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "ui-s2"}, r"unknown reward 'ui-s2' \(did you mean 'ui-s1'\?\)"),
+        ({"name": "ui-s1", "protocol": "guievalkitt"}, r"unknown protocol 'guievalkitt' \(did you mean 'guievalkit'\?\)"),
+        ({"name": "ui-s1", "tipe_weight": 1.0}, r"has no weight 'tipe_weight' \(did you mean 'type_weight'\?\); it has: "),
+        ({"name": "ui-s1", "type_weight": "much"}, "weight 'type_weight' of reward 'ui-s1' must be a number, got 'much'"),
+        ({"name": "ui-s1", "evaluator": 1.0}, "has no weight 'evaluator'"),
+        ({"name": "hypertrack-gaussian", "alpha": 0.0}, "alpha is 0.0"),
+    ],
+)
+def test_mistakes_are_told_with_the_nearest_name(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        get_reward(**arguments)
+
+
+@pytest.mark.parametrize("name", list(REWARDS))
+def test_every_reward_says_what_it_is(name: str) -> None:
+    reward = get_reward(name, protocol="guievalkit")
+    told = reward.describe()
+    assert told["name"] == name and told["protocol"] == "guievalkit" and told["source"]
+    assert all(isinstance(value, float) for key, value in told.items() if key not in ("name", "protocol", "source"))
+    best = reward.of(clicking(), CLICK, well_formed=True, box=Box(*BOX))
+    assert best.total == pytest.approx(reward.highest)
+
+
+def test_the_page_on_rewards_tells_every_name_part_and_protocol() -> None:
+    page = (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8")
+    told = {cells[1].strip(" `"): cells for line in page.splitlines() if len(cells := line.split("|")) == 7}
+    for name, kind in REWARDS.items():
+        parts = get_reward(name).of(clicking(), CLICK, well_formed=True).parts
+        weighed = {part for part in parts if f"`{part}`" in told[name][3]}
+        assert weighed >= parts.keys() - {"format", "type"} and weighed <= parts.keys(), name
+        assert told[name][4].strip() == f"`{kind.protocol}`"
