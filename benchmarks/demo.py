@@ -10,8 +10,6 @@ target's first, then those of everything else that can be touched.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,9 @@ from guieval.actions import ActionSpace
 from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError, UsageError
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
-from guieval.synth import VERSION, PhoneEpisode, checked_size, encode, generate_episode
+from guieval.synth import VERSION, PhoneEpisode, checked_size, generate_episode
+
+from ._drawn_files import keep
 
 
 class Demo(ABCBenchmark):
@@ -71,9 +71,7 @@ class Demo(ABCBenchmark):
             raise DataError(f"the demo has no episode {ref.key} of {ref.length} steps; it was listed with other options")
         screenshots = [f"{self.folder}/{played.number:04d}/{index:02d}.png" for index in range(len(played))]
         for step, screenshot in zip(played.steps, screenshots, strict=True):
-            path = self.root / screenshot
-            if not path.exists():
-                _write(path, encode(step.phone.render()))
+            keep(self.root / screenshot, step.phone.render)
         return Episode(steps=tuple(self._step(played, index, shot) for index, shot in enumerate(screenshots)))
 
     @classmethod
@@ -112,19 +110,3 @@ class Demo(ABCBenchmark):
                 "target": step.target.label if step.target else None,
             },
         )
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it, even when several processes draw the same one."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            os.replace(name, path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UsageError(f"the screenshot {str(path)!r} cannot be written: {error.strerror}") from None

@@ -1,0 +1,57 @@
+"""Makes a tiny policy: ``python -m guieval.training.tiny --out DIR --seed S --minutes M``. Needs ``guieval[train]``.
+
+The checkpoint loads with ``AutoProcessor`` and ``Qwen3VLForConditionalGeneration``, and runs under the name ``tiny-policy``
+(``guieval run --model tiny-policy --bench demo-icons --engine transformers --set model_path=DIR``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from guieval.registry import load_model
+from guieval.training.tiny.building import build_policy
+from guieval.training.tiny.language import look_at, train_language
+from guieval.training.tiny.speed import fast_on_cpu
+from guieval.training.tiny.warm_up import warm_up_vision
+
+VISION_STEPS, LANGUAGE_STEPS, SCREENS = 51, 72, 205
+"""A minute's share of each stage, as measured on one core of a server CPU with AMX: minutes are turned into steps, so that the
+checkpoint does not depend on how fast the machine is."""
+
+
+def main() -> None:
+    """Build, train and write the policy, saying how far it is."""
+    parser = argparse.ArgumentParser(prog="python -m guieval.training.tiny", description="Make the tiny policy from nothing.")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights and of what they are trained on")
+    parser.add_argument("--minutes", type=float, default=6.0, help="length in CPU minutes of one core, about")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="bfloat16", help="of the weights that are written")
+    given = parser.parse_args()
+    if given.minutes <= 0:
+        parser.error(f"--minutes is {given.minutes}; expected more than 0")
+
+    import torch
+
+    torch.set_num_threads(1)
+    began = time.process_time()
+
+    def say(message: str) -> None:
+        print(f"{time.process_time() - began:6.0f} s  {message}", file=sys.stderr, flush=True)
+
+    vision, language, screens = (max(1, round(given.minutes * each)) for each in (VISION_STEPS, LANGUAGE_STEPS, SCREENS))
+    policy = build_policy(given.seed)
+    say(f"{sum(each.numel() for each in policy.model.parameters()):,} weights, drawn from seed {given.seed}")
+    with fast_on_cpu(policy.model) as watched:
+        warm_up_vision(policy, steps=vision, seed=given.seed, say=say)
+        seen = look_at(policy, screens=screens, seed=given.seed)
+        say(f"{len(seen)} screens looked at")
+        train_language(policy, load_model("tiny-policy"), seen, watched, steps=language, seed=given.seed, say=say)
+    policy.save(given.out, getattr(torch, given.dtype))
+    say(f"written to {given.out}")
+
+
+if __name__ == "__main__":
+    main()

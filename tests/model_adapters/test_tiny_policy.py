@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from guieval.actions import Click, Point, Scroll
+from guieval.errors import ParseError
+from guieval.history import HistoryEntry, reference_entry
+from guieval.models import ImageRef
+from guieval.registry import load_model
+from guieval.steps import StepTaskModel
+
+from .steps import step
+
+MODEL = load_model("tiny-policy")
+GOAL = "tap red circle, blue star"
+SCREEN = (252, 448)
+TAP = Click(point=Point(500.5005005, 37.0370370))
+
+
+def task(**changes: object) -> StepTaskModel:
+    said = {"instruction": GOAL, "low_level_instruction": "tap red circle", "screenshot_size": SCREEN}
+    return step(TAP, **{**said, **changes})
+
+
+def test_the_prompt_is_the_screen_and_the_goal() -> None:
+    (message,) = MODEL.prepare_input(task(), ()).messages
+    assert (message.role, message.parts) == ("user", (ImageRef(task()), GOAL))
+
+
+def test_the_past_is_a_line_a_step() -> None:
+    own = HistoryEntry(task(), TAP, "red  circle", None, "raw", "model")
+    assert MODEL.prepare_input(task(), (own,)).text == f"{GOAL}\nred circle click(500,037)"
+    assert MODEL.prepare_input(task(), (reference_entry(task()),)).text == f"{GOAL}\ntap red circle click(500,037)"
+    bare = HistoryEntry(task(), TAP, None, None, None, "model")
+    assert MODEL.prepare_input(task(), (bare,)).text == f"{GOAL}\nclick(500,037)"
+    untold = reference_entry(task(low_level_instruction=None))
+    assert MODEL.prepare_input(task(), (untold,)).text == f"{GOAL}\nclick(500,037)"
+    other = reference_entry(step(Scroll(point=Point(500.0, 500.0), direction="up")))
+    assert MODEL.prepare_input(task(), (other, own)).text == f"{GOAL}\nSwipe up.\nred circle click(500,037)"
+
+
+def test_a_step_instruction_stands_alone() -> None:
+    low = task(setting="low")
+    assert MODEL.prepare_input(low, (reference_entry(task()),)).text == "tap red circle"
+
+
+def test_a_large_screenshot_is_sent_as_the_checkpoint_sees_it() -> None:
+    (image,) = MODEL.prepare_input(step(TAP, screenshot_size=(1080, 2400)), ()).images
+    assert image.resize is not None
+    width, height = image.resize
+    assert width % 28 == height % 28 == 0 and width * height <= 256 * 28**2
+
+
+def test_a_reply_is_a_thought_and_a_place() -> None:
+    read = MODEL.parse_response(task(), "blue star click(512,037)\n")
+    assert isinstance(read.action, Click)
+    assert (read.thought, read.conclusion) == ("blue star", None)
+    assert read.action.point == pytest.approx((512 / 999 * 1000, 37 / 999 * 1000))
+    assert MODEL.parse_response(task(), "click(512,037)").thought is None
+    assert MODEL.render(task(), TAP, "blue star") == "blue star click(500,037)"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "blue star",
+        "click(512,37)",
+        "blue star click(512,037",
+        "click(512,037) blue star",
+        "click(0512,037)",
+        "tap(512,037)",
+    ],
+)
+def test_any_other_form_is_no_action(reply: str) -> None:
+    with pytest.raises(ParseError, match="does not end in click"):
+        MODEL.parse_response(task(), reply)
+
+
+def test_another_action_cannot_be_said() -> None:
+    with pytest.raises(ValueError, match="cannot say"):
+        MODEL.render(task(), Scroll(point=Point(500.0, 500.0), direction="up"))

@@ -1,0 +1,126 @@
+"""How the tiny policy is made: that what is computed fast is what the checkpoint computes, and that a checkpoint comes out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from torch.nn import functional
+
+from guieval.registry import load_model
+from guieval.synth.dice import Dice
+from guieval.synth.icons import COLOURS, SHAPES, draw_screen, split_of
+from guieval.training.tiny import language
+from guieval.training.tiny.building import Policy, build_policy
+from guieval.training.tiny.conversations import draw_conversation
+from guieval.training.tiny.language import RowWriter, look_at, token_losses
+from guieval.training.tiny.pixels import grid, patches, tokens_of
+
+ADAPTER = load_model("tiny-policy")
+
+
+@pytest.fixture(scope="module")
+def untrained() -> Policy:
+    return build_policy(0)
+
+
+def prompt(policy: Policy, question: str) -> str:
+    content = [{"type": "image"}, {"type": "text", "text": question}]
+    messages = [{"role": "user", "content": content}]
+    return str(policy.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def test_words_and_digits_are_tokens_wherever_they_stand(untrained: Policy) -> None:
+    tokenizer = untrained.processor.tokenizer
+    assert tokenizer.tokenize("tap red star, black circle") == ["tap", "Ġ", "red", "Ġ", "star", ",Ġ", "black", "Ġ", "circle"]
+    assert tokenizer.tokenize("red star click(012,999)") == ["red", "Ġ", "star", "Ġclick(", *"012", ",", *"999", ")"]
+    for word in (*COLOURS, *SHAPES):
+        assert tokenizer.tokenize(word) == [word]
+    for text in ("Tap 'É' — \n now", "click(001,200)", "tap red star, black circle"):
+        assert tokenizer.decode(tokenizer(text).input_ids) == text
+
+
+def test_the_chat_template_adds_nothing_of_its_own(untrained: Policy) -> None:
+    image = "<|vision_start|><|image_pad|><|vision_end|>"
+    assert prompt(untrained, "tap red star") == f"<|im_start|>user\n{image}tap red star<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_screens_are_cut_as_the_processor_cuts_them(untrained: Policy) -> None:
+    screens = [draw_screen(Dice("cut", number)) for number in range(2)]
+    text = [prompt(untrained, "tap red star")] * 2
+    given = untrained.processor(text=text, images=[screen.render() for screen in screens], return_tensors="pt")
+    assert torch.equal(given["image_grid_thw"], grid(2))
+    assert torch.allclose(patches(screens), given["pixel_values"], atol=1e-5)
+
+
+def test_an_icon_is_shown_by_the_tokens_it_lies_on() -> None:
+    placed = draw_screen(Dice("tokens")).icons[0]
+    x1, y1, x2, y2 = placed.pixels
+    for token in tokens_of(placed):
+        left, top = token % 9 * 28, token // 9 * 28
+        assert min(x2, left + 28) - max(x1, left) > 6 and min(y2, top + 28) - max(y1, top) > 6
+    middle = (y1 + y2) // 2 // 28 * 9 + (x1 + x2) // 2 // 28
+    assert middle in tokens_of(placed)
+
+
+def test_conversations_are_of_the_training_split_and_answer_themselves() -> None:
+    for number in range(40):
+        dice = Dice("conversation", number)
+        screen = draw_screen(dice)
+        question, answer, target = draw_conversation(dice, screen, ADAPTER)
+        goal, *past = question.removeprefix("tap ").split("\n")
+        names = goal.split(", ")
+        icons = {placed.icon.name: placed.icon for placed in screen.icons}
+        assert split_of([icons[name] for name in names]) == "train"
+        assert names[len(past)] == target.icon.name
+        assert answer.startswith(f"{target.icon.name} click(")
+        assert all("click(" in line for line in past)
+
+
+def test_many_conversations_in_a_row_cost_what_each_costs_alone(untrained: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "autocast", nullcontext)  # so that they may be compared to the last digits
+    dice = Dice("packed")
+    seen = look_at(untrained, screens=2, seed=3)
+    told = [
+        [draw_conversation(dice, each.screen, ADAPTER) for _ in range(count)] for each, count in zip(seen, (3, 1), strict=True)
+    ]
+    writer = RowWriter(untrained)
+    with torch.no_grad():
+        packed, _ = token_losses(untrained, writer.batch([writer.row(each) for each in told]), seen)
+        alone: list[Any] = []
+        for each, conversations in zip(seen, told, strict=True):
+            for question, answer, _ in conversations:
+                text = prompt(untrained, question) + answer + "<|im_end|>"
+                inputs = untrained.processor(text=[text], images=[each.screen.render()], return_tensors="pt")
+                said = len(untrained.processor.tokenizer(answer).input_ids) + 1
+                logits = untrained.model(**inputs).logits[0]
+                alone.append(functional.cross_entropy(logits[-said - 1 : -1], inputs["input_ids"][0, -said:], reduction="none"))
+    assert torch.allclose(
+        packed, torch.cat(alone), atol=0.1
+    )  # both in bfloat16; another position or a seen neighbour costs more
+
+
+def test_the_program_writes_the_same_checkpoint_for_the_same_seed(tmp_path: Path) -> None:
+    from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
+
+    for name, seed in (("one", 1), ("same", 1), ("other", 2)):
+        command = [sys.executable, "-m", "guieval.training.tiny", "--out", str(tmp_path / name), "--seed", str(seed)]
+        done = subprocess.run([*command, "--minutes", "0.02"], capture_output=True, text=True, check=True)
+        assert f"drawn from seed {seed}" in done.stderr
+    weights = {
+        name: Qwen3VLForConditionalGeneration.from_pretrained(tmp_path / name, dtype="auto").state_dict()
+        for name in ("one", "same", "other")
+    }
+    assert all(torch.equal(weights["one"][name], weights["same"][name]) for name in weights["one"])
+    assert any(not torch.equal(weights["one"][name], weights["other"][name]) for name in weights["one"])
+    assert {tensor.dtype for tensor in weights["one"].values()} == {torch.bfloat16}
+    assert AutoProcessor.from_pretrained(tmp_path / "one").tokenizer.tokenize("red")
