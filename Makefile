@@ -14,7 +14,7 @@ browser:
 		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 \
 		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
 
-.PHONY: browser demo test check wheel test-vllm clean
+.PHONY: browser demo test check wheel test-vllm test-train test-verl clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -52,7 +52,15 @@ wheel: $(VENV)/.dev
 
 # The engines against real vLLM (its CPU build) and a tiny model: Linux on x86-64, 3.6 GB in the user's cache folder.
 test-vllm:
-	python=$$($(PYTHON) tests/vllm/environment.py) && $$python -m pytest -p no:cacheprovider tests/vllm
+	python=$$($(PYTHON) tests/environment.py vllm) && $$python -m pytest -p no:cacheprovider tests/vllm
+
+# Training with TRL on this machine's CPU, with the tiny policy: Linux on x86-64, 1.8 GB in the user's cache folder.
+test-train:
+	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider tests/training
+
+# The plug-in of verl as far as it goes without a GPU: Linux on x86-64, 2.2 GB in the user's cache folder.
+test-verl:
+	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
 
 clean:
 	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

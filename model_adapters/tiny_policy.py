@@ -58,6 +58,8 @@ class TinyPolicy(ABCModel):
     def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
         if not isinstance(action, Click):
             raise ValueError(f"the tiny policy cannot say {action!r}")
+        if thought is None and conclusion is not None and conclusion != describe(action):
+            thought = conclusion.removeprefix("tap ")  # what a step instruction asks for, as the policy would say it
         x, y = PER_999.quantise(action.point, task.screenshot_size)
         return " ".join([*(thought or "").split(), f"click({x:03.0f},{y:03.0f})"])
 

@@ -162,14 +162,14 @@ def compare(url: str, front: int, folder: Path) -> None:
 def main() -> None:
     """Start the server and measure."""
     sys.path.insert(0, str(ROOT))
-    from tests.vllm.environment import folder as environment_folder
-    from tests.vllm.environment import set_up
+    from tests.environment import folder as environment_folder
+    from tests.environment import set_up
 
     os.environ.update(VLLM_CPU_KVCACHE_SPACE="1", HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", TORCHDYNAMO_DISABLE="1")
     with tempfile.TemporaryDirectory(prefix="guieval-vllm-") as work:
         weights, media = Path(work, "tiny"), Path(work, "media")
         media.mkdir()
-        python = str(set_up(environment_folder()))
+        python = str(set_up("vllm", environment_folder("vllm")))
         script = ROOT / "tests" / "vllm" / "tiny_model.py"
         subprocess.run([python, str(script), str(weights)], check=True, capture_output=True)
         arguments = {

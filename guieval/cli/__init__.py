@@ -19,22 +19,30 @@ from guieval.cli import (
     benchmarks,
     check,
     compare,
+    consistency,
     correlate,
+    decisions,
     doctor,
     export,
+    fit_scaling,
     import_predictions,
     leaderboard,
+    mix,
     mock_server,
     models,
     new_adapter,
     plot,
     prepare,
+    probe_reward,
     prompt,
     protocols,
     report,
+    rollout,
     run,
     sample_sets,
     score,
+    select,
+    train,
 )
 
 STOPPED = 130
@@ -49,10 +57,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run.run)
+app.command("rollout")(rollout.rollout)
+app.command("mix")(mix.mix)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("leaderboard")(leaderboard.leaderboard)
 app.command("correlate")(correlate.correlate)
+app.command("decisions")(decisions.decisions)
+app.command("consistency")(consistency.consistency)
 app.command("report")(report.report)
 app.command("plot")(plot.plot)
 app.command("models")(models.models)
@@ -63,10 +75,14 @@ app.command("protocols")(protocols.protocols)
 app.command("sample-sets")(sample_sets.sample_sets)
 app.command("prepare")(prepare.prepare)
 app.command("export")(export.export)
+app.command("select")(select.select)
+app.command("fit-scaling")(fit_scaling.fit_scaling)
 app.command("import")(import_predictions.import_predictions)
 app.command("doctor")(doctor.doctor)
 app.command("check")(check.check)
 app.command("mock-server")(mock_server.mock_server)
+app.command("probe-reward")(probe_reward.probe_reward)
+app.command("train")(train.train)
 app.command("new-adapter")(new_adapter.new_adapter)
 
 

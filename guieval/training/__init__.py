@@ -1,4 +1,4 @@
-"""Entry points of training: supervised, GRPO on reference history, and UI-S1's semi-online RL, all with TRL on one node.
+"""Entry points of training: supervised, GRPO on reference history, and UI-S1's semi-online RL, with TRL on one node, or verl.
 
 The algorithms (rewards, rollouts, patches, returns, advantages) are torch-free and live in :mod:`guieval.rewards`; here they
 meet TRL's trainers. :mod:`.config` reads ``configs/training/*.yaml`` and needs nothing that the base install lacks; to train

@@ -1,7 +1,9 @@
-"""Sets up the environment that real vLLM runs in, once, and prints its interpreter: ``python tests/vllm/environment.py``.
+"""Sets up an environment that heavy tests run in, once, and prints its interpreter: ``python tests/environment.py NAME``.
 
-It takes about 3.6 GB and three minutes, so it lies in the user's cache folder under a name that changes with its pins; later
-calls find it there. guieval itself is installed in it as editable, from this checkout. Only the standard library is used here.
+``NAME`` is a folder of tests with a ``requirements.txt``: ``vllm`` (real vLLM), ``training`` (TRL) or ``training_verl``. Such
+an environment takes gigabytes and minutes, so it lies in the user's cache folder under a name that changes with its pins;
+later calls find it there. guieval itself is installed in it as editable, from this checkout. Only the standard library is used
+here.
 """
 
 from __future__ import annotations
@@ -16,22 +18,28 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-REQUIREMENTS = HERE / "requirements.txt"
+ROOT = HERE.parent
 HOOK = HERE / "torchvision_operators.py"
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+SIZES = {"vllm": "3.6 GB", "training": "1.8 GB", "training_verl": "2.2 GB"}
+"""The environments there are, and what each takes on disk."""
 
 
-def folder() -> Path:
-    """Where the environment is, or will be: ``$GUIEVAL_VLLM_ENV``, else below the cache folder."""
-    if given := os.environ.get("GUIEVAL_VLLM_ENV"):
+def requirements(name: str) -> Path:
+    """The pins of everything in the environment, its own torch included."""
+    return HERE / name / "requirements.txt"
+
+
+def folder(name: str) -> Path:
+    """Where the environment is, or will be: ``$GUIEVAL_NAME_ENV``, else below the cache folder."""
+    if given := os.environ.get(f"GUIEVAL_{name.upper()}_ENV"):
         return Path(given)
-    pins = hashlib.sha256(REQUIREMENTS.read_bytes() + HOOK.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    pins = hashlib.sha256(requirements(name).read_bytes() + HOOK.read_bytes() + sys.version.encode()).hexdigest()[:12]
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "guieval" / f"vllm-env-{pins}"
+    return Path(cache) / "guieval" / f"{name}-env-{pins}"
 
 
-def set_up(environment: Path) -> Path:
+def set_up(name: str, environment: Path) -> Path:
     """Make the environment unless it is whole; its interpreter."""
     environment.parent.mkdir(parents=True, exist_ok=True)
     python = environment / "bin" / "python"
@@ -40,15 +48,15 @@ def set_up(environment: Path) -> Path:
         whole = environment / "whole"
         if not whole.exists():
             shutil.rmtree(environment, ignore_errors=True)
-            _say(f"setting up vLLM in {environment} (3.6 GB, a few minutes)")
+            _say(f"setting up the environment {name!r} in {environment} ({SIZES[name]}, a few minutes)")
             subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-            pins = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
-            torch = next(line for line in pins if line.startswith("torch=="))
+            pins = requirements(name)
+            torch = next(line for line in pins.read_text(encoding="utf-8").splitlines() if line.startswith("torch=="))
             try:
                 _pip(python, "--no-deps", torch)
             except subprocess.CalledProcessError:  # the package index has no builds for CPUs; their makers' own has
                 _pip(python, "--no-deps", "--index-url", CPU_WHEELS, torch)
-            _pip(python, "--no-deps", "-r", str(REQUIREMENTS))
+            _pip(python, "--no-deps", "-r", str(pins))
             packages = _packages(environment)
             shutil.copy(HOOK, packages / "guieval_torchvision_operators.py")
             (packages / "guieval_torchvision_operators.pth").write_text("import guieval_torchvision_operators\n")
@@ -78,4 +86,7 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    print(set_up(folder()))
+    if sys.argv[1:] and sys.argv[1] in SIZES:
+        print(set_up(sys.argv[1], folder(sys.argv[1])))
+    else:
+        sys.exit(f"usage: python tests/environment.py {'|'.join(SIZES)}")

@@ -1,0 +1,70 @@
+"""TRL's own arguments: what a training's file gives by TRL's names, over the defaults that fit this machine and this data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import UsageError, nearest
+from guieval.training.config import SFTTraining, TrainingConfig
+
+CHECKPOINTS = "checkpoints"
+"""Folder below a training's own in which TRL keeps its checkpoints."""
+
+
+def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
+    """TRL's ``SFTConfig`` or ``GRPOConfig``; ``template`` is what chat templates are told.
+
+    Raises :class:`UsageError` for a name that TRL has not (with the nearest one), for values that do not fit together, and for
+    a tracker that is not installed.
+    """
+    import torch
+    from trl import GRPOConfig, SFTConfig
+
+    kind = SFTConfig if isinstance(config, SFTTraining) else GRPOConfig
+    known = {each.name for each in fields(kind) if each.init}
+    for name in config.trainer:
+        if name not in known:
+            raise UsageError(f"setting 'trainer.{name}' is unknown to TRL's {kind.__name__}{nearest(name, known)}")
+    on_gpu = torch.cuda.is_available()
+    values: dict[str, Any] = {
+        "use_cpu": not on_gpu,
+        "bf16": on_gpu and config.dtype != "float16",
+        "fp16": on_gpu and config.dtype == "float16",
+        "gradient_checkpointing": on_gpu,
+        "dataloader_pin_memory": on_gpu,
+        "logging_steps": 1,
+        "disable_tqdm": True,
+    }
+    if kind is SFTConfig:
+        values["max_length"] = None  # a cut prompt would lose image tokens
+    elif template:
+        values["chat_template_kwargs"] = dict(template)
+    values |= config.trainer
+    values |= {
+        "output_dir": str(Path(config.out) / CHECKPOINTS),
+        "seed": config.seed,
+        "report_to": list(config.report_to) or "none",
+        "remove_unused_columns": False,  # rows are made when they are used, from a column TRL does not know
+    }
+    _check_trackers(config)
+    try:
+        return kind(**values)
+    except (ValueError, TypeError, ImportError) as error:
+        raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())}") from error
+
+
+def _check_trackers(config: TrainingConfig) -> None:
+    from transformers.integrations import get_available_reporting_integrations
+    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+    installed = get_available_reporting_integrations()
+    for name in config.report_to:
+        if name not in INTEGRATION_TO_CALLBACK:
+            raise UsageError(
+                f"setting 'report_to' names {name!r}{nearest(name, INTEGRATION_TO_CALLBACK)}, which transformers does not know"
+            )
+        if name not in installed:
+            raise UsageError(f"setting 'report_to' names {name!r}, which is not installed: pip install {name}")

@@ -1,0 +1,215 @@
+"""From a training's configuration to TRL's trainer with everything in it, one function a kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import UsageError
+from guieval.models import ABCModel
+from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.shapes import get_reward
+from guieval.steps import Episode, StepTaskModel
+from guieval.training.arguments import trainer_arguments
+from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
+from guieval.training.examples import (
+    Example,
+    PromptBuilder,
+    TrainingData,
+    images_of,
+    journal_examples,
+    open_data,
+    reference_completion,
+    supervised_examples,
+    without_images,
+)
+from guieval.training.weights import Weights, load_weights, lora_config, open_adapter
+
+
+@dataclass
+class Parts:
+    """What a trainer is made of, opened in an order in which cheap mistakes are found first."""
+
+    config: TrainingConfig
+
+    @cached_property
+    def model(self) -> ABCModel:
+        """The adapter."""
+        return open_adapter(self.config)
+
+    @cached_property
+    def data(self) -> TrainingData:
+        """Episodes and steps."""
+        return open_data(self.config)
+
+    @cached_property
+    def prompts(self) -> PromptBuilder:
+        """Writes prompts."""
+        return PromptBuilder(self.model, self.data.benchmark.root)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """What is trained."""
+        return load_weights(self.config, self.model)
+
+    def scorer(self) -> ReplyScorer:
+        """What rewards replies."""
+        assert isinstance(self.config, GRPOTraining | SemiOnlineTraining)
+        given = self.config.reward
+        return ReplyScorer(self.model, get_reward(given.name, protocol=given.protocol, **given.weights))
+
+    def trainer(self) -> Any:
+        """TRL's trainer for a training of this kind. Raises :class:`UsageError` for whatever cannot be."""
+        match self.config:
+            case SFTTraining():
+                return _sft_trainer(self, self.config)
+            case GRPOTraining():
+                return _grpo_trainer(self, self.config)
+            case SemiOnlineTraining():
+                return _semi_online_trainer(self, self.config)
+        raise UsageError(f"nothing trains by {self.config.kind!r}")
+
+    def common(self, first: Example) -> dict[str, Any]:
+        """Arguments that all trainers share; ``first`` is any example."""
+        arguments = trainer_arguments(self.config, self.prompts.template_arguments(first))
+        return {
+            "model": self.weights.model,
+            "args": arguments,
+            "processing_class": self.weights.processor,
+            "peft_config": None if self.config.lora is None else lora_config(self.config.lora),
+        }
+
+
+def _numbers(count: int, make: Callable[[int], dict[str, Any]] | None = None) -> Any:
+    """A data set of so many numbers; with ``make`` every row is what it makes of its number, at the time it is used."""
+    from datasets import Dataset
+
+    numbers = Dataset.from_dict({"index": list(range(count))})
+    if make is None:
+        return numbers
+
+    def rows(batch: dict[str, list[int]]) -> dict[str, list[Any]]:
+        made = [make(number) for number in batch["index"]]
+        return {name: [row[name] for row in made] for name in made[0]}
+
+    return numbers.with_transform(rows)
+
+
+def _sft_trainer(parts: Parts, config: SFTTraining) -> Any:
+    from trl import SFTTrainer
+
+    examples = _supervised(parts, config)
+    first = examples(0)
+
+    def row(number: int) -> dict[str, Any]:
+        example = examples(number)
+        messages = parts.prompts.messages(example.task, example.history)
+        answer = [{"role": "assistant", "content": [{"type": "text", "text": example.completion}]}]
+        template = parts.prompts.template_arguments(example)
+        return {
+            "prompt": without_images(messages),
+            "completion": answer,
+            "images": images_of(messages),
+            **({"chat_template_kwargs": template} if template else {}),
+        }
+
+    return SFTTrainer(train_dataset=_numbers(examples.count, row), **parts.common(first))
+
+
+@dataclass(frozen=True)
+class _Examples:
+    """Supervised examples by number."""
+
+    count: int
+    get: Callable[[int], Example]
+
+    def __call__(self, number: int) -> Example:
+        return self.get(number)
+
+
+def _supervised(parts: Parts, config: SFTTraining) -> _Examples:
+    if config.journal is not None:
+        own = list(journal_examples(Path(config.journal), parts.model))
+        if not own:
+            raise UsageError(f"the run {config.journal!r} holds no exact reply to learn from")
+        return _Examples(len(own), own.__getitem__)
+    kept, left_out = supervised_examples(parts.data, parts.model)
+    if not kept:
+        raise UsageError(f"model {config.model!r} can say none of the {left_out:,} reference actions")
+
+    def example(number: int) -> Example:
+        found = parts.data.example(kept[number], history=config.history == "reference")
+        return found._replace(completion=reference_completion(parts.model, found.task))
+
+    return _Examples(len(kept), example)
+
+
+def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
+    history = config.history == "reference"
+    scorer, steps = parts.scorer(), len(parts.data.steps)
+    common = parts.common(parts.data.example(0, history=history))
+    from guieval.training.trainers.grpo import StepGRPOTrainer
+
+    return StepGRPOTrainer(
+        example=lambda number: parts.data.example(number, history=history),
+        prompts=parts.prompts,
+        scorer=scorer,
+        tasks=steps,
+        sampling=config.dynamic_sampling,
+        max_prompt_length=config.max_prompt_length,
+        train_dataset=_numbers(steps),
+        **common,
+    )
+
+
+def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
+    scorer, data = parts.scorer(), parts.data
+    common = parts.common(Example(data.episode(0).steps[0], ()))
+    arguments = common["args"]
+    if arguments.use_vllm and arguments.vllm_importance_sampling_correction:
+        if "vllm_importance_sampling_correction" in config.trainer:
+            raise UsageError(
+                "semi-online training has no importance sampling correction for vLLM: leave it out or set it false"
+            )
+        arguments.vllm_importance_sampling_correction = False
+    from guieval.training.trainers.semi_online import SemiOnlineTrainer
+
+    def episode(number: int) -> tuple[Episode, Sequence[int]]:
+        return data.episode(number), data.counted(number)
+
+    return SemiOnlineTrainer(
+        episode=episode,
+        prompts=parts.prompts,
+        scorer=scorer,
+        policy=config.rollout.policy(),
+        settings=config.advantages.settings(),
+        thoughts=_thoughts(config),
+        tasks=len(data.refs),
+        sampling=config.dynamic_sampling,
+        max_prompt_length=config.max_prompt_length,
+        train_dataset=_numbers(len(data.refs)),
+        **common,
+    )
+
+
+def _thoughts(config: SemiOnlineTraining) -> Callable[[StepTaskModel], str | None] | None:
+    """Off-policy thoughts by step, from the file that holds them."""
+    if config.rollout.patch != "off-policy":
+        return None
+    if config.rollout.thoughts is None:
+        raise UsageError('patch off-policy needs \'rollout.thoughts\', a JSONL file of {"step": ..., "thought": ...} lines')
+    file = Path(config.rollout.thoughts)
+    found: dict[str, str] = {}
+    try:
+        for line in filter(str.strip, file.read_text(encoding="utf-8").splitlines()):
+            row = json.loads(line)
+            found[row["step"]] = row["thought"]
+    except OSError as error:
+        raise UsageError(f"the file of thoughts {str(file)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f'{str(file)!r}: expected {{"step": ..., "thought": ...}} on each line, got {line!r:.80}') from None
+    return lambda task: found.get(str(task.key))

@@ -1,0 +1,276 @@
+"""The configuration of a training: one YAML file and ``--set`` overrides in one merge, checked once, saved beside the weights.
+
+What belongs to TRL is passed on by TRL's own names (group ``trainer``) and checked against the installed TRL when the training
+begins; everything else has a field here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from guieval.config import override, yaml_loader
+from guieval.errors import UsageError, nearest
+from guieval.rewards.advantages import AdvantageSettings, EpisodeLevel, Normalise, SpreadOf
+from guieval.rewards.returns import Segment
+from guieval.rewards.rollout import PatchMethod, PatchPolicy
+
+Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Settings(BaseModel):
+    """Base of every group of settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+class Lora(Settings):
+    """Low-rank adapters in place of training all weights (peft's LoraConfig)."""
+
+    r: int = Field(16, ge=1, description="rank")
+    alpha: int = Field(32, ge=1, description="scale is alpha / r")
+    dropout: float = Field(0.0, ge=0, lt=1)
+    targets: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        ("all-linear",), min_length=1, description="names of the modules, or all-linear"
+    )
+    exclude: str | None = Field(
+        r".*(visual|vision_tower|vision_model)\..*", description="regular expression of modules left alone: the vision tower"
+    )
+
+
+class RewardSettings(Settings):
+    """What a reply is worth."""
+
+    name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
+    protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")
+    weights: dict[str, float] = Field(default_factory=dict, description="weights of its parts over its own")
+
+
+class DynamicSampling(Settings):
+    """Groups whose rollouts do not differ teach nothing: others are drawn in their place (DAPO; UI-S1 section 3.4)."""
+
+    eta: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="a group is kept when the standard deviation of its rewards (grpo) or advantages (semi-online) is above",
+    )
+    most_draws: int = Field(3, ge=1, description="generation batches drawn at most for one, the first included")
+
+
+class RolloutSettings(Settings):
+    """How a semi-online rollout goes on after a mismatch (UI-S1 3.2, Algorithm 1)."""
+
+    patch: PatchMethod = Field("thought-free", description="none, thought-free, off-policy or on-policy")
+    budget: int | None = Field(
+        1, ge=0, description="patches a rollout may use (the paper's epsilon); null: as many as it needs"
+    )
+    thoughts: str | None = Field(
+        None, description='off-policy: JSONL file of {"step": BENCHMARK/[SUBSET/]EPISODE#INDEX, "thought": TEXT} lines'
+    )
+
+    def policy(self) -> PatchPolicy:
+        """As :mod:`guieval.modes` has it."""
+        return PatchPolicy(self.patch, self.budget)
+
+
+class AdvantageOptions(Settings):
+    """Advantages of semi-online rollouts, see :class:`guieval.rewards.advantages.AdvantageSettings`."""
+
+    gamma: float = Field(0.5, ge=0, le=1, description="discount of future steps' rewards (equation 9)")
+    omega: float = Field(1.0, ge=0, allow_inf_nan=False, description="weight of the step level (equation 12)")
+    normalise: Normalise = "mean-std"
+    segment: Segment = "natural"
+    episode_level: EpisodeLevel = "trajectory"
+    ddof: Literal[0, 1] = 1
+    epsilon: float = Field(0.0, ge=0, allow_inf_nan=False)
+    spread_of: SpreadOf = "advantages"
+
+    def settings(self) -> AdvantageSettings:
+        """As :mod:`guieval.rewards.advantages` has them."""
+        return AdvantageSettings(**{each.name: getattr(self, each.name) for each in fields(AdvantageSettings)})
+
+
+class Evaluation(Settings):
+    """Held-out episodes run every so often with the evaluation runner; what is not given is the training's own."""
+
+    every: int = Field(ge=1, description="optimiser steps between two evaluations; one is made before the first step too")
+    at_start: bool = Field(True, description="whether the weights are evaluated before the first step")
+    mode: str = Field("sop", description="mode of the evaluation")
+    split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
+    bench: str | None = None
+    bench_options: dict[str, Any] | None = None
+    data: str | None = None
+    subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+    episodes: str | None = Field(None, description="file that lists the episodes")
+    limit: int | None = Field(None, ge=1, description="a seeded sample of so many episodes")
+    seed: int = Field(0, ge=0)
+    protocol: str | None = None
+    sampling: dict[str, Any] = Field(
+        default_factory=lambda: {"temperature": 0.0}, description="request parameters over the checkpoint's own"
+    )
+
+
+class TrainingConfig(Settings):
+    """What all three kinds of training share."""
+
+    needs: ClassVar[Kind]
+
+    kind: Kind
+    model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which says how it is asked and read")
+    adapter: str | None = Field(None, description="model family, or a Python file, of an unlisted checkpoint")
+    model_path: str | None = Field(None, description="folder or Hugging Face id of the weights to begin with")
+    model_options: dict[str, Any] = Field(
+        default_factory=dict, description="adapter options over the checkpoint's, e.g. max_images"
+    )
+    thinking: bool | None = None
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32", description="of the weights in memory; all-weight training at small rates needs float32"
+    )
+    bench: str = Field(min_length=1, description="benchmark name (`guieval benchmarks`)")
+    bench_options: dict[str, Any] = Field(default_factory=dict)
+    data: str | None = Field(None, description="the benchmark's data folder")
+    split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
+    subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+    episodes: str | None = Field(None, description="file that lists the episodes, or the steps, to train on")
+    limit: int | None = Field(None, ge=1, description="train on a seeded sample of so many episodes")
+    seed: int = Field(0, ge=0, description="seed of that sample and of the training")
+    skip_damaged: bool = False
+    lora: Lora | None = None
+    evaluation: Evaluation | None = None
+    report_to: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        (), description="trackers that transformers knows and that are installed, e.g. tensorboard, wandb, trackio, mlflow"
+    )
+    trainer: dict[str, Any] = Field(default_factory=dict, description="arguments of TRL's trainer, by TRL's names")
+    out: str = Field("training", min_length=1, description="folder of checkpoints, evaluations and this configuration")
+    notes: str = Field("", description="for the reader")
+
+    @model_validator(mode="after")
+    def _is_of_its_kind(self) -> TrainingConfig:
+        if self.kind != self.needs:
+            raise ValueError(f"expected {self.needs!r}")
+        if taken := sorted(_OURS & self.trainer.keys()):
+            raise ValueError(f"trainer.{taken[0]} is {_OURS_SAID[taken[0]]}")
+        return self
+
+
+_OURS_SAID = {
+    "output_dir": "given as out (--out)",
+    "report_to": "given as report_to",
+    "seed": "given as seed",
+    "remove_unused_columns": "not to be set: images are read when a row is used",
+    "max_length": "not to be set: it would cut image tokens",
+    "reward_weights": "given as reward.weights",
+}
+"""Arguments of TRL that have another place here, and which."""
+_OURS = frozenset(_OURS_SAID)
+
+
+class SFTTraining(TrainingConfig):
+    """Supervised: the reference's action of every step, or, from a run's journal, the model's own exact replies."""
+
+    needs = "sft"
+
+    history: Literal["reference", "none"] = Field("reference", description="the past that a prompt tells")
+    journal: str | None = Field(
+        None, description="run directory: its exact replies are the completions, thoughts kept, and its prompts the prompts"
+    )
+
+
+class GRPOTraining(TrainingConfig):
+    """Offline RL on single steps with reference history (UI-R1; HyperTrack's RL)."""
+
+    needs = "grpo"
+
+    history: Literal["reference", "none"] = Field("reference", description="the past that a prompt tells")
+    reward: RewardSettings = RewardSettings()
+    dynamic_sampling: DynamicSampling | None = None
+    max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
+
+
+class SemiOnlineTraining(TrainingConfig):
+    """UI-S1's semi-online RL: whole rollouts along reference trajectories, own outputs as history."""
+
+    needs = "semi-online"
+
+    reward: RewardSettings = RewardSettings()
+    rollout: RolloutSettings = RolloutSettings()
+    advantages: AdvantageOptions = AdvantageOptions()
+    dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)
+    max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
+
+
+_KINDS: dict[str, type[TrainingConfig]] = {kind.needs: kind for kind in (SFTTraining, GRPOTraining, SemiOnlineTraining)}
+
+
+def read_config(
+    file: Path, overrides: Sequence[str] = (), *, kind: Kind | None = None, out: str | None = None
+) -> TrainingConfig:
+    """The training that a YAML file describes, with ``key.sub=value`` overrides and ``out`` over it.
+
+    Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), a value that does not
+    fit, and for a file of another ``kind`` than asked for.
+    """
+    import yaml
+
+    try:
+        values = yaml.load(file.read_text(encoding="utf-8"), yaml_loader())
+    except OSError as error:
+        raise UsageError(f"the training file {str(file)!r} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"the training file {str(file)!r} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"the training file {str(file)!r} must hold `name: value` lines")
+    override(values, overrides)
+    if out is not None:
+        values["out"] = out
+    found = values.get("kind")
+    if kind is not None and found != kind:
+        hint = f"`guieval train {found}`" if found in KINDS else f"`kind: {kind}` in it"
+        raise UsageError(f"the training file {str(file)!r} is of kind {found!r}, not {kind!r}: use {hint}")
+    return parse_config(values)
+
+
+def parse_config(values: Mapping[str, Any]) -> TrainingConfig:
+    """Validate merged values; :class:`UsageError` names the setting, its value and what was expected."""
+    kind = values.get("kind")
+    if kind not in KINDS:
+        raise UsageError(f"setting 'kind' is {kind!r}{nearest(str(kind), KINDS)}; expected one of {', '.join(KINDS)}")
+    model = _KINDS[kind]
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        errors = error.errors()
+        # a misspelt name is the cause where one that is required seems to be missing
+        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+        path = [str(part) for part in first["loc"]]
+        field = ".".join(path)
+        if first["type"] == "extra_forbidden":
+            known = _fields_at(model, path[:-1])
+            prefix = ".".join(path[:-1])
+            close = nearest(path[-1], known)
+            raise UsageError(f"unknown setting {field!r}{close} in {prefix or f'a training of kind {kind}'}") from None
+        if first["type"] == "missing":
+            raise UsageError(f"the setting {field!r} is required") from None
+        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"][:1].lower() + first["msg"][1:]
+        if not path:
+            raise UsageError(f"setting {said}") from None
+        raise UsageError(f"setting {field!r} is {first['input']!r}: {said}") from None
+
+
+def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """Names of the settings in a group."""
+    for part in path:
+        annotation = model.model_fields[part].annotation
+        choices = [annotation, *get_args(annotation)]
+        model = next(each for each in choices if isinstance(each, type) and issubclass(each, BaseModel))
+    return list(model.model_fields)

@@ -1,0 +1,232 @@
+"""Evaluates the weights in training on held-out episodes with the runner that evaluates every other model.
+
+Each evaluation is a run directory of its own (``OUT/evaluations/step-N``, which ``guieval score`` and ``guieval report`` read),
+a line of ``OUT/evaluations.jsonl``, and figures in the trainer's log. It changes nothing in the training: random numbers,
+generation settings and modes are as before when it is over.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from guieval.benchmark import ABCBenchmark
+from guieval.config import RunConfig, parse
+from guieval.engines.in_process import Checkpoint
+from guieval.engines.transformers_local import _FROM_CHECKPOINT, _NEUTRAL, TransformersModel
+from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.metrics.summary import RunSummary
+from guieval.models import ABCModel, ImageForm, Reply, Request
+from guieval.registry import load_benchmark
+from guieval.runner import Run
+from guieval.training.config import Evaluation, TrainingConfig
+from guieval.training.weights import Weights
+
+FILE = "evaluations.jsonl"
+
+
+class _LiveModel(TransformersModel):
+    """Answers as the engine ``transformers`` does, with a model that is in memory already and stays there."""
+
+    def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
+        super().__init__(checkpoint)
+        self._loop.close()  # whoever trains asks in its own thread
+        own = model.generation_config
+        ends = own.eos_token_id if own.eos_token_id is not None else processor.tokenizer.eos_token_id
+        self._ends: list[int] = list(ends) if isinstance(ends, Sequence) else [ends]
+        self._pad = own.pad_token_id if own.pad_token_id is not None else self._ends[0]
+        self._defaults = {
+            name: value for name in _FROM_CHECKPOINT if (value := own.to_diff_dict().get(name, _NEUTRAL[name])) is not None
+        }
+        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self._longest = int(checkpoint.arguments.get("max_model_len") or longest or 1 << 30)
+        self._model, self._processor = model, processor
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer, in this thread."""
+        return await self._answer(request)
+
+
+class LiveEngine:
+    """An engine over a model in training; blocks the event loop while it generates, one request at a time."""
+
+    images: ImageForm = "bytes"
+
+    def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
+        self._live = _LiveModel(model, processor, checkpoint)
+
+    async def generate(self, request: Request) -> Reply:
+        """The weights' answer as they are now; :class:`EngineError` where this request fails, a fatal one where all would."""
+        try:
+            return await self._live.reply(request)
+        except UsageError as error:
+            raise FatalEngineError(str(error)) from error
+        except Exception as error:  # torch's kinds of failure; each costs its request only
+            raise EngineError(f"the model did not answer: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+    async def close(self) -> None:
+        """Nothing to free: the weights are the trainer's."""
+
+
+class Evaluator:
+    """Runs the held-out episodes of a training. Made before it begins, so that a wrong setting costs no hour."""
+
+    def __init__(self, config: TrainingConfig, evaluation: Evaluation, model: ABCModel, checkpoint: Checkpoint) -> None:
+        self.every = evaluation.every
+        self.at_start = evaluation.at_start
+        self._model = model
+        self._checkpoint = checkpoint
+        self._out = Path(config.out)
+        self._config = _run_config(config, evaluation)
+        self._benchmark = _benchmark(config, evaluation)
+        _ = self._run(self._out, None).selection  # an unknown split is found now
+
+    def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float]:
+        """Run the episodes with ``weights`` (a model of transformers); the figures, which are also written down.
+
+        ``weights`` is in training mode before and after. Raises ``KeyboardInterrupt`` when the user stops the run.
+        """
+        directory = self._out / "evaluations" / f"step-{step}"
+        shutil.rmtree(directory, ignore_errors=True)  # of a session before this one, which saved no checkpoint behind it
+        with _as_evaluated(weights):
+            run = self._run(directory, LiveEngine(weights, processor, self._checkpoint))
+            outcome = run.execute(resume=False)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        row = figures(outcome.tally.summary(outcome.plan))
+        self._write({"step": step, **row})
+        return row
+
+    def forget_after(self, step: int) -> None:
+        """Drop the lines of evaluations that a resumed training will make again."""
+        file = self._out / FILE
+        if file.exists():
+            lines = file.read_text(encoding="utf-8").splitlines()
+            kept = [line for line in lines if json.loads(line)["step"] <= step]
+            file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+    def _run(self, directory: Path, engine: Any) -> Run:
+        return Run(self._config, directory, self._benchmark, self._model, engine, 1)
+
+    def _write(self, row: dict[str, Any]) -> None:
+        file = self._out / FILE
+        self.forget_after(row["step"] - 1)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row) + "\n")
+
+
+def figures(summary: RunSummary) -> dict[str, float]:
+    """What is logged of an evaluation: shares in [0, 1], and how many steps and episodes they are of.
+
+    ``pg``, ``tsr`` and ``score`` are UI-S1's (appendix C), there in modes that stop at the first mismatch.
+    """
+    values: dict[str, float | None] = {
+        "type_match": summary.type_match.value,
+        "exact_match": summary.exact_match.value,
+        "steps": float(summary.exact_match.n),
+        "episodes": float(summary.episodes),
+        "unmeasured": float(summary.incomplete),
+    }
+    if summary.sop is not None:
+        values |= {"pg": summary.sop.pg.value, "tsr": summary.sop.tsr.value, "sop_score": summary.sop.score.value}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) -> Any:
+    """What transformers' trainers call at each step to have the weights evaluated; figures are logged as ``eval/NAME``."""
+    from transformers import TrainerCallback
+
+    accelerator = trainer.accelerator
+    if str(accelerator.distributed_type).endswith("FSDP"):
+        raise UsageError(
+            "weights that FSDP has split cannot be evaluated while they are trained: leave out 'evaluation', or use DeepSpeed"
+        )
+
+    class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
+        def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+            if accelerator.is_main_process:
+                evaluator.forget_after(state.global_step if state.global_step else -1)
+            if evaluator.at_start and not state.global_step:
+                self._evaluate(state.global_step)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+            if state.global_step % evaluator.every == 0:
+                logs = control.should_log
+                self._evaluate(state.global_step)
+                control.should_log = logs  # the evaluation's own line counts as the step's
+
+        def _evaluate(self, step: int) -> None:
+            from trl.models.utils import unwrap_model_for_generation
+
+            found = None
+            wrapped = trainer.model_wrapped
+            with unwrap_model_for_generation(wrapped, accelerator) as model:
+                if accelerator.is_main_process:
+                    found = evaluator.evaluate(step, model, weights.processor)
+            accelerator.wait_for_everyone()
+            if found is not None:
+                trainer.model.eval()  # TRL keeps the means of the step at hand for the next line of a model in training
+                trainer.log({f"eval/{name}": value for name, value in found.items()})
+                trainer.model.train()
+
+    return Callback()
+
+
+@contextmanager
+def _as_evaluated(weights: Any) -> Iterator[None]:
+    """The model in evaluation mode, without its own generation settings; afterwards all is as it was."""
+    import torch
+    from transformers import GenerationConfig
+
+    training, settings = weights.training, weights.generation_config
+    cached = weights.config.get_text_config().use_cache
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices):
+        weights.eval()
+        weights.generation_config = GenerationConfig(eos_token_id=settings.eos_token_id, pad_token_id=settings.pad_token_id)
+        weights.config.get_text_config().use_cache = True
+        try:
+            yield
+        finally:
+            weights.generation_config = settings
+            weights.config.get_text_config().use_cache = cached
+            weights.train(training)
+
+
+def _options(config: TrainingConfig, evaluation: Evaluation) -> dict[str, Any]:
+    """The loader's: an evaluation's own lie over the training's, where it is of the same benchmark."""
+    shared = {} if evaluation.bench not in (None, config.bench) else config.bench_options
+    return {**shared, **(evaluation.bench_options or {})}
+
+
+def _benchmark(config: TrainingConfig, evaluation: Evaluation) -> ABCBenchmark:
+    other = evaluation.bench not in (None, config.bench)
+    data = evaluation.data if evaluation.data is not None or other else config.data
+    benchmark = load_benchmark(evaluation.bench or config.bench, data, **_options(config, evaluation))
+    benchmark.skip_damaged = config.skip_damaged
+    return benchmark
+
+
+def _run_config(config: TrainingConfig, evaluation: Evaluation) -> RunConfig:
+    values = {
+        "model": config.model,
+        "adapter": config.adapter,
+        "bench": evaluation.bench or config.bench,
+        "mode": evaluation.mode,
+        "protocol": evaluation.protocol,
+        "split": evaluation.split,
+        "subset": evaluation.subset,
+        "episodes": evaluation.episodes,
+        "limit": evaluation.limit,
+        "seed": evaluation.seed,
+        "thinking": config.thinking,
+        "sampling": evaluation.sampling,
+        "engine": "transformers",
+        "skip_damaged": config.skip_damaged,
+        "bench_options": _options(config, evaluation),
+    }
+    return parse({name: value for name, value in values.items() if value is not None})

@@ -1,0 +1,207 @@
+"""From a benchmark to what is trained on: steps, prompts and screenshots, made by the adapter that an evaluation uses.
+
+Rows of a data set hold a number and nothing else; prompt and screenshots are made when a row is used, so memory does not grow
+with the data.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.errors import UsageError
+from guieval.history import HistoryEntry, reference_entry, reference_history, select
+from guieval.journal import Records, read_manifest
+from guieval.models import ABCModel, ImageRef, ModelInput
+from guieval.registry import load_benchmark
+from guieval.screenshots import read_screenshot, resized_png
+from guieval.selection import Choice, Selection
+from guieval.selection import select as select_episodes
+from guieval.steps import Episode, Sample, StepRecord, StepTaskModel
+from guieval.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Messages: TypeAlias = list[dict[str, Any]]
+"""A chat as processors of transformers read it: contents are lists of text and image blocks."""
+
+IMAGES_KEPT = 256
+"""Screenshots kept decoded: those of the episodes in one generation batch, mostly."""
+
+
+class Example(NamedTuple):
+    """One step to train on: its past as the prompt tells it, and for supervised training what the answer should be."""
+
+    task: StepTaskModel
+    history: tuple[HistoryEntry, ...]
+    completion: str | None = None
+
+
+class PromptBuilder:
+    """Writes a step's prompt as chat messages with decoded screenshots, exactly as an engine would be sent them."""
+
+    def __init__(self, model: ABCModel, root: Path) -> None:
+        self.model = model
+        self._root = root
+        self._image = lru_cache(maxsize=IMAGES_KEPT)(self._read)
+
+    def messages(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Messages:
+        """The prompt of a step, screenshots inside. Raises :class:`guieval.errors.ScreenshotError` for one that is damaged."""
+        return self.of(self.model.prepare_input(task, history))
+
+    def of(self, prepared: ModelInput) -> Messages:
+        """Any request as messages; :class:`UsageError` for a begun answer, which no trainer continues."""
+        if prepared.prefill:
+            raise UsageError(
+                f"model {self.model.config.name!r} begins the answer in its prompt, which TRL cannot train; "
+                "another setting of thinking may leave it open"
+            )
+        return [
+            {"role": message.role, "content": [self._block(part) for part in message.parts]} for message in prepared.messages
+        ]
+
+    def template_arguments(self, example: Example) -> dict[str, Any]:
+        """What the family wants its chat template told, taken from one example (``chat_template_kwargs``)."""
+        extra = self.model.prepare_input(example.task, example.history).extra
+        return dict(extra.get("chat_template_kwargs") or {})
+
+    def _block(self, part: str | ImageRef) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        task = part.task
+        return {"type": "image", "image": self._image(task.screenshot, task.screenshot_size, part.resize)}
+
+    def _read(self, screenshot: str, size: tuple[int, int], resize: tuple[int, int] | None) -> Image:
+        from PIL import Image
+
+        found = read_screenshot(self._root, screenshot, size)
+        if resize is not None and resize != found.size:
+            found = resized_png(found, resize)
+        with Image.open(io.BytesIO(found.data)) as image:
+            return image.convert("RGB")
+
+
+def images_of(messages: Messages) -> list[Image]:
+    """The screenshots of a prompt, in order."""
+    return [block["image"] for message in messages for block in message["content"] if block["type"] == "image"]
+
+
+def without_images(messages: Messages) -> Messages:
+    """The prompt with a bare place for every screenshot, as TRL's supervised collator wants it beside their list."""
+    return [
+        {**message, "content": [{"type": "image"} if block["type"] == "image" else block for block in message["content"]]}
+        for message in messages
+    ]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The episodes to train on, loaded one at a time, and the counted steps of each."""
+
+    benchmark: ABCBenchmark
+    selection: Selection
+
+    @cached_property
+    def refs(self) -> Sequence[EpisodeRef]:
+        """The episodes, in the benchmark's order."""
+        return self.selection.refs
+
+    @cached_property
+    def steps(self) -> Sequence[tuple[int, int]]:
+        """(number of the episode, index of the step in it) of every counted step."""
+        return [(number, index) for number, ref in enumerate(self.refs) for index in self.selection.plan[ref.key]]
+
+    @cached_property
+    def _load(self) -> Any:
+        return lru_cache(maxsize=64)(lambda number: self.benchmark.load(self.refs[number]))
+
+    def episode(self, number: int) -> Episode:
+        """The episode of that number."""
+        episode: Episode = self._load(number)
+        return episode
+
+    def counted(self, number: int) -> Sequence[int]:
+        """Indices of the counted steps of an episode."""
+        return list(self.selection.plan[self.refs[number].key])
+
+    def example(self, number: int, *, history: bool = True) -> Example:
+        """The counted step of that number, with the reference's past (``history``) or none."""
+        episode_number, index = self.steps[number]
+        steps = self.episode(episode_number).steps
+        return Example(steps[index], reference_history(steps[:index]) if history else ())
+
+
+def open_data(config: TrainingConfig) -> TrainingData:
+    """What a training is to be made on; :class:`UsageError` for an unknown name, a missing folder, an empty choice."""
+    benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
+    benchmark.skip_damaged = config.skip_damaged
+    episodes = None if config.episodes is None else Path(config.episodes)
+    choice = Choice(config.split, config.subset, None, episodes, config.limit, config.seed)
+    return TrainingData(benchmark, select_episodes(benchmark, choice))
+
+
+def reference_completion(model: ABCModel, task: StepTaskModel) -> str | None:
+    """The reference's action as the model would write it, ``None`` where its format cannot say it.
+
+    The step's own instruction, or a plain description of the action, is given as its conclusion, where the family writes one;
+    there is no thought, for benchmarks publish none.
+    """
+    entry = reference_entry(task)
+    try:
+        return model.render(task, entry.action, entry.thought, entry.conclusion)
+    except ValueError:
+        return None
+
+
+def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str | None:
+    """What the model itself answered, whole, thoughts kept, where it was exactly right; else ``None``.
+
+    Where the server split a thought off, the reply is written again in the family's own form.
+    """
+    if not sample.outcome.exact_match or sample.raw_response is None or sample.action is None:
+        return None
+    if sample.reasoning is None:
+        return sample.raw_response
+    try:
+        return model.render(task, sample.action, sample.thought, sample.conclusion)
+    except ValueError:
+        return None
+
+
+def supervised_examples(data: TrainingData, model: ABCModel) -> tuple[list[int], int]:
+    """Numbers of the counted steps whose reference the model can say, and how many it cannot."""
+    tasks = (data.episode(episode).steps[index] for episode, index in data.steps)
+    kept = [number for number, task in enumerate(tasks) if reference_completion(model, task) is not None]
+    return kept, len(data.steps) - len(kept)
+
+
+def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
+    """The exact replies of a run, each with the past that its own prompt told, in the journal's order by episode.
+
+    The prompts are written anew by ``model``, so the run should be of the same family. Raises :class:`UsageError` where there
+    is no run.
+    """
+    read_manifest(run)
+    latest: dict[Any, StepRecord] = {}
+    for record in Records(run):
+        if record.finished:
+            latest[record.task.key] = record
+    for record in latest.values():
+        task = record.task
+        completion = own_completion(model, task, record.sample)
+        if completion is None:
+            continue
+        past: list[HistoryEntry] = []
+        for index, origin in enumerate(record.history):
+            earlier = latest.get(task.key._replace(step_index=index))
+            if earlier is None:
+                break
+            past.append(select("model" if origin == "model" else "reference", earlier.task, earlier.sample))
+        if len(past) == len(record.history):  # else a step that this one was shown is not in the journal
+            yield Example(task, tuple(past), completion)

@@ -1,0 +1,78 @@
+"""What a training needs of its surroundings: the extra is installed, and TRL is a version whose inside is known.
+
+TRL has no public hook through which semi-online rollouts or dynamic sampling could enter (its ``rollout_func`` keeps one row a
+prompt, its environments may not rewrite the policy's own turns), so one private method is overridden and three are called. They
+are checked by their parameters before any use: a release that changes them is refused in one sentence, not met in a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
+from typing import Any
+
+from guieval.errors import UsageError
+
+SUPPORTED = "trl>=1.16,<1.17"
+PACKAGES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "torchvision")
+PRIVATE: dict[str, tuple[str, ...]] = {
+    "_generate_and_score_completions": ("self", "inputs"),
+    "_tokenize_prompts": ("self", "prompts"),
+    "_generate_single_turn": (
+        "self",
+        "prompt_ids",
+        "images",
+        "multimodal_fields",
+        "num_generations",
+        "has_tool_images",
+    ),
+    "_get_per_token_logps_and_entropies": (
+        "self",
+        "model",
+        "input_ids",
+        "attention_mask",
+        "logits_to_keep",
+        "batch_size",
+        "compute_entropy",
+        "compute_aux_loss",
+        "pixel_values",
+        "image_grid_thw",
+        "num_images",
+        "pixel_attention_mask",
+        "spatial_shapes",
+        "num_tiles",
+        "image_sizes",
+        "token_type_ids",
+        "mm_token_type_ids",
+        "image_position_ids",
+    ),
+}
+"""Private methods of GRPOTrainer that are overridden (the first) or called, and their parameters in the supported versions."""
+
+
+def require_extra() -> None:
+    """:class:`UsageError` with the pip line unless all packages of the extra are installed; none of them is imported."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"training needs the package {missing[0]!r}: pip install 'guieval[train]'")
+
+
+def check_trainer(trainer: Any) -> None:
+    """:class:`UsageError` naming the supported versions unless ``trainer``, TRL's GRPOTrainer, is as this package knows it.
+
+    Every private method of :data:`PRIVATE` must be there with the same parameters in the same order.
+    """
+    try:
+        installed = version("trl")
+    except PackageNotFoundError:
+        installed = "of an unknown version"
+    for name, expected in PRIVATE.items():
+        method = getattr(trainer, name, None)
+        found = None if method is None else tuple(signature(method).parameters)
+        if found != expected:
+            what = "is gone" if found is None else f"takes ({', '.join(found)})"
+            raise UsageError(
+                f"GRPOTrainer.{name} {what} in the installed TRL {installed}; guieval overrides or calls it as it is in "
+                f"{SUPPORTED}: pip install '{SUPPORTED}'"
+            )

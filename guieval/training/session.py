@@ -1,0 +1,105 @@
+"""One training from its configuration to its weights: begun or resumed, evaluated as it goes, written down.
+
+Its folder holds ``training.yaml`` (what it was told, whole), ``checkpoints/`` (TRL's, each enough to go on from),
+``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged) and ``final/`` (weights and processor,
+or the adapter of a LoRA training).
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import UsageError
+from guieval.journal import write_atomically
+from guieval.training.arguments import CHECKPOINTS
+from guieval.training.building import Parts
+from guieval.training.config import TrainingConfig
+from guieval.training.evaluation import Evaluator, evaluation_callback
+from guieval.training.guard import require_extra
+
+SETTINGS = "training.yaml"
+FINAL = "final"
+LOG = "log.jsonl"
+_MAY_CHANGE = frozenset({"data", "out", "evaluation", "report_to", "trainer", "notes"})
+"""Settings that a resumed training may have other than the begun one: where things are, how long and how fast it goes."""
+
+
+def train(config: TrainingConfig, *, resume: bool = False) -> Path:
+    """Train, and return the folder of the final weights.
+
+    ``resume`` goes on from the last checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is missing, a
+    setting cannot be, the folder holds a training already, or, on resume, none or another one.
+    """
+    require_extra()
+    out = Path(config.out)
+    checkpoint = _last_checkpoint(out) if resume else None
+    _check_folder(config, out, resume=resume)
+    parts = Parts(config)
+    trainer = parts.trainer()
+    if config.evaluation is not None:
+        evaluator = Evaluator(config, config.evaluation, parts.model, parts.weights.checkpoint)
+        trainer.add_callback(evaluation_callback(evaluator, trainer, parts.weights))
+    trainer.add_callback(_log_callback(out / LOG))
+    if trainer.accelerator.is_main_process:
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(out / SETTINGS, _settings(config))
+    with ExitStack() as stack:
+        if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
+            from guieval.training.tiny.speed import fast_on_cpu
+
+            stack.enter_context(fast_on_cpu(parts.weights.model))
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    trainer.save_model(str(out / FINAL))
+    if trainer.accelerator.is_main_process:
+        parts.weights.processor.save_pretrained(out / FINAL)
+    return out / FINAL
+
+
+def _settings(config: TrainingConfig) -> str:
+    import yaml
+
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
+    import yaml
+
+    file = out / SETTINGS
+    if not resume:
+        if file.exists():
+            raise UsageError(f"{str(out)!r} already holds a training: add --resume to go on with it, or give another --out")
+        return
+    before = yaml.safe_load(file.read_text(encoding="utf-8"))
+    now = config.model_dump(mode="json")
+    for name in now:
+        if name not in _MAY_CHANGE and before.get(name) != now[name]:
+            raise UsageError(
+                f"{str(out)!r} cannot be resumed, because setting {name!r} differs: it was {before.get(name)!r}, "
+                f"now {now[name]!r}"
+            )
+
+
+def _last_checkpoint(out: Path) -> Path:
+    from transformers.trainer_utils import get_last_checkpoint
+
+    folder = out / CHECKPOINTS
+    found = get_last_checkpoint(str(folder)) if folder.is_dir() and (out / SETTINGS).exists() else None
+    if found is None:
+        raise UsageError(f"there is nothing to resume: {str(out)!r} holds no checkpoint of a training")
+    return Path(found)
+
+
+def _log_callback(file: Path) -> Any:
+    """Writes every line that the trainer logs to a file."""
+    from transformers import TrainerCallback
+
+    class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **others: Any) -> None:
+            if state.is_world_process_zero and logs:
+                with file.open("a", encoding="utf-8") as stream:
+                    stream.write(json.dumps({"step": state.global_step, **logs}, default=float) + "\n")
+
+    return Callback()

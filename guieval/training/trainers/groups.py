@@ -1,0 +1,131 @@
+"""GRPOTrainer that may draw further groups: the one overridden private method, shared by offline and semi-online training.
+
+TRL asks for one generation batch at a time and trains on whatever rows it is given. Here the batch is made of *groups* (all
+rollouts of one task), drawn until enough of them differ within themselves, with a cap (DAPO's dynamic sampling, UI-S1 section
+3.4); what a group is, and how its rows come about, is the subclasses'.
+
+Several processes: the rollouts of a group may lie on different ranks, so every rank sees the light side of all groups (what
+decides whether one is kept) and the rows of its own rollouts. All ranks decide alike and return equally many rows, filled up
+with rows that do not count.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trl import GRPOTrainer
+
+from guieval.rewards.dynamic_sampling import collect
+from guieval.training.config import DynamicSampling
+from guieval.training.guard import check_trainer
+from guieval.training.trainers.rows import Row, filled, packed
+
+check_trainer(GRPOTrainer)
+
+INDEX = "index"
+"""The one column of the data set: the number of a task in the training's data."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """All rollouts of one task in one draw: whether they differ enough, and the rows of those that this process made."""
+
+    kept: bool
+    rows: tuple[Row, ...]
+
+
+class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
+    """Trains on groups of rollouts of the tasks whose numbers the data set's column ``index`` holds.
+
+    ``tasks`` is how many tasks there are to draw further groups from. Rows whose prompt is longer than ``max_prompt_length``
+    tokens fill the batch and teach nothing. All other arguments are GRPOTrainer's.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        tasks: int,
+        sampling: DynamicSampling | None,
+        max_prompt_length: int | None = None,
+        **named: Any,
+    ) -> None:
+        super().__init__(*arguments, **named)
+        self._tasks = tasks
+        self._sampling = sampling
+        self._longest = math.inf if max_prompt_length is None else max_prompt_length
+        self._generated = 0
+
+    @abstractmethod
+    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+        """Generate, score and judge one batch of this process: ``indices`` of tasks, one a rollout.
+
+        ``first`` is the position of the first one among the rollouts of all processes, of which each run of
+        :meth:`_rollouts_each` is a group. Returns every group, of all processes, in that order.
+        """
+
+    def _rollouts_each(self) -> int:
+        """How many rollouts make a group."""
+        return int(self.num_generations if self.model.training else self.num_generations_eval)
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        mode = "train" if self.model.training else "eval"
+        world, rank = self.accelerator.num_processes, self.accelerator.process_index
+        wanted = max(1, len(inputs) * world // self._rollouts_each())
+        batches = self._batches([row[INDEX] for row in inputs], wanted)
+        waiting: deque[Group] = deque()
+        seen: list[Group] = []
+
+        def draw() -> Group | None:
+            if not waiting:
+                batch = next(batches, None)
+                if batch is None:
+                    return None
+                waiting.extend(self._groups(batch, rank * len(batch)))
+                seen.extend(waiting)
+            return waiting.popleft()
+
+        sampling = self._sampling if mode == "train" else None
+        if sampling is None:
+            kept = collect(draw, lambda group: True, groups=wanted, most_draws=wanted).kept
+        else:
+            collected = collect(draw, lambda group: group.kept, groups=wanted, most_draws=wanted * sampling.most_draws)
+            kept = collected.kept
+            self._metrics[mode]["dynamic_sampling/groups_drawn"].append(float(collected.drawn))
+            self._metrics[mode]["dynamic_sampling/kept_share"].append(collected.kept_share or 0.0)
+        return self._batch([row for group in kept for row in group.rows], seen, mode)
+
+    def _batches(self, indices: list[int], groups: int) -> Iterator[list[int]]:
+        """The batch that TRL gave, then as many further ones as are allowed, drawn alike on all processes."""
+        yield indices
+        most = 1 if self._sampling is None or not self.model.training else self._sampling.most_draws
+        self._generated += 1
+        # a string, for it seeds alike in every process; a resumed training goes on with other draws than it would have had
+        dice = random.Random(f"{self.args.seed}/{self.state.global_step}/{self._generated}")
+        for _ in range(most - 1):
+            drawn = (
+                dice.sample(range(self._tasks), groups) if groups <= self._tasks else dice.choices(range(self._tasks), k=groups)
+            )
+            everywhere = [index for index in drawn for _ in range(self._rollouts_each())]
+            start = self.accelerator.process_index * len(indices)
+            yield everywhere[start : start + len(indices)]
+
+    def _batch(self, rows: list[Row], seen: Sequence[Group], mode: str) -> dict[str, Any]:
+        import torch
+
+        chunks = self.args.steps_per_generation if mode == "train" else 1
+        device = self.accelerator.device
+        counts = self.accelerator.gather(torch.tensor([len(rows)], device=device))
+        count = max(chunks, math.ceil(int(counts.max()) / chunks) * chunks)
+        filler = next((row for row in rows), None) or next(row for group in seen for row in group.rows)
+        rows = [row if len(row.prompt) <= self._longest else row.filler() for row in rows]
+        trained = torch.tensor([sum(row.counts for row in rows)], device=device)
+        self._metrics[mode]["rows/trained"].append(float(self.accelerator.gather(trained).sum()))
+        batch = packed(filled(rows, count, filler), pad=self._tokenizer.pad_token_id, device=device)
+        batch["num_items_in_batch"] = self.accelerator.gather(batch["completion_mask"].sum()).sum()
+        return batch

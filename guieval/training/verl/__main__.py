@@ -1,0 +1,106 @@
+"""``python -m guieval.training.verl``: write the rows that verl reads, and start verl with a shipped configuration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guieval.training.verl.settings import GROUP
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train on several nodes with verl.")
+
+
+@app.command()
+def rows(
+    out: Annotated[Path, typer.Argument(help="Folder for rows.jsonl and episodes.jsonl, seen from all nodes.")],
+    bench: Annotated[str, typer.Option(help="Benchmark name.")],
+    data: Annotated[str | None, typer.Option(help="The benchmark's data folder, seen from all nodes.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split, or all.")] = None,
+    subset: Annotated[list[str] | None, typer.Option(help="Subset; may be given several times.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the benchmark as key=value.")] = None,
+    limit: Annotated[int | None, typer.Option(help="A seeded sample of so many episodes.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of that sample.")] = 0,
+    steps: Annotated[bool, typer.Option("--steps", help="One row a step (GRPO), not one an episode (semi-online).")] = False,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Rollouts without patches, as evaluation makes them.")
+    ] = False,
+) -> None:
+    """Write a benchmark's episodes, or their steps, as rows for verl."""
+    from guieval.config import override
+    from guieval.registry import load_benchmark
+    from guieval.selection import Choice, select
+    from guieval.training.examples import TrainingData
+    from guieval.training.verl.rows import ROWS, write_rows
+
+    options: dict[str, object] = {}
+    override(options, option or ())
+    benchmark = load_benchmark(bench, data, **options)
+    selection = select(benchmark, Choice(split, tuple(subset or ()), None, None, limit, seed))
+    count = write_rows(TrainingData(benchmark, selection), out, steps=steps, validation=validation)
+    typer.echo(f"{count} rows in {out / ROWS}")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def train(
+    context: typer.Context,
+    config: Annotated[str, typer.Argument(help="Name of a shipped configuration, e.g. ui-s1-1x8.")],
+) -> None:
+    """Start verl; what follows the name are verl's own overrides (data.train_files=... actor_rollout_ref.model.path=...)."""
+    from guieval.errors import UsageError, nearest
+    from guieval.training.verl.guard import require_verl
+
+    folder = config_folder()
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    if config not in known:
+        raise UsageError(f"no shipped configuration {config!r}{nearest(config, known)}; known: {', '.join(known)}")
+    require_verl()
+    _check(folder, config, [each for each in context.args if not each.startswith("-")])
+    from verl.trainer.main_ppo import main as begin
+
+    sys.argv = ["verl", f"--config-path={folder}", f"--config-name={config}", *context.args]
+    begin()
+
+
+def _check(folder: Path, config: str, overrides: list[str]) -> None:
+    """Find mistakes in our settings here, in one sentence, and not in a process of Ray; those in verl's are told by verl."""
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from guieval.training.verl.settings import read_settings
+    from guieval.training.verl.trainer import check_config
+
+    try:
+        with initialize_config_dir(str(folder), version_base=None):
+            composed = compose(config, overrides=overrides)
+    except (HydraException, OmegaConfBaseException):
+        return
+    settings = read_settings(composed)
+    settings.open_scorer(settings.open_model())
+    if composed.trainer.v1.trainer_mode == GROUP:
+        check_config(composed)
+
+
+def config_folder() -> Path:
+    """Where the shipped configurations are."""
+    from guieval.registry import config_folder
+
+    return config_folder().resolve() / "training" / "verl"
+
+
+def main() -> None:
+    """Exit code 2 and one sentence for a mistake."""
+    from guieval.errors import GuievalError
+
+    try:
+        app()
+    except GuievalError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""verl's agent loop of a GUI task: a rollout along the reference trajectory, or one step of it, one output a step.
+
+The prompt is the adapter's, the screenshots are those it names, trimmed as it trims them, and the reply is read as an
+evaluation reads it. For whole episodes the rollout is UI-S1's (section 3.2): own outputs stay in the history, mismatches are
+patched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
+from verl.utils.profiler import simple_timer
+
+from guieval.errors import UsageError
+from guieval.history import HistoryEntry, reference_history
+from guieval.models import ABCModel, ModelInput
+from guieval.modes import NO_PATCH
+from guieval.patching import on_policy_input, read_thought
+from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.rollout import SemiOnlineRollout
+from guieval.steps import StepTaskModel
+from guieval.training.examples import PromptBuilder, images_of
+from guieval.training.verl.records import RowRecord
+from guieval.training.verl.rows import Place, read_place
+from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
+
+
+class _Answer(NamedTuple):
+    text: str
+    output: AgentLoopOutput
+
+
+class TooLong(Exception):
+    """A prompt has more tokens than ``rollout.prompt_length``; verl could not train on it, for images cannot be cut."""
+
+
+@register(GROUP)
+class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
+    """One session of a row that :func:`guieval.training.verl.rows.write_rows` made.
+
+    A row of an episode gives one output a step. Its score, the mean reward over the episode's counted steps, is computed here,
+    so verl calls no reward function; what each step earned is in ``extra_fields["guieval"]``. A row of one step gives one
+    output, which verl's reward function scores.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._settings = read_settings(self.config)
+        self._model, self._scorer = _opened(self._settings.model_dump_json())
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
+        """Make the session; verl gives the row's columns, ``uid`` and ``session_id``."""
+        place = read_place(row.get("extra_info"))
+        asking = partial(self._ask, _prompts(self._settings.model_dump_json(), place.root), sampling_params, uuid4().hex)
+        if place.step is not None:
+            return await self._one_step(asking, place, place.step)
+        return await self._episode(asking, place, str(row.get("uid")), int(row.get("session_id") or 0))
+
+    async def _one_step(self, asking: Any, place: Place, step: int) -> AgentLoopOutput:
+        past = reference_history(place.episode.steps[:step]) if self._settings.history == "reference" else ()
+        task = place.episode.steps[step]
+        try:
+            answer: _Answer = await asking(self._model.prepare_input(task, past))
+        except TooLong as error:
+            raise UsageError(f"step {task.key}: {error}") from None
+        return answer.output
+
+    async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
+        policy = NO_PATCH if place.validation else self._settings.rollout.policy()
+        rollout = SemiOnlineRollout(place.episode, policy, counted=place.counted)
+        cut = False
+        try:
+            while rollout.state != "over":
+                task, past = rollout.task, rollout.history
+                if rollout.state == "patch":
+                    rollout.patch(await self._thought(asking, task, past))
+                    continue
+                answer: _Answer = await asking(self._model.prepare_input(task, past))
+                scored = self._scorer.score(task, answer.text)
+                rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
+        except TooLong as error:
+            if not rollout.steps:
+                raise UsageError(f"the first step of {place.episode.key}: {error}") from None
+            cut = True  # what was done so far can be trained on
+        outputs = []
+        for number, step in enumerate(rollout.steps, 1):
+            output: AgentLoopOutput = step.payload
+            output.num_turns = 2 * number
+            output.extra_fields[GROUP] = RowRecord.of(uid, session, step).to_json()
+            outputs.append(output)
+        _score(outputs[-1], rollout, len(place.counted), cut=cut)
+        return outputs
+
+    async def _thought(self, asking: Any, task: StepTaskModel, past: Sequence[HistoryEntry]) -> str | None:
+        """The policy's own thought for a patch; it is not trained on."""
+        answer: _Answer = await asking(on_policy_input(self._model, task, past))
+        return read_thought(answer.text, model=self._model, task=task)
+
+    async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> _Answer:
+        """The policy's sampled answer to a prompt. All prompts of a session go to one server, which knows their beginning."""
+        self._check_template(prepared)
+        running = asyncio.get_running_loop()
+        messages = await running.run_in_executor(None, prompts.of, prepared)  # reads screenshots
+        images = images_of(messages) or None
+        self._assert_mm_supported(images is not None)
+        build = partial(self.continuous_token_builder.build_initial_tokens, messages, images=images)
+        prompt_ids = await running.run_in_executor(None, build)
+        if len(prompt_ids) > self.rollout_config.prompt_length:
+            raise TooLong(
+                f"its prompt has {len(prompt_ids)} tokens and {len(images or ())} screenshots, data.max_prompt_length is "
+                f"{self.rollout_config.prompt_length}: raise it, or let the prompt show fewer (guieval.model_options)"
+            )
+        metrics: dict[str, Any] = {}
+        with simple_timer("generate_sequences", metrics):
+            said = await self.server_manager.generate(
+                request_id=request,
+                prompt_ids=prompt_ids,
+                sampling_params=sampling,
+                image_data=images,
+                mm_processor_kwargs=self._get_mm_processor_kwargs(),
+            )
+        metrics["num_preempted"] = -1 if said.num_preempted is None else said.num_preempted
+        logprobs = said.log_probs or None
+        merged, mask, logprobs = await self.ct_merge_assistant_token(
+            prompt_ids, said.token_ids, [], None if logprobs is None else [], assistant_logprobs=logprobs
+        )
+        start, most = len(merged.token_ids) - len(mask), self.rollout_config.response_length
+        experts = said.routed_experts
+        output = AgentLoopOutput(
+            prompt_ids=merged.token_ids[:start],
+            response_ids=merged.token_ids[start:][:most],
+            response_mask=mask[:most],
+            response_logprobs=logprobs[:most] if logprobs else None,
+            routed_experts=None if experts is None else experts[: start + most],
+            multi_modal_data={"images": images} if images else {},
+            num_turns=2,
+            metrics=metrics,
+            # beside ours verl's own, above all which weights answered
+            extra_fields={**said.extra_fields, "turn_scores": [], "tool_rewards": []},
+        )
+        skip = bool(self._model.config.sampling.get("skip_special_tokens", True))
+        return _Answer(self.tokenizer.decode(said.token_ids[:most], skip_special_tokens=skip), output)
+
+    def _check_template(self, prepared: ModelInput) -> None:
+        """The chat template gets what ``data.apply_chat_template_kwargs`` says, the same for all prompts."""
+        if prepared.prefill:
+            raise UsageError(
+                f"model {self._model.config.name!r} begins the answer in its prompt, which verl cannot train; another "
+                "setting of thinking may leave it open"
+            )
+        wanted = prepared.extra.get("chat_template_kwargs") or {}
+        given: Mapping[str, Any] = self.apply_chat_template_kwargs
+        for name, value in wanted.items():
+            if given.get(name) != value:
+                raise UsageError(
+                    f"model {self._model.config.name!r} wants its chat template told {name}={value!r}: "
+                    f"add ++data.apply_chat_template_kwargs.{name}={value}"
+                )
+
+
+def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, cut: bool) -> None:
+    """The session's figures; verl copies them from the last output to the others.
+
+    ``progress`` is the share of steps before the first mismatch, ``success`` whether all matched: UI-S1's SOP (its appendix C)
+    where rollouts are made without patches.
+    """
+    before = next((number for number, step in enumerate(rollout.steps) if not step.matched), len(rollout.steps))
+    last.reward_score = sum(step.reward for step in rollout.steps) / counted
+    last.extra_fields["reward_extra_info"] = {
+        "score": last.reward_score,
+        "progress": before / counted,
+        "success": float(rollout.succeeded),
+        "patches": float(rollout.patches_used),
+        "prompt_too_long": float(cut),
+    }
+
+
+@lru_cache(maxsize=8)
+def _opened(settings: str) -> tuple[ABCModel, ReplyScorer]:
+    """Adapter and scorer, made once in a process: verl makes a loop for every session."""
+    read = VerlSettings.model_validate_json(settings)
+    model = read.open_model()
+    return model, read.open_scorer(model)
+
+
+@lru_cache(maxsize=8)
+def _prompts(settings: str, root: Path) -> PromptBuilder:
+    """Writes prompts; keeps decoded screenshots for the sessions of a group."""
+    return PromptBuilder(_opened(settings)[0], root)

@@ -1,0 +1,109 @@
+"""What a step leaves beside its tokens, and how the steps of a batch become advantages: the part of the plug-in without verl.
+
+verl keeps one row a step, in any order and filled up with rows that do not count, and overwrites every step's reward by its
+session's. So the numbers that advantages are made of travel in a record of our own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
+from guieval.rewards.rollout import RolloutStep
+
+
+@dataclass(frozen=True)
+class RowRecord:
+    """One answered step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode; how it went.
+
+    ``measured`` is false where the reply could not be judged; such a step is not trained on.
+    """
+
+    uid: str
+    session: int
+    step: int
+    reward: float
+    matched: bool
+    patched: bool
+    type_match: bool
+    measured: bool
+
+    @classmethod
+    def of(cls, uid: str, session: int, step: RolloutStep) -> RowRecord:
+        """The record of a rollout's step."""
+        outcome = step.sample.outcome
+        return cls(
+            uid,
+            session,
+            step.task.step_index,
+            step.reward,
+            step.matched,
+            step.patched,
+            outcome.type_match,
+            outcome.verdict != "infrastructure_failure",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it lies in a row."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> RowRecord:
+        """Back from a row."""
+        return cls(**value)
+
+
+def trajectories(records: Iterable[RowRecord]) -> list[tuple[Trajectory, list[RowRecord]]]:
+    """Every rollout among steps in any order, and its steps in theirs."""
+    sessions: defaultdict[tuple[str, int], list[RowRecord]] = defaultdict(list)
+    for record in records:
+        sessions[record.uid, record.session].append(record)
+    found = []
+    for (uid, _), steps in sessions.items():
+        steps.sort(key=lambda record: record.step)
+        indices, rewards, matched = zip(*((each.step, each.reward, each.matched) for each in steps), strict=True)
+        found.append((Trajectory(uid, indices, rewards, matched), steps))
+    return found
+
+
+def row_advantages(records: Sequence[RowRecord | None], settings: AdvantageSettings) -> list[float]:
+    """The advantage of every row, in the order given; 0 for one that does not count (``None``, or a reply not judged)."""
+    rollouts = trajectories(record for record in records if record is not None)
+    worth = advantages([trajectory for trajectory, _ in rollouts], settings)
+    by_step = {
+        (record.uid, record.session, record.step): value
+        for (_, steps), values in zip(rollouts, worth, strict=True)
+        for record, value in zip(steps, values, strict=True)
+    }
+    return [
+        by_step[record.uid, record.session, record.step] if record is not None and record.measured else 0.0
+        for record in records
+    ]
+
+
+def group_is_kept(records: Iterable[RowRecord], eta: float, settings: AdvantageSettings) -> bool:
+    """Whether the rollouts of one task differ enough to be trained on (:func:`guieval.rewards.advantages.keep_group`)."""
+    return keep_group([trajectory for trajectory, _ in trajectories(records)], eta, settings)
+
+
+def mean_return(records: Iterable[RowRecord]) -> float:
+    """Mean over the rollouts of the sum of their steps' rewards."""
+    return fmean(sum(trajectory.rewards) for trajectory, _ in trajectories(records))
+
+
+def figures(records: Sequence[RowRecord]) -> dict[str, float]:
+    """What is worth logging of a batch."""
+    rollouts = trajectories(records)
+    if not rollouts:
+        return {}
+    return {
+        "guieval/reward": fmean(record.reward for record in records),
+        "guieval/type_match": fmean(record.type_match for record in records),
+        "guieval/exact_match": fmean(record.matched for record in records),
+        "guieval/steps": fmean(len(steps) for _, steps in rollouts),
+        "guieval/patches": fmean(sum(step.patched for step in steps) for _, steps in rollouts),
+    }

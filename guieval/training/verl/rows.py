@@ -1,0 +1,102 @@
+"""The files that verl reads: one line a task, which says where its episode is; and the episodes, one JSON text a line.
+
+verl copies a row to every step of every rollout, so the row is kept small. Screenshots stay where they are. Both folders must
+be seen under the same path from all nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guieval.errors import UsageError
+from guieval.steps import Episode
+from guieval.training.examples import TrainingData
+from guieval.training.verl.settings import GROUP
+
+EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
+
+
+class Place(NamedTuple):
+    """What a row's ``extra_info`` says: which task it is.
+
+    ``counted`` are the indices of the steps that count, ``step`` the one to be asked with the reference's past, or ``None``
+    for a rollout of the whole episode; ``validation`` asks for a rollout without patches, as evaluation makes it.
+    """
+
+    episode: Episode
+    root: Path
+    counted: tuple[int, ...]
+    step: int | None
+    validation: bool
+
+
+def write_rows(data: TrainingData, folder: Path, *, steps: bool = False, validation: bool = False) -> int:
+    """Write ``episodes.jsonl`` and ``rows.jsonl`` below ``folder``; returns how many rows there are.
+
+    A row is an episode, or with ``steps`` one of its counted steps, whose record is then the ground truth that a reward
+    function gets. Raises :class:`UsageError` for a folder that already holds rows.
+    """
+    if (folder / ROWS).exists():
+        raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with (folder / EPISODES).open("wb") as episodes, (folder / ROWS).open("w", encoding="utf-8") as rows:
+        for number in range(len(data.refs)):
+            episode, counted = data.episode(number), list(data.counted(number))
+            offset = episodes.tell()
+            episodes.write(episode.model_dump_json().encode() + b"\n")
+            for step in counted if steps else [None]:
+                place = {
+                    "index": count,
+                    "episodes": str(folder / EPISODES),
+                    "offset": offset,
+                    "root": str(data.benchmark.root.resolve()),
+                    "counted": counted,
+                    "step": -1 if step is None else step,
+                    "validation": validation,
+                }
+                truth = "" if step is None else episode.steps[step].model_dump_json()
+                rows.write(json.dumps(_row(data.benchmark.name, episode, place, truth), ensure_ascii=False) + "\n")
+                count += 1
+    return count
+
+
+def _row(bench: str, episode: Episode, place: dict[str, Any], truth: str) -> dict[str, Any]:
+    return {
+        "data_source": f"{GROUP}/{bench}",
+        "agent_name": GROUP,
+        "prompt": [{"role": "user", "content": episode.steps[0].instruction}],  # for verl's logs; the loop writes the prompt
+        "reward_model": {"style": "rule", "ground_truth": truth},
+        "extra_info": place,
+    }
+
+
+def read_place(extra_info: Any) -> Place:
+    """The task that a row names. Raises :class:`UsageError` where it names none, or its episode is not there."""
+    try:
+        file, offset, step = str(extra_info["episodes"]), int(extra_info["offset"]), int(extra_info["step"])
+        counted = tuple(int(index) for index in extra_info["counted"])
+        root, validation = Path(extra_info["root"]), bool(extra_info["validation"])
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            "a row of the training data does not say where its episode is: write the rows with "
+            "`python -m guieval.training.verl rows`"
+        ) from None
+    return Place(_episode(file, offset), root, counted, None if step < 0 else step, validation)
+
+
+@lru_cache(maxsize=256)
+def _episode(file: str, offset: int) -> Episode:
+    try:
+        with open(file, "rb") as stream:
+            stream.seek(offset)
+            return Episode.model_validate_json(stream.readline())
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"the episode at byte {offset} of {file!r} cannot be read ({' '.join(str(error).split())[:200]}): "
+            "the file must be seen under this path from every node"
+        ) from None

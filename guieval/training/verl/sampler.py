@@ -1,0 +1,104 @@
+"""verl's replay buffer with UI-S1's dynamic sampling: groups whose rollouts hardly differ are replaced by others, with a cap.
+
+verl's own filter drops a group when one number is exactly the same for all its rollouts, and goes on for as long as it takes.
+Here a group is kept when the spread of its advantages is above eta (UI-S1, section 3.4), and at most ``most_draws`` batches are
+drawn for one: what then is left is trained on, whatever its spread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import transfer_queue as tq
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+
+from guieval.rewards.advantages import AdvantageSettings
+from guieval.training.config import DynamicSampling
+from guieval.training.verl.records import RowRecord, group_is_kept, mean_return
+from guieval.training.verl.settings import GROUP
+
+
+class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no types
+    """Synchronous sampling of whole groups. ``train_batch_size`` and all else by name are verl's arguments.
+
+    A group of which every rollout failed, so that it has no step at all, is left to verl.
+    """
+
+    def __init__(
+        self,
+        *,
+        sampling: DynamicSampling,
+        settings: AdvantageSettings,
+        train_batch_size: int,
+        refill_fn: Callable[[int], Any],
+        **named: Any,
+    ) -> None:
+        self._sampling, self._settings = sampling, settings
+        self._submit = refill_fn
+        self._drawn = train_batch_size
+        self._kept: dict[str, bool] = {}
+        self._level: dict[str, float] = {}
+        super().__init__(
+            refill_fn=self._refill, filter_groups_metric=GROUP, train_batch_size=train_batch_size, gen_batch_size=1, **named
+        )
+
+    def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
+        """A batch of ``batch_size`` groups, and figures about the drawing; see verl's own."""
+        self._drawn = self.train_batch_size
+        batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
+        if partition_id != "val":
+            uids = {key.split("_")[0] for key in batch.keys}
+            metrics["training/filter_groups/groups_drawn"] = self._drawn
+            metrics["training/filter_groups/kept_share"] = sum(self._kept.get(uid, True) for uid in uids) / max(1, len(uids))
+            self._kept.clear()
+            self._level.clear()
+        return batch, metrics
+
+    @property
+    def _left(self) -> int:
+        """How many groups may still be drawn for this batch."""
+        return int(max(0, self._sampling.most_draws * self.train_batch_size - self._drawn))
+
+    def _alive(self, partition_id: str) -> int:
+        """How many groups are on their way or done, and not dropped."""
+        every = (self.pending_keys, self.running_keys, self.finished_keys, self.failure_keys)
+        return sum(len(keys[partition_id]) for keys in every)
+
+    def _refill(self, count: int) -> None:
+        """verl asks for twice as many groups as were dropped; the cap holds all the same, but never is a batch left short."""
+        count = min(count, max(self._left, self.train_batch_size - self._alive("train")))
+        if count > 0:
+            self._drawn += count
+            self._submit(count)
+
+    def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
+        """Finished groups that do not differ enough, of these as many as can still be replaced, and how good they were."""
+        if partition_id == "val":
+            return set(), Counter()
+        finished = self.finished_keys[partition_id]
+        self._judge(partition_id, finished - self._kept.keys())
+        spare = self._alive(partition_id) + self._left - self.train_batch_size
+        dropped = sorted(uid for uid in finished if not self._kept.get(uid, True))[: max(0, spare)]
+        return set(dropped), Counter(self._level[uid] for uid in dropped)
+
+    def _judge(self, partition_id: str, uids: set[str]) -> None:
+        keys = [key for key in self.partitions[partition_id] if key.split("_")[0] in uids]
+        if not keys:
+            return
+        found = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["extra_fields"])
+        groups: dict[str, list[RowRecord]] = {}
+        for key, value in zip(keys, found["extra_fields"], strict=True):
+            record = read_record(value)
+            if record is not None:
+                groups.setdefault(key.split("_")[0], []).append(record)
+        for uid, records in groups.items():
+            self._kept[uid] = group_is_kept(records, self._sampling.eta, self._settings)
+            self._level[uid] = round(mean_return(records), 1)
+
+
+def read_record(extra_fields: Any) -> RowRecord | None:
+    """The record in a row's extra fields, as verl's store gives them; ``None`` where the loop left none."""
+    fields = getattr(extra_fields, "data", extra_fields)
+    return RowRecord.read(fields[GROUP]) if GROUP in fields else None

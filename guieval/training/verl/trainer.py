@@ -1,0 +1,105 @@
+"""verl's synchronous trainer with UI-S1's advantages: an own number for every step, from all rollouts of its task.
+
+verl's estimators see a session's last output alone and copy its advantage to the other steps; so the whole stage is run as verl
+has it (its correction for stale rollouts included), and the advantages it wrote are written anew.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import transfer_queue as tq
+from omegaconf import DictConfig, open_dict
+from tensordict import TensorDict
+from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
+
+from guieval.errors import UsageError
+from guieval.training.verl.records import figures, row_advantages
+from guieval.training.verl.sampler import SpreadReplayBuffer, read_record
+from guieval.training.verl.settings import GROUP, read_settings
+
+
+@register_trainer(GROUP)
+class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no types
+    """``trainer.v1.trainer_mode: guieval``. Raises :class:`UsageError` for settings of verl that contradict the method."""
+
+    def __init__(self, config: DictConfig) -> None:
+        self._settings = read_settings(config)
+        self._advantages = self._settings.advantages.settings()
+        check_config(config)
+        with open_dict(config):
+            config.trainer.v1.trainer_mode = (
+                "sync"  # verl asks for this word in many places, and takes any other for asynchronous
+            )
+            if self._settings.dynamic_sampling is not None:
+                config.data.gen_batch_size = 1  # further groups are drawn one by one
+        super().__init__(config)
+
+    def _build_replay_buffer(self) -> Any:
+        sampling = self._settings.dynamic_sampling
+        if sampling is None:
+            return super()._build_replay_buffer()
+        given = self.config.trainer.v1.sampler
+        return SpreadReplayBuffer(
+            sampling=sampling,
+            settings=self._advantages,
+            trainer_mode=self.trainer_mode,
+            trainer_config=self.config.trainer.v1.get(self.trainer_mode, {}),
+            max_off_policy_threshold=given.max_off_policy_threshold,
+            max_off_policy_strategy=given.max_off_policy_strategy,
+            sampler_kwargs=given.sampler_kwargs,
+            refill_fn=self._add_prompts_to_generate,
+            train_batch_size=self.config.data.train_batch_size,
+            max_inflight_gen_batches=self.config.algorithm.filter_groups.max_inflight_gen_batches,
+            sync_refill_failed_groups=bool(given.get("sync_refill_failed_groups", False)),
+        )
+
+    def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
+        """verl's own, then the advantages of equation 12, the same for all tokens of a step's reply; 0 in filler rows."""
+        filler = [bool(tag.get("is_padding", False)) for tag in batch.tags]
+        batch = super()._compute_advantage(batch, metrics)
+        fields = ["response_mask", "extra_fields"]
+        data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=fields)
+        records = [None if none else read_record(value) for none, value in zip(filler, data["extra_fields"], strict=True)]
+        worth = row_advantages(records, self._advantages)
+        metrics.update(figures([record for record in records if record is not None]))
+        tokens = torch.nested.as_nested_tensor(
+            [value * mask.to(torch.float32) for value, mask in zip(worth, data["response_mask"].unbind(), strict=True)],
+            layout=torch.jagged,
+        )
+        written = TensorDict({"advantages": tokens, "returns": tokens.clone()}, batch_size=len(batch.keys))
+        return tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=written)
+
+    def _get_required_batch_multiple(self, dp_size: int) -> int:
+        """Rows are filled up to a multiple of this; with ``mini_batches`` far fewer are needed."""
+        if self._settings.mini_batches is None:
+            return int(super()._get_required_batch_multiple(dp_size))
+        return math.lcm(self.config.actor_rollout_ref.rollout.n, dp_size) * self._settings.mini_batches
+
+    def _update_actor(self, batch: Any, metrics: dict[str, Any]) -> Any:
+        if self._settings.mini_batches is None:
+            return super()._update_actor(batch, metrics)
+        actor, rollouts = self.config.actor_rollout_ref.actor, self.config.actor_rollout_ref.rollout.n
+        before = actor.ppo_mini_batch_size
+        actor.ppo_mini_batch_size = len(batch.keys) // (rollouts * self._settings.mini_batches)  # verl counts it in prompts
+        try:
+            return super()._update_actor(batch, metrics)
+        finally:
+            actor.ppo_mini_batch_size = before
+
+
+def check_config(config: DictConfig) -> None:
+    """:class:`UsageError` for settings of verl that contradict the method."""
+    if config.algorithm.adv_estimator != "grpo":
+        raise UsageError(
+            f"algorithm.adv_estimator is {config.algorithm.adv_estimator!r}: semi-online RL has no critic, say grpo"
+        )
+    if config.algorithm.use_kl_in_reward:
+        raise UsageError("algorithm.use_kl_in_reward would change rewards that are made by then: say actor.use_kl_loss instead")
+    if config.algorithm.filter_groups.enable:
+        raise UsageError("algorithm.filter_groups.enable is verl's own filter of groups: say guieval.dynamic_sampling instead")
+    custom = config.trainer.v1.sampler.get("custom_sampler")
+    if custom is not None and custom.get("path"):
+        raise UsageError("trainer.v1.sampler.custom_sampler is not used by this trainer: say guieval.dynamic_sampling instead")

@@ -1,0 +1,77 @@
+"""Loads what is trained: the weights and the processor, by the rules of the engines that evaluate them later.
+
+Where a checkpoint lies, its chat template and the image limits of its adapter's options are found as
+:class:`guieval.engines.in_process.Checkpoint` finds them, so a prompt is cut into the same tokens in training and evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from guieval.engines.in_process import Checkpoint
+from guieval.errors import UsageError
+from guieval.models import ABCModel
+from guieval.registry import build_model, config_folder, model_config
+from guieval.training.config import Lora, TrainingConfig
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model of transformers, its processor, and where they came from."""
+
+    model: Any
+    processor: Any
+    checkpoint: Checkpoint
+
+    @property
+    def patch_and_merge(self) -> tuple[int, int]:
+        """Pixels a side of a patch, and patches a side that are merged into one token."""
+        images = self.processor.image_processor
+        return images.patch_size, images.merge_size
+
+
+def open_adapter(config: TrainingConfig) -> ABCModel:
+    """The adapter of the checkpoint that a training names, with ``model_options`` over the checkpoint's own."""
+    checkpoint = model_config(config.model, config.adapter)
+    if checkpoint.engine == "local":
+        raise UsageError(f"model {config.model!r} answers by itself and has no weights to train")
+    options = {**checkpoint.options, **config.model_options}
+    return build_model(checkpoint.model_copy(update={"options": options}), thinking=config.thinking)
+
+
+def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
+    """The weights that a training begins with. Raises :class:`UsageError` when they cannot be found or loaded."""
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    shipped = None if model.config.folder is None else str(config_folder() / "checkpoints" / model.config.folder)
+    templates = config_folder() / "chat_templates"
+    checkpoint = Checkpoint(model.config, path=config.model_path or shipped, chat_templates=templates)
+    source = {name: checkpoint.arguments[name] for name in ("revision", "trust_remote_code") if name in checkpoint.arguments}
+    limits = checkpoint.arguments.get("mm_processor_kwargs") or {}
+    try:
+        processor = AutoProcessor.from_pretrained(checkpoint.path, **source, **limits)
+        weights = AutoModelForImageTextToText.from_pretrained(checkpoint.path, dtype=getattr(torch, config.dtype), **source)
+    except (OSError, ValueError, KeyError, ImportError) as error:  # no such model, no network, an unknown architecture
+        said = " ".join(str(error).split())[:300]
+        raise UsageError(f"the weights {checkpoint.path!r} cannot be loaded: {said}") from error
+    if checkpoint.chat_template is not None:
+        processor.chat_template = checkpoint.chat_template
+    processor.tokenizer.padding_side = "left"
+    return Weights(weights, processor, checkpoint)
+
+
+def lora_config(lora: Lora) -> Any:
+    """As peft has it."""
+    from peft import LoraConfig
+
+    targets = "all-linear" if lora.targets == ("all-linear",) else list(lora.targets)
+    return LoraConfig(
+        r=lora.r,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=targets,
+        exclude_modules=lora.exclude,
+        task_type="CAUSAL_LM",
+    )

@@ -1,0 +1,1 @@
+"""Tests of training; those with TRL run by `make test-train`."""

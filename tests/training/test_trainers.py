@@ -1,0 +1,317 @@
+"""The three trainers with real TRL and the tiny policy: what they return, learn, write down and go on from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl")
+
+import torch
+from trl import GRPOTrainer
+
+from guieval.config import RunConfig
+from guieval.errors import UsageError
+from guieval.journal import Records
+from guieval.opening import open_run
+from guieval.training.building import Parts
+from guieval.training.config import TrainingConfig
+from guieval.training.evaluation import figures
+from guieval.training.guard import check_trainer
+from guieval.training.session import train
+from guieval.training.trainers.rows import filled, packed, unpacked
+
+from .conftest import EPISODES, Configured
+
+KEYS = {"prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "advantages", "num_items_in_batch"} | {
+    "pixel_values",
+    "image_grid_thw",
+    "num_images",
+    "mm_token_type_ids",
+}
+RL = ("grpo", "semi-online")
+
+
+def log(config: TrainingConfig) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text().splitlines()]
+
+
+def logged(config: TrainingConfig, name: str) -> list[float]:
+    return [line[name] for line in log(config) if name in line]
+
+
+def evaluations(config: TrainingConfig) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(config.out) / "evaluations.jsonl").read_text().splitlines()]
+
+
+def trainer_in_training(config: TrainingConfig) -> Any:
+    trainer = Parts(config).trainer()
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = config.trainer["gradient_accumulation_steps"]
+    return trainer
+
+
+def generated(trainer: Any, tasks: list[int]) -> dict[str, Any]:
+    rollouts = [{"index": task} for task in tasks for _ in range(trainer.num_generations)]
+    batch: dict[str, Any] = trainer._generate_and_score_completions(rollouts)
+    return batch
+
+
+def gradients(trainer: Any, batch: dict[str, Any]) -> Any:
+    trainer.model.zero_grad()
+    trainer._compute_loss(trainer.model, batch).backward()
+    return torch.cat([weight.grad.flatten() for weight in trainer.model.parameters() if weight.grad is not None])
+
+
+def test_the_installed_trl_is_a_supported_one() -> None:
+    check_trainer(GRPOTrainer)
+
+
+@pytest.mark.parametrize("kind", RL)
+def test_a_batch_is_what_trl_trains_on(kind: str, configured: Configured) -> None:
+    trainer = trainer_in_training(configured(kind, dynamic_sampling=None, trainer={"steps_per_generation": 3}))
+    batch = generated(trainer, [0, 1])
+    assert batch.keys() == KEYS | {"old_per_token_logps"}  # three steps on one batch need the first one's probabilities
+    rows = len(batch["prompt_ids"])
+    assert rows % 3 == 0 and rows == len(batch["num_images"]) == len(batch["advantages"])
+    assert batch["num_images"] == [1] * rows
+    assert len(batch["pixel_values"]) == batch["image_grid_thw"].prod(-1).sum()
+    assert batch["num_items_in_batch"] == batch["completion_mask"].sum()
+    width = batch["prompt_ids"].shape[1] + batch["completion_ids"].shape[1]
+    assert batch["mm_token_type_ids"].shape == (rows, width)
+    trained = batch["completion_mask"].any(1)
+    metrics = trainer._metrics["train"]
+    assert trained.sum() == metrics["rows/trained"][0]
+    if kind == "semi-online":  # a row a step
+        assert trained.sum() == 8 * metrics["semi_online/steps"][0] > 8
+    assert not batch["advantages"][~trained].any()
+
+
+@pytest.mark.parametrize("kind", RL)
+def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, policy: Path, screens: Path) -> None:
+    """Token for token: what the trainer generates from is what the engine is sent for a first step."""
+    from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
+    from guieval.models import Request
+    from guieval.screenshots import read_screenshot, resized_png
+
+    parts = Parts(configured(kind, dynamic_sampling=None))
+    trainer = parts.trainer()
+    trainer.model.train()
+    row = unpacked(generated(trainer, [0, 1]))[0]
+    task = parts.data.episode(0).steps[0]
+    prepared = parts.model.prepare_input(task, ())
+    (image,) = prepared.images
+    shot = read_screenshot(screens, task.screenshot, task.screenshot_size)
+    shot = shot if image.resize in (None, shot.size) else resized_png(shot, image.resize)
+    request = Request(prepared, (shot,), {}, "x", task)
+    processor = parts.weights.processor
+    text = prompt_text(processor.tokenizer, processor.chat_template, request, chat_options(request).template)
+    sent = processor(text=[text], images=pictures(request), return_tensors="pt", add_special_tokens=False)
+    assert row.prompt.tolist() == sent["input_ids"][0].tolist()
+    assert row.pixels is not None and torch.equal(row.pixels, sent["pixel_values"])
+
+
+def test_fillers_change_no_gradient(configured: Configured) -> None:
+    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, rollout={"budget": None}))
+    batch = generated(trainer, [0, 1])
+    rows = unpacked(batch)
+    assert any(row.advantage for row in rows)
+
+    def of(rows: Any) -> Any:
+        made = packed(rows, pad=trainer._tokenizer.pad_token_id, device="cpu")
+        return gradients(trainer, {**made, "num_items_in_batch": batch["num_items_in_batch"]})
+
+    alone = of(rows)
+    assert alone.abs().max() > 0
+    assert torch.allclose(of(filled(rows, len(rows) + 3, rows[-1])), alone, atol=1e-6)
+    assert not of([row.filler() for row in rows]).any()
+
+
+def test_groups_that_teach_nothing_are_replaced(configured: Configured) -> None:
+    everything = {"eta": 1e6, "most_draws": 3}
+    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=everything))
+    batch = generated(trainer, [0, 1])
+    assert trainer._metrics["train"]["dynamic_sampling/groups_drawn"] == [6.0]  # three batches of two
+    assert not batch["advantages"].any() and not batch["completion_mask"].any()
+    assert not gradients(trainer, batch).any()
+    trainer = trainer_in_training(configured("grpo", dynamic_sampling={"eta": 0.0, "most_draws": 5}))
+    batch = generated(trainer, [0, 1])
+    rows = [row for row in unpacked(batch) if len(row.completion)]
+    assert len(rows) in (0, 4, 8)  # whole groups
+    for start in range(0, len(rows), 4):
+        assert len({row.advantage for row in rows[start : start + 4]}) > 1
+
+
+def test_long_prompts_teach_nothing(configured: Configured) -> None:
+    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, max_prompt_length=20))
+    batch = generated(trainer, [0, 1])
+    assert not batch["completion_mask"].any() and trainer._metrics["train"]["rows/trained"] == [0.0]
+
+
+def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) -> None:
+    """After a patch the prompt holds a thought where the policy gave one, and the reference's action in any case."""
+    parts = Parts(configured("semi-online", dynamic_sampling=None, rollout={"patch": "on-policy", "budget": None}))
+    trainer = parts.trainer()
+    trainer.model.train()
+    seen: list[Any] = []
+    trainer._log = seen.extend
+    generated(trainer, [0, 1])
+    assert all(rollout.state == "over" and len(rollout.steps) == len(rollout.episode) for rollout in seen)
+    patched = [step for rollout in seen for step in rollout.steps[:-1] if step.patched]
+    assert patched and any(step.thought for step in patched)
+
+
+@pytest.mark.parametrize("kind", ("sft", *RL))
+def test_training_goes_on_where_it_was(kind: str, configured: Configured) -> None:
+    evaluation = {"every": 2, "bench_options": {"split": "test"}, "limit": 3}
+    config = configured(kind, evaluation=evaluation)
+    final = train(config)
+    assert (final / "model.safetensors").is_file()
+    assert [line["step"] for line in evaluations(config)] == [0, 2]
+    with pytest.raises(UsageError, match="already holds a training: add --resume"):
+        train(config)
+    with pytest.raises(UsageError, match="cannot be resumed, because setting 'seed' differs: it was 0, now 1"):
+        train(config.model_copy(update={"seed": 1}), resume=True)
+    further = config.model_copy(update={"trainer": {**config.trainer, "max_steps": 4}})
+    train(further, resume=True)
+    assert [line["step"] for line in log(config) if "loss" in line] == [1, 2, 3, 4]
+    assert [line["step"] for line in evaluations(config)] == [0, 2, 4]
+    assert {"type_match", "exact_match", "pg", "tsr", "steps", "episodes"} <= evaluations(config)[-1].keys()
+    assert logged(config, "eval/pg") == [line["pg"] for line in evaluations(config)]
+
+
+def test_nothing_to_resume_is_a_sentence(configured: Configured) -> None:
+    with pytest.raises(UsageError, match="there is nothing to resume"):
+        train(configured("sft"), resume=True)
+
+
+def test_an_evaluation_in_training_is_that_of_the_saved_weights(configured: Configured, screens: Path, tmp_path: Path) -> None:
+    """The same episodes by `guieval run` with the final weights: equal answers, so equal figures."""
+    evaluation = {"every": 2, "bench_options": {"split": "test"}, "limit": 8, "at_start": False}
+    config = configured("sft", evaluation=evaluation, trainer={"learning_rate": 1e-4})
+    final = train(config)
+    options = {"split": "test", "episodes": EPISODES}
+    run = open_run(
+        RunConfig(
+            model="tiny-policy",
+            bench="demo-icons",
+            bench_options=options,
+            data=str(screens),
+            mode="sop",
+            limit=8,
+            engine="transformers",
+            model_path=str(final),
+            sampling={"temperature": 0.0},
+        ),
+        tmp_path / "run",
+    )
+    outcome = run.execute(resume=False)
+
+    def answers(folder: Path) -> dict[str, str | None]:
+        return {str(record.task.key): record.sample.raw_response for record in Records(folder)}
+
+    assert answers(tmp_path / "run") == answers(Path(config.out) / "evaluations" / "step-2")
+    (line,) = evaluations(config)
+    assert line == {"step": 2, **figures(outcome.tally.summary(outcome.plan))}
+
+
+def test_an_evaluation_changes_nothing_in_the_training(configured: Configured, tmp_path: Path) -> None:
+    losses = []
+    for name, evaluation in (("without", None), ("with", {"every": 1, "bench_options": {"split": "test"}, "limit": 3})):
+        config = configured("semi-online", out=str(tmp_path / name), **({"evaluation": evaluation} if evaluation else {}))
+        train(config)
+        losses.append(logged(config, "loss") + logged(config, "reward"))
+    assert losses[0] == losses[1]
+
+
+def test_supervised_loss_falls(configured: Configured) -> None:
+    config = configured("sft", trainer={"max_steps": 12, "learning_rate": 3e-4, "adam_beta2": 0.95})
+    train(config)
+    losses = logged(config, "loss")
+    assert sum(losses[-4:]) < 0.9 * sum(losses[:4])
+
+
+def test_a_model_learns_from_its_own_right_replies(configured: Configured, screens: Path, policy: Path, tmp_path: Path) -> None:
+    """Distillation: exactly the exact replies of a run, thoughts kept, each under the prompt it was given."""
+    run = open_run(
+        RunConfig(
+            model="tiny-policy",
+            bench="demo-icons",
+            bench_options={"split": "train", "episodes": EPISODES},
+            data=str(screens),
+            mode="soeval",
+            limit=8,
+            engine="transformers",
+            model_path=str(policy),
+        ),
+        tmp_path / "run",
+    )
+    run.execute(resume=False)
+    exact = {str(each.task.key): each for each in Records(tmp_path / "run") if each.sample.outcome.exact_match}
+    config = configured("sft", journal=str(tmp_path / "run"))
+    trainer = Parts(config).trainer()
+    rows = [trainer.train_dataset[number] for number in range(len(trainer.train_dataset))]
+    said = [row["completion"][0]["content"][0]["text"] for row in rows]
+    assert sorted(said) == sorted(str(each.sample.raw_response) for each in exact.values()) and said
+    thoughts = [each.sample.thought for each in exact.values() if "model" in each.history]
+    assert thoughts  # some step was shown the model's own past
+    own = [row for row in rows if any(thought in str(row["prompt"]) for thought in thoughts if thought)]
+    assert own
+    train(config)
+    assert len(logged(config, "loss")) == 2
+
+
+def test_two_processes_share_groups_and_agree(configured: Configured, tmp_path: Path) -> None:
+    """Three groups of four over two processes of six rollouts each: the middle group lies on both."""
+    import subprocess
+    import sys
+
+    import yaml
+
+    rollout = {"patch": "on-policy", "budget": 1}
+    trainer = {"max_steps": 1, "per_device_train_batch_size": 6, "beta": 0.01, "save_strategy": "no"}
+    config = configured("semi-online", rollout=rollout, trainer=trainer)
+    file = tmp_path / "training.yaml"
+    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
+    launched = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0", "--standalone"]
+    command = [*launched, "-m", "guieval", "train", "semi-online", "--config", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (line,) = [line for line in log(config) if "loss" in line]
+    assert line["dynamic_sampling/groups_drawn"] >= 3
+    assert line["rows/trained"] > 0 and line["grad_norm"] > 0
+    assert (Path(config.out) / "final" / "model.safetensors").is_file()
+
+
+def test_low_rank_adapters_are_saved_alone(configured: Configured) -> None:
+    config = configured("grpo", lora={"r": 4})
+    final = train(config)
+    assert (final / "adapter_config.json").is_file() and not (final / "model.safetensors").exists()
+    from safetensors import safe_open  # type: ignore[import-not-found, unused-ignore]  # not in every environment
+
+    with safe_open(final / "adapter_model.safetensors", "pt") as weights:
+        names = list(weights.keys())
+    assert names and not any("visual" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"trainer": {"learning_rat": 1.0}},
+            "'trainer.learning_rat' is unknown to TRL's GRPOConfig (did you mean 'learning_rate'?)",
+        ),
+        ({"trainer": {"num_generations": 3}}, "TRL refuses the settings in 'trainer'"),
+        ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),
+        ({"reward": {"name": "ui-s2"}}, "did you mean 'ui-s1'"),
+        ({"model_path": "/nowhere"}, "the model folder '/nowhere' does not exist"),
+        ({"rollout": {"patch": "off-policy"}}, "needs 'rollout.thoughts'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_sentence(given: dict[str, Any], said: str, configured: Configured) -> None:
+    with pytest.raises(UsageError) as caught:
+        train(configured("semi-online", **given))
+    assert said in str(caught.value)

@@ -1,0 +1,85 @@
+"""The lines that the documentation tells a user to add to a script of TRL, run with TRL itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl")
+
+from guieval.actions import Click, Point, Wait
+from guieval.rewards import open_scorer
+from tests.conftest import REPOSITORY
+from tests.model_adapters.steps import step
+
+TASK = step(Click(point=Point(500.0, 500.0)))
+STEPS = 30
+
+
+def snippets() -> list[str]:
+    page = (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> dict[str, Any]:
+    """A language model of four answers: each is one token, so that a sampled token is a whole reply of the family's format."""
+    import torch
+    from datasets import Dataset
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+    from trl import GRPOConfig
+
+    model = open_scorer().model
+    said = [TASK.action, Click(point=Point(10.0, 10.0)), Wait()]
+    words = ["[pad]", "[end]", "[unknown]", *(model.render(TASK, action) for action in said), "I do not know"]
+    words_tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="[unknown]"))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words_tokenizer, pad_token="[pad]", eos_token="[end]", unk_token="[unknown]"
+    )
+    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=len(words), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=2, pad_token_id=0, eos_token_id=1, bos_token_id=None,
+    )  # fmt: skip
+    args = GRPOConfig(
+        output_dir=str(tmp_path), max_steps=STEPS, per_device_train_batch_size=8, num_generations=8, max_completion_length=1,
+        learning_rate=1e-2, logging_steps=1, report_to=[], use_cpu=True, bf16=False, seed=0, save_strategy="no",
+    )  # fmt: skip
+    row = {"prompt": [{"role": "user", "content": TASK.instruction}], "task": TASK.model_dump_json()}
+    dataset = Dataset.from_list([row] * 16)
+    return {"model": Qwen2ForCausalLM(config), "tokenizer": tokenizer, "args": args, "dataset": dataset}
+
+
+def test_the_documented_lines_train_a_policy(policy: dict[str, Any]) -> None:
+    """Rewards reach TRL, every part is logged, and the policy learns the answer that the evaluator calls right."""
+    from trl import GRPOTrainer
+
+    scope = {"GRPOTrainer": GRPOTrainer, **policy}
+    exec(snippets()[0], scope)
+    trainer = scope["trainer"]
+    trainer.train()
+    logged = [line for line in trainer.state.log_history if "rewards/ui_s1/mean" in line]
+    assert len(logged) == STEPS
+    assert {"ui_s1/format", "ui_s1/type", "ui_s1/exact", "ui_s1/exact_match"} <= logged[0].keys()
+    for line in logged:  # eq. 8, of the parts' means: no reply here has a later part without the earlier ones
+        expected = 0.1 * line["ui_s1/format"] + 0.4 * line["ui_s1/type"] + 0.5 * line["ui_s1/exact"]
+        assert line["rewards/ui_s1/mean"] == pytest.approx(expected, abs=1e-6)
+    means = [line["rewards/ui_s1/mean"] for line in logged]
+    assert sum(means[-5:]) / 5 > sum(means[:5]) / 5 + 0.3
+
+
+def test_the_documented_rows_are_a_data_set() -> None:
+    scope: dict[str, Any] = {}
+    exec(snippets()[1], scope)
+    assert {*scope["rows"][0]} == {"prompt", "task"}
+    scorer = open_scorer()
+    from guieval.rewards.adapters.rows import task_of
+
+    task = task_of(scope["rows"][0]["task"])
+    assert scorer.score(task, scorer.model.render(task, task.action)).reward.total == 1.0

@@ -1,0 +1,73 @@
+"""What the tests with real verl share: the tiny policy's folder, rows of drawn screens, a composed configuration."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.registry import load_benchmark
+from guieval.selection import Choice, select
+from guieval.training.examples import TrainingData
+from guieval.training.verl.rows import write_rows
+
+HERE = Path(__file__).parent
+collect_ignore_glob = [] if importlib.util.find_spec("verl") else ["test_with_*.py"]
+"""Without verl the torch-free part alone is tried: `make test-verl` has it."""
+
+os.environ.update(HF_HUB_OFFLINE="1", RAY_USAGE_STATS_ENABLED="0", RAY_DISABLE_DOCKER_CPU_WARNING="1")
+
+Compose = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> TrainingData:
+    """Four episodes of drawn icons, screenshots drawn."""
+    benchmark = load_benchmark("demo-icons", str(tmp_path_factory.mktemp("icons")), episodes=4, seed=3, split="train")
+    found = TrainingData(benchmark, select(benchmark, Choice()))
+    for number in range(len(found.refs)):
+        found.episode(number)
+    return found
+
+
+@pytest.fixture(scope="session")
+def rows(data: TrainingData, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows of whole episodes."""
+    folder = tmp_path_factory.mktemp("rows")
+    assert write_rows(data, folder) == 4
+    return folder
+
+
+@pytest.fixture(scope="session")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an untrained tiny policy: verl reads its configuration, its tokenizer and its processor."""
+    import torch
+
+    from guieval.training.tiny.building import build_policy
+
+    folder = tmp_path_factory.mktemp("policy")
+    build_policy(0).save(folder, torch.bfloat16)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compose(rows: Path, policy: Path) -> Compose:
+    """A shipped configuration with overrides, as verl's entry point composes it."""
+    from hydra import compose as composed
+    from hydra import initialize_config_dir
+    from omegaconf import OmegaConf
+
+    from guieval.training.verl.__main__ import config_folder
+
+    def make(name: str, *overrides: str) -> Any:
+        files = [f"data.{kind}_files={rows / 'rows.jsonl'}" for kind in ("train", "val")]
+        with initialize_config_dir(str(config_folder()), version_base=None):
+            config = composed(name, overrides=[*files, f"actor_rollout_ref.model.path={policy}", *overrides])
+        OmegaConf.resolve(config)
+        return config
+
+    return make

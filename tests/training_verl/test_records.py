@@ -1,0 +1,131 @@
+"""The part of the plug-in without verl: settings, rows, and advantages of rows in any order."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.rewards.advantages import AdvantageSettings
+from guieval.training.examples import TrainingData
+from guieval.training.verl.records import RowRecord, figures, group_is_kept, row_advantages
+from guieval.training.verl.rows import read_place, write_rows
+from guieval.training.verl.settings import read_settings
+
+MEAN = AdvantageSettings(normalise="mean")
+
+
+def record(session: int, step: int, reward: float, *, matched: bool = True, uid: str = "a", **named: Any) -> RowRecord:
+    given = {"patched": False, "type_match": True, "measured": True, **named}
+    return RowRecord(uid, session, step, reward, matched, **given)
+
+
+def test_rows_in_any_order_get_their_own_advantage() -> None:
+    # two rollouts of one task: 1.0 then 0.5 (a mismatch), and 0.5 at once; gamma 0.5, omega 1, differences from the mean
+    first, second, other = record(0, 0, 1.0), record(0, 1, 0.5, matched=False), record(1, 0, 0.5, matched=False)
+    # returns 1.0 + 0.5 * 0.5 = 1.25 and 0.5: step level +-0.375; sums 1.5 and 0.5: episode level +-0.5; the last step is alone
+    expected = {first: 0.875, second: 0.5, other: -0.875}
+    for rows in ([second, None, other, first], [first, second, other, None]):
+        assert row_advantages(rows, MEAN) == pytest.approx([0.0 if row is None else expected[row] for row in rows])
+
+
+def test_tasks_are_not_compared_with_each_other() -> None:
+    rows = [record(0, 0, 1.0), record(0, 0, 0.0, uid="b"), record(1, 0, 1.0), record(1, 0, 0.0, uid="b")]
+    assert row_advantages(rows, MEAN) == [0.0] * 4
+
+
+def test_a_reply_that_could_not_be_judged_teaches_nothing() -> None:
+    rows = [record(0, 0, 1.0), record(1, 0, 0.0, matched=False, measured=False)]
+    right, unmeasured = row_advantages(rows, MEAN)
+    assert right > 0 and unmeasured == 0.0
+
+
+def test_a_group_is_kept_when_its_advantages_spread_more_than_eta() -> None:
+    group = [record(0, 0, 0.6), record(1, 0, 0.5, matched=False)]
+    # differences +-0.05 on both levels: advantages +-0.1, of population standard deviation 0.1
+    assert group_is_kept(group, 0.09, MEAN) and not group_is_kept(group, 0.11, MEAN)
+    assert not group_is_kept([record(0, 0, 0.5), record(1, 0, 0.5)], 0.0, AdvantageSettings())
+
+
+def test_figures_are_means_over_steps_and_over_rollouts() -> None:
+    rows = [record(0, 0, 1.0), record(0, 1, 0.4, matched=False, patched=True, type_match=False), record(1, 0, 1.0)]
+    found = figures(rows)
+    assert found["guieval/exact_match"] == pytest.approx(2 / 3) and found["guieval/reward"] == pytest.approx(0.8)
+    assert found["guieval/steps"] == 1.5 and found["guieval/patches"] == 0.5
+    assert figures([]) == {}
+
+
+def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None:
+    lines = [json.loads(line) for line in (rows / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["extra_info"]["index"] for line in lines] == [0, 1, 2, 3]
+    for number, line in enumerate(lines):
+        place = read_place(line["extra_info"])
+        assert place.episode == data.episode(number) and place.step is None and not place.validation
+        assert place.counted == tuple(range(len(place.episode))) and place.root == data.benchmark.root.resolve()
+    assert max(len(json.dumps(line)) for line in lines) < 1000  # verl copies a row to every step of every rollout
+
+
+def test_one_row_a_step_carries_the_step_as_ground_truth(data: TrainingData, tmp_path: Path) -> None:
+    count = write_rows(data, tmp_path, steps=True)
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert count == len(lines) == sum(len(data.episode(number)) for number in range(4))
+    for line in lines:
+        place = read_place(line["extra_info"])
+        assert place.step is not None
+        assert line["reward_model"]["ground_truth"] == place.episode.steps[place.step].model_dump_json()
+
+
+def test_rows_are_not_written_over(data: TrainingData, rows: Path) -> None:
+    with pytest.raises(UsageError, match=r"already holds rows\.jsonl"):
+        write_rows(data, rows)
+
+
+@pytest.mark.parametrize("extra_info", [None, {}, {"episodes": "x", "offset": "no"}])
+def test_a_row_of_another_kind_is_named(extra_info: Any) -> None:
+    with pytest.raises(UsageError, match="does not say where its episode is"):
+        read_place(extra_info)
+
+
+def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> None:
+    info = json.loads((rows / "rows.jsonl").read_text(encoding="utf-8").splitlines()[0])["extra_info"]
+    with pytest.raises(UsageError, match="must be seen under this path from every node"):
+        read_place({**info, "episodes": str(tmp_path / "gone.jsonl")})
+    with pytest.raises(UsageError, match="at byte 7 of"):
+        read_place({**info, "offset": 7})
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        (None, "has no group 'guieval'"),
+        ({}, r"'guieval\.model' is required"),
+        (
+            {"model": "tiny-policy", "modell_options": {}},
+            r"unknown setting 'guieval\.modell_options' \(did you mean 'model_options'",
+        ),
+        ({"model": "tiny-policy", "mini_batches": 0}, r"'guieval\.mini_batches' is 0"),
+        (
+            {"model": "tiny-policy", "rollout": {"patch": "off-policy"}},
+            r"rollout\.patch off-policy is for `guieval train` alone",
+        ),
+        ({"model": "tiny-policy", "advantages": {"gama": 1}}, r"'guieval\.advantages\.gama' \(did you mean 'gamma'"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(group: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_settings({} if group is None else {"guieval": group})
+
+
+def test_the_adapter_is_opened_with_the_options_given() -> None:
+    settings = read_settings(
+        {"guieval": {"model": "tiny-policy", "reward": {"name": "ui-s1", "weights": {"exact_weight": 0.6}}}}
+    )
+    model = settings.open_model()
+    assert settings.open_scorer(model).reward.highest == pytest.approx(1.1)
+    assert math.isclose(settings.advantages.settings().gamma, 0.5)
+    with pytest.raises(UsageError, match="max_images"):
+        read_settings({"guieval": {"model": "tiny-policy", "model_options": {"max_images": 2}}}).open_model()

@@ -1,0 +1,166 @@
+"""Dynamic sampling in verl's own sampling loop, over a store in memory: what is drawn, dropped and kept, and that it ends."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import transfer_queue as tq
+
+from guieval.rewards.advantages import AdvantageSettings
+from guieval.training.config import DynamicSampling
+from guieval.training.verl.records import RowRecord
+from guieval.training.verl.sampler import SpreadReplayBuffer
+
+BATCH = 4
+FLAT, NEAR, WIDE = (0.5, 0.5), (0.5, 0.6), (1.0, 0.5)
+"""Rewards of a group's two rollouts of one step."""
+
+
+class Store:
+    """What verl's buffer asks of a TransferQueue, and a policy whose groups are done as soon as they are asked for.
+
+    With ``dice`` they are done one by one, in any order, while the buffer looks on.
+    """
+
+    def __init__(self, groups: Callable[[int], Sequence[float]]) -> None:
+        self.groups = groups
+        self.dice: random.Random | None = None
+        self.asked: list[int] = []
+        self.tags: dict[str, dict[str, Any]] = {}
+        self.fields: dict[str, dict[str, Any]] = {}
+        self.count = 0
+
+    def draw(self, count: int) -> None:
+        self.asked.append(count)
+        for _ in range(count):
+            uid, rewards = f"task{self.count}", self.groups(self.count)
+            self.count += 1
+            status = "finished" if self.dice is None else "running"
+            self.tags[uid] = {"is_prompt": True, "status": status, "global_steps": 1}
+            for session, reward in enumerate(rewards):
+                key = f"{uid}_{session}_0"
+                record = RowRecord(uid, session, 0, reward, reward == 1.0, False, True, True)
+                self.tags[key] = {"status": "success"}
+                self.fields[key] = {"guieval": record.to_json()}
+
+    def kv_list(self, partition_id: str | None = None) -> dict[str, dict[str, Any]]:
+        running = [uid for uid, tag in self.tags.items() if tag["status"] == "running"]
+        if running and self.dice is not None:
+            self.tags[self.dice.choice(running)]["status"] = "finished"
+        return {partition: {key: dict(tag) for key, tag in self.tags.items()} for partition in ("train", "val")}
+
+    def kv_batch_get(self, keys: Sequence[str], partition_id: str, select_fields: Sequence[str]) -> dict[str, list[Any]]:
+        assert list(select_fields) == ["extra_fields"]
+        return {"extra_fields": [self.fields[key] for key in keys]}
+
+    def kv_clear(self, keys: Sequence[str], partition_id: str) -> None:
+        for key in keys:
+            self.tags.pop(key, None)
+            self.fields.pop(key, None)
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Store, SpreadReplayBuffer]]:
+    def made(groups: Callable[[int], Sequence[float]], **sampling: Any) -> tuple[Store, SpreadReplayBuffer]:
+        store = Store(groups)
+        for name in ("kv_list", "kv_batch_get", "kv_clear"):
+            monkeypatch.setattr(tq, name, getattr(store, name))
+        buffer = SpreadReplayBuffer(
+            sampling=DynamicSampling(**{"eta": 0.3, "most_draws": 3, **sampling}),
+            settings=AdvantageSettings(normalise="mean"),
+            train_batch_size=BATCH,
+            refill_fn=store.draw,
+            trainer_mode="sync",
+            trainer_config={},
+            max_off_policy_threshold=1,
+            max_off_policy_strategy="drop",
+            sampler_kwargs={},
+            poll_interval=0.0,
+        )
+        store.draw(BATCH)
+        return store, buffer
+
+    return made
+
+
+def sampled(buffer: SpreadReplayBuffer, partition: str = "train") -> tuple[set[str], dict[str, Any]]:
+    batch, metrics = buffer.sample(global_steps=1, partition_id=partition, batch_size=BATCH)
+    return {key.split("_")[0] for key in batch.keys}, metrics
+
+
+def test_groups_that_differ_are_taken_as_they_are(make: Any) -> None:
+    store, buffer = make(lambda number: WIDE)
+    uids, metrics = sampled(buffer)
+    assert uids == {"task0", "task1", "task2", "task3"} and store.asked == [BATCH]
+    assert metrics["training/filter_groups/groups_drawn"] == BATCH and metrics["training/filter_groups/kept_share"] == 1.0
+
+
+def test_groups_that_do_not_differ_are_replaced(make: Any) -> None:
+    _, buffer = make(lambda number: FLAT if number in (1, 4) else WIDE)
+    uids, metrics = sampled(buffer)
+    assert len(uids) == BATCH and not uids & {"task1", "task4"}
+    assert metrics["training/filter_groups/evicted_samples"] == 2
+    assert metrics["training/filter_groups/kept_share"] == 1.0
+
+
+def test_a_spread_below_eta_is_dropped_though_rewards_are_not_equal(make: Any) -> None:
+    _, buffer = make(lambda number: NEAR if number == 0 else WIDE)  # advantages +-0.1; verl's own filter would keep it
+    assert "task0" not in sampled(buffer)[0]
+    _, buffer = make(lambda number: NEAR if number == 0 else WIDE, eta=0.05)
+    assert "task0" in sampled(buffer)[0]
+
+
+@pytest.mark.parametrize("most_draws", [1, 2, 5])
+def test_a_policy_that_never_differs_ends_at_the_cap(make: Any, most_draws: int) -> None:
+    store, buffer = make(lambda number: FLAT, most_draws=most_draws)
+    uids, metrics = sampled(buffer)
+    assert len(uids) == BATCH and store.count == most_draws * BATCH == metrics["training/filter_groups/groups_drawn"]
+    assert metrics["training/filter_groups/kept_share"] == 0.0
+    # what was dropped is told by how good it was, in the form of verl's own table
+    if most_draws > 1:
+        assert metrics["_dapo_filtered_reward_counts"] == {1.0 * sum(FLAT) / 2: (most_draws - 1) * BATCH}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_comes_first_the_batch_is_full_and_as_good_as_was_drawn(make: Any, seed: int) -> None:
+    dice = random.Random(seed)
+    share, most_draws = dice.choice([0.0, 0.2, 0.5, 0.9]), dice.randint(1, 5)
+    wide = [dice.random() < share for _ in range(most_draws * BATCH)]
+    store, buffer = make(lambda number: WIDE if wide[number] else FLAT, most_draws=most_draws)
+    store.dice = dice
+    for uid in range(BATCH):
+        store.tags[f"task{uid}"]["status"] = "running"
+    uids, metrics = sampled(buffer)
+    assert len(uids) == BATCH and store.count <= most_draws * BATCH
+    good = sum(wide[int(uid.removeprefix("task"))] for uid in uids)
+    assert good == min(BATCH, sum(wide[: store.count]))
+    assert metrics["training/filter_groups/kept_share"] == good / BATCH
+
+
+def test_the_cap_is_of_each_batch(make: Any) -> None:
+    store, buffer = make(lambda number: FLAT if number < 12 else WIDE, most_draws=3)
+    sampled(buffer)
+    assert store.count == 12
+    store.draw(BATCH)
+    uids, metrics = sampled(buffer)
+    assert metrics["training/filter_groups/groups_drawn"] == BATCH and metrics["training/filter_groups/kept_share"] == 1.0
+    assert uids == {"task12", "task13", "task14", "task15"}
+
+
+def test_validation_is_not_filtered(make: Any) -> None:
+    store, buffer = make(lambda number: FLAT)
+    uids, metrics = sampled(buffer, "val")
+    assert len(uids) == BATCH and store.asked == [BATCH] and metrics == {}
+
+
+def test_a_group_without_a_step_is_replaced_even_at_the_cap(make: Any) -> None:
+    """verl may be told to replace groups whose every rollout failed; the cap must not leave the batch short then."""
+    store, buffer = make(lambda number: WIDE, most_draws=1)
+    buffer.sync_refill_failed_groups = True
+    store.tags["task2"]["status"] = "failure"
+    store.kv_clear(["task2_0_0", "task2_1_0"], "train")
+    uids, _ = sampled(buffer)
+    assert len(uids) == BATCH and "task2" not in uids
