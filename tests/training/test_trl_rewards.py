@@ -19,9 +19,13 @@ TASK = step(Click(point=Point(500.0, 500.0)))
 STEPS = 30
 
 
-def snippets() -> list[str]:
-    page = (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+def snippets(page: str = "docs/rewards.md") -> list[str]:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text.partition("<!-- rewards -->")[2] or text, re.DOTALL)
+
+
+def test_the_readme_shows_the_same_lines() -> None:
+    assert snippets("README.md")[0] == snippets()[0]
 
 
 @pytest.fixture

@@ -1,0 +1,190 @@
+"""Trains the shipped half-trained policy by the entry points, three seeds each, and tells what each method brought.
+
+Held-out episodes (split `test`) are evaluated by SOP every few optimiser steps with the evaluation's own runner; goals of the
+two splits are disjoint. One command a curve, under an hour of one core each, in an environment with the extra `train`
+(`python tests/environment.py training` makes one and prints its interpreter):
+
+    python -m perf.learning sft --out DIR              # supervised, on the reference's actions
+    python -m perf.learning offline --out DIR          # GRPO on single steps with the reference's history
+    python -m perf.learning semi-online --out DIR      # UI-S1: own outputs as history, patched once
+    python -m perf.learning tell DIR                   # the tables of docs/learning.md, and its picture (extra `report`)
+
+Intervals are percentiles of a two-level bootstrap: seeds are drawn anew, and episodes, which all seeds and methods share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.journal import Records, read_planned
+
+KINDS = {
+    "sft": ("sft", "tiny-sft", "trainer.learning_rate=3.0e-5", "trainer.max_steps=80", "evaluation.every=20"),
+    "offline": ("grpo", "tiny-grpo", "trainer.max_steps=40", "evaluation.every=10"),
+    "semi-online": ("semi-online", "tiny-semi-online", "trainer.max_steps=40", "evaluation.every=10"),
+}
+NAMES = {"sft": "SFT", "offline": "offline RL (GRPO)", "semi-online": "semi-online RL"}
+FIGURES = ("step exact match", "PG", "TSR")
+RESAMPLES = 4000
+
+
+class Evaluated(NamedTuple):
+    """One evaluation, (n,) by episode: steps that matched and steps asked, the exact prefix's share, and success."""
+
+    exact: NDArray[np.float64]
+    asked: NDArray[np.float64]
+    progress: NDArray[np.float64]
+    success: NDArray[np.float64]
+
+
+def train(kind: str, seed: int, out: Path) -> None:
+    """One training, in a process of its own; one that was broken off goes on."""
+    command, config, *settings = KINDS[kind]
+    settings = [*settings, f"seed={seed}", "evaluation.bench_options.episodes=100"]
+    words = [sys.executable, "-m", "guieval", "train", command, "--config", config, "--out", str(out)]
+    words += [word for setting in settings for word in ("--set", setting)]
+    if (out / "checkpoints").is_dir() and any((out / "checkpoints").iterdir()):
+        words.append("--resume")
+    environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
+    subprocess.run(words, check=True, env=environment)
+
+
+def evaluated(run: Path) -> Evaluated:
+    """What an evaluation's journal says of each planned episode."""
+    plan = read_planned(run).plan
+    answers = {record.task.key: record.sample.outcome.exact_match for record in Records(run) if record.finished}
+    rows = []
+    for key, steps in plan.items():
+        found = [answers[(*key, index)] for index in steps if (*key, index) in answers]  # type: ignore[index]
+        prefix = next((number for number, exact in enumerate(found) if not exact), len(found))
+        rows.append((sum(found), len(found), prefix / len(steps), float(prefix == len(steps))))
+    return Evaluated(*np.array(rows, dtype=np.float64).T)
+
+
+def read(out: Path, kind: str) -> dict[int, list[Evaluated]]:
+    """Every evaluation of a method by optimiser step, one entry a seed; steps that some seed has not reached are left out."""
+    seeds = sorted(out.glob(f"{kind}-[0-9]*"))
+    if not seeds:
+        raise SystemExit(f"{out} holds no training of kind {kind}")
+    lines = [[json.loads(line) for line in (seed / "evaluations.jsonl").read_text().splitlines()] for seed in seeds]
+    steps = sorted(set.intersection(*({line["step"] for line in each} for each in lines)))
+    return {step: [evaluated(seed / "evaluations" / f"step-{step}") for seed in seeds] for step in steps}
+
+
+def figures(cells: list[Evaluated], seeds: NDArray[np.int64], episodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The three figures over drawn seeds and episodes."""
+    exact, asked, progress, success = (np.stack(columns)[seeds][:, episodes] for columns in zip(*cells, strict=True))
+    return np.array([exact.sum() / asked.sum(), progress.mean(), success.mean()])
+
+
+def bootstrapped(cells: list[Evaluated], against: list[Evaluated] | None = None) -> tuple[NDArray[np.float64], ...]:
+    """Three figures (or their differences), with the lower and upper ends of their 95 % intervals."""
+    dice = np.random.default_rng(0)
+    episodes = len(cells[0].exact)
+
+    def difference(one: NDArray[np.int64], other: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+        value = figures(cells, one, drawn)
+        return value if against is None else value - figures(against, other, drawn)
+
+    others = len(against) if against is not None else 1
+    value = difference(np.arange(len(cells)), np.arange(others), np.arange(episodes))
+    drawn = np.array(
+        [
+            difference(
+                dice.integers(len(cells), size=len(cells)),
+                dice.integers(others, size=others),
+                dice.integers(episodes, size=episodes),
+            )
+            for _ in range(RESAMPLES)
+        ]
+    )
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    return value, low, high
+
+
+def told(values: tuple[NDArray[np.float64], ...], signed: bool = False) -> list[str]:
+    """Cells of a table in percent."""
+    form = "+.1f" if signed else ".1f"
+    return [f"{100 * v:{form}} [{100 * low:{form}}, {100 * high:{form}}]" for v, low, high in zip(*values, strict=True)]
+
+
+def tell(out: Path, picture: Path | None) -> None:
+    """Print the tables, and draw the curves."""
+    kinds = [kind for kind in KINDS if any(out.glob(f"{kind}-[0-9]*"))]
+    runs = {kind: read(out, kind) for kind in kinds}
+    print("| method | optimiser steps | seeds | step exact match | PG | TSR |\n| --- | --- | --- | --- | --- | --- |")
+    curves = {}
+    for kind in kinds:
+        curves[kind] = {step: bootstrapped(cells) for step, cells in runs[kind].items()}
+        for step, values in curves[kind].items():
+            print(f"| {NAMES[kind]} | {step} | {len(runs[kind][step])} | {' | '.join(told(values))} |")
+    print("\n| at the end, against | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
+    for number, kind in enumerate(kinds):
+        last = runs[kind][max(runs[kind])]
+        start = runs[kind][min(runs[kind])]
+        print(f"| {NAMES[kind]} − its start | {' | '.join(told(bootstrapped(last, start), signed=True))} |")
+        for other in kinds[:number]:
+            values = bootstrapped(last, runs[other][max(runs[other])])
+            print(f"| {NAMES[kind]} − {NAMES[other]} | {' | '.join(told(values, signed=True))} |")
+    print("\n| seed by seed, at the end | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
+    for kind in kinds:
+        for seed, cell in enumerate(runs[kind][max(runs[kind])]):
+            everyone = np.arange(len(cell.exact))
+            row = figures([cell], np.array([0]), everyone)
+            print(f"| {NAMES[kind]}, {seed} | {' | '.join(f'{100 * value:.1f}' for value in row)} |")
+    if picture is not None:
+        draw(curves, picture)
+
+
+def draw(curves: dict[str, dict[int, tuple[NDArray[np.float64], ...]]], picture: Path) -> None:
+    """One panel a figure, one curve a method over its own share of optimiser steps, with intervals."""
+    from guieval.reports.plots.paper import drawing, legend, looks, write
+
+    styles = looks([NAMES[kind] for kind in curves])
+    with drawing("two-column", 2.3) as figure:
+        handles: dict[str, object] = {}
+        for number, (axes, name) in enumerate(zip(figure.subplots(1, 3), FIGURES, strict=True)):
+            for kind, curve in curves.items():
+                look = styles[NAMES[kind]]
+                share = [100 * step / max(curve) for step in curve]
+                value, low, high = (100 * np.array([each[part][number] for each in curve.values()]) for part in range(3))
+                axes.fill_between(share, low, high, color=look.colour, alpha=0.15, linewidth=0)
+                (handles[kind],) = axes.plot(share, value, color=look.colour, linestyle=look.line, marker=look.marker)
+            axes.set_title(f"{name} (%)")
+            axes.set_xlabel("training done (%)")
+            axes.grid(axis="y", color="0.85", linewidth=0.5)
+        legend(figure, list(handles.values()), [NAMES[kind] for kind in handles])  # type: ignore[arg-type]
+        write(figure, picture)
+    print(f"drawn: {picture}", file=sys.stderr)
+
+
+def main() -> None:
+    """Train, or tell."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for kind in KINDS:
+        training = commands.add_parser(kind)
+        training.add_argument("--out", type=Path, required=True)
+        training.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    telling = commands.add_parser("tell")
+    telling.add_argument("out", type=Path)
+    telling.add_argument("--picture", type=Path)
+    arguments = parser.parse_args()
+    if arguments.command == "tell":
+        tell(arguments.out, arguments.picture)
+        return
+    for seed in arguments.seeds:
+        train(arguments.command, seed, arguments.out / f"{arguments.command}-{seed}")
+
+
+if __name__ == "__main__":
+    main()
