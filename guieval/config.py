@@ -27,10 +27,13 @@ RUNTIME_FIELDS = frozenset(
     | {"budget", "prices", "track", "tracking"}
     | {"local_images", "image_uuids"}
     | {"patch_base_urls", "patch_api_key_env"}
+    | {"mix_artifacts"}
+    | {"fixed_thoughts", "compact"}
 )
 """Fields that may differ between a run and its resume: where things are and how hard to try, not what is measured.
 
-What the files named by ``episodes`` and ``overlay`` hold is compared by its fingerprint.
+What the files named by ``episodes`` and ``overlay`` hold, and the thoughts of the run named by ``fixed_thoughts``, is compared
+by its fingerprint, and so are the artifacts named by ``mix_artifacts``.
 """
 
 _SERVING_ONLY = frozenset(
@@ -151,6 +154,11 @@ class RunConfig(BaseModel):
     patch_api_key_env: str = Field(
         "PATCH_API_KEY", pattern=r"^[A-Za-z_]\w*$", description="environment variable that holds their key; never stored"
     )
+    mix: _Values = Field(
+        default_factory=dict,
+        description="a mixed history (mode offline): start, end, shape, mean, kappa, over, seed, repeat, pick (docs/mixing.md)",
+    )
+    mix_artifacts: _Text | None = Field(None, description="run or rollout whose exact answers a mixed history holds")
     protocol: _Text | None = Field(None, description="scoring protocol; the benchmark's own when not given")
     split: _Text | None = Field(None, description="split to run, or all; test where the data has one, when not given")
     subset: Annotated[tuple[_Text, ...], BeforeValidator(_one_or_more)] = Field((), description="run these subsets only")
@@ -161,9 +169,12 @@ class RunConfig(BaseModel):
     skip_damaged: bool = Field(False, description="leave out episodes that cannot be read, and say so")
     overlay: _Text | None = Field(None, description="JSONL file of further accepted actions")
     thinking: bool | None = Field(None, description="thinking on or off; the checkpoint's default when not given")
+    options: _Values = Field(default_factory=dict, description="options of the model's adapter over the checkpoint's own")
+    fixed_thoughts: _Text | None = Field(None, description="run directory whose thoughts the model is made to think")
     sampling: _Values = Field(default_factory=dict, description="request parameters over the checkpoint's own")
     samples: int = Field(1, ge=1, le=1024, description="answers to each step; figures of one answer are of the first")
     resampling: _Values = Field(default_factory=dict, description="request parameters of further samples over the first's")
+    compact: bool = Field(False, description="keep the journal small: packed, equal answers to a step once")
     engine: Literal["auto", "openai", "local", "replay", "vllm", "vllm-inprocess", "transformers"] = Field(
         "auto", description="who answers"
     )
@@ -216,9 +227,12 @@ class RunConfig(BaseModel):
         values = {name: value for name, value in self.model_dump(mode="json").items() if name not in RUNTIME_FIELDS}
         if self.engine == "vllm":  # a server started elsewhere may finish what one of ours began
             values["engine"] = "openai"
+        values.pop("options")  # what they come to is part of the checkpoint
         patching = {name: values.pop(name) for name in ("patch", "patch_budget", "patch_model")}
         if self.patch != "none" and self.patch_budget != 0:  # a run without patches is what it was before there were any
             values |= {**patching, "patch_budget": 1 if self.patch_budget is None else self.patch_budget}
+        if not self.mix:  # likewise
+            del values["mix"]
         named = {name.replace("_", "-"): value for name, value in self.vllm.items()}
         return {**values, "vllm": {name: value for name, value in named.items() if name not in _SERVING_ONLY}}
 
@@ -235,7 +249,7 @@ def merge(
     values: dict[str, Any] = dict(base or {})
     if file is not None:
         try:
-            loaded = yaml.load(file.read_text(encoding="utf-8"), _yaml_loader())
+            loaded = yaml.load(file.read_text(encoding="utf-8"), yaml_loader())
         except OSError as error:
             raise UsageError(f"the configuration file {str(file)!r} cannot be read: {error.strerror}") from None
         except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: e.g. the 45th of a month, or no UTF-8
@@ -243,27 +257,28 @@ def merge(
         if not isinstance(loaded, dict):
             raise UsageError(f"the configuration file {str(file)!r} must hold `name: value` lines")
         values.update(loaded)
-    _override(values, overrides)
+    override(values, overrides)
     values.update({name: value for name, value in flags.items() if value is not None})
     return parse(values)
 
 
-def _override(values: dict[str, Any], overrides: Sequence[str]) -> None:
+def override(values: dict[str, Any], overrides: Sequence[str]) -> None:
+    """Put ``key.sub=value`` settings into nested ``values``; :class:`UsageError` for what is none."""
     import yaml
 
-    for override in overrides:
-        key, separator, text = override.partition("=")
+    for given in overrides:
+        key, separator, text = given.partition("=")
         path = key.split(".")
         if not separator or not all(path):
-            raise UsageError(f"--set needs key=value, got {override!r}")
+            raise UsageError(f"--set needs key=value, got {given!r}")
         try:
-            value = yaml.load(text, _yaml_loader())
+            value = yaml.load(text, yaml_loader())
         except (yaml.YAMLError, ValueError, RecursionError):
             value = text
-        _assign(values, path, value, override)
+        _assign(values, path, value, given)
 
 
-def _yaml_loader() -> type[yaml.SafeLoader]:
+def yaml_loader() -> type[yaml.SafeLoader]:
     """YAML's safe loader, but ``1e-3`` is a number, as in YAML 1.2 and everywhere else."""
     import re
 
@@ -276,11 +291,11 @@ def _yaml_loader() -> type[yaml.SafeLoader]:
     return Loader
 
 
-def _assign(values: dict[str, Any], path: list[str], value: Any, override: str) -> None:
+def _assign(values: dict[str, Any], path: list[str], value: Any, given: str) -> None:
     for part in path[:-1]:
         inner = values.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise UsageError(f"--set {override!r}: {part!r} is not a group of settings")
+            raise UsageError(f"--set {given!r}: {part!r} is not a group of settings")
         values[part] = values = dict(inner)
     values[path[-1]] = value
 
@@ -309,6 +324,8 @@ def parse(values: Mapping[str, Any]) -> RunConfig:
         said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"][:1].lower() + first["msg"][1:]
         raise UsageError(f"setting {field!r} is {first['input']!r}: {said}") from None
     _refuse_the_key(config)
+    if config.compact and config.cluster != "none":
+        raise UsageError("a compact journal is written on one machine: leave out compact, or --cluster")
     return config
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.steps import EpisodeKey, HistoryOrigin, Sample, StepRecord, StepTaskModel
 
-HistorySource: TypeAlias = Literal["reference", "matched", "model"]
+HistorySource: TypeAlias = Literal["reference", "matched", "model", "mixed"]
 """``reference``: the label of every past step (eq. 3); ``matched``: the model's own where exact, else the reference (eq. 5);
-``model``: the model's own answer always (where it gave no usable answer, nothing else exists and the reference stands)."""
+``model``: the model's own answer always (where it gave no usable answer, nothing else exists and the reference stands);
+``mixed``: the reference, or what the model did in an earlier run, by a schedule (:class:`DrawnPast`; eq. 10)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def model_entry(task: StepTaskModel, sample: Sample) -> HistoryEntry | None:
 def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) -> HistoryEntry:
     """The entry that a later step sees of this one (the operator psi of eq. 5 for ``matched``)."""
     own = model_entry(task, sample) if sample is not None else None
-    if own is None or sample is None or source == "reference":
+    if own is None or sample is None or source in ("reference", "mixed"):  # none of an earlier run's answers is known here
         return reference_entry(task)
     if source == "matched" and not sample.outcome.exact_match:
         return reference_entry(task)
@@ -76,6 +77,16 @@ def recalled(source: HistorySource, task: StepTaskModel, record: StepRecord) -> 
     if record.patch is not None:
         return patched_entry(task, record.patch.thought)
     return select(source, task, record.sample)
+
+
+class DrawnPast(Protocol):
+    """Whoever decides, before a run, what each step of it sees of the past: the operator psi of eq. 10."""
+
+    def history(self, past: Sequence[StepTaskModel]) -> tuple[HistoryEntry, ...]:
+        """The entries for all steps of an episode before the one to be decided, oldest first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What a manifest holds of it; ``artifacts.sha256`` is part of the run's identity."""
 
 
 class EpisodeMemory:

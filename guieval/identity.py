@@ -21,6 +21,13 @@ THOUGHT = "thought prompt fingerprint"
 """Name of the field that differs when the thoughts of patches are no longer asked for in the same words."""
 
 
+FIXED_THOUGHTS = "fixed thoughts fingerprint"
+"""Name of the field that differs when a model is made to think other thoughts, or the same in another form."""
+
+ARTIFACTS = "artifacts fingerprint"
+"""Name of the field that differs when the answers that a mixed history holds are no longer the same."""
+
+
 def digest(value: Any) -> str:
     """A short fingerprint of a JSON-able value, equal for equal values."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
@@ -50,6 +57,8 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "overlay fingerprint": manifest.get("overlay", {}).get("sha256"),
         PROMPTS: manifest.get("prompts", {}).get("fingerprint"),
         **({THOUGHT: said} if (said := manifest.get("prompts", {}).get("thought")) is not None else {}),
+        **({FIXED_THOUGHTS: [fixed["sha256"], fixed["form"]]} if (fixed := manifest.get("fixed_thoughts")) is not None else {}),
+        **({ARTIFACTS: said["artifacts"]["sha256"]} if (said := manifest.get("mixing")) is not None else {}),
         "protocol": manifest["protocol"]["name"],
         "protocol fingerprint": manifest["protocol"]["fingerprint"],
     }

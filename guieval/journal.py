@@ -4,6 +4,8 @@ A run directory holds ``manifest.json`` (what was run), ``episodes.json`` (which
 ``steps.jsonl`` (one :class:`guieval.steps.StepRecord` a line, in the order they finished), ``metrics.json`` and ``lock``. A
 line is written by one system call and the file is cut back to its last whole line before anything is added, so a torn line
 never hides a good one. When a step stands in the journal more than once, the last finished record counts.
+
+A compact journal is ``steps.packed`` instead, one packed line (:mod:`guieval.packing`) a record; everything else is the same.
 """
 
 from __future__ import annotations
@@ -13,23 +15,24 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from guieval.benchmark import EpisodeRef
 from guieval.errors import JournalError, UsageError
-from guieval.steps import EpisodeKey, Plan, StepRecord
+from guieval.packing import is_packed, named, pack, unpack
+from guieval.steps import EpisodeKey, Plan, StepKey, StepRecord
 
 SCHEMA = 1
 MANIFEST_KEYS = frozenset({"config", "model", "benchmark", "protocol", "mode", "action_spaces"})
 DEFAULT_SPLIT = "test"
 MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
+PACKED_STEPS = "steps.packed"
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -54,9 +57,15 @@ def is_run(directory: Path) -> bool:
         raise UsageError(f"the directory {str(directory)!r} cannot be read: {error.strerror}") from None
 
 
+def journal_file(directory: Path) -> Path:
+    """Where a run's records stand; a run has one journal, compact or not."""
+    packed = directory / PACKED_STEPS
+    return packed if packed.exists() else directory / STEPS
+
+
 def has_records(directory: Path) -> bool:
     """Whether a folder holds a journal that is not empty."""
-    path = directory / STEPS
+    path = journal_file(directory)
     return path.is_file() and path.stat().st_size > 0
 
 
@@ -127,11 +136,14 @@ def plan_rows(plan: Plan, refs: Iterable[EpisodeRef] = ()) -> list[list[Any]]:
     return rows
 
 
+_Read = TypeVar("_Read")
+
+
 class Records:
     """A journal's records, read lazily; ``damaged`` collects the numbers of lines that hold none."""
 
     def __init__(self, directory: Path) -> None:
-        self.path = directory / STEPS
+        self.path = journal_file(directory)
         self.damaged: list[int] = []
 
     def __iter__(self) -> Iterator[StepRecord]:
@@ -139,6 +151,19 @@ class Records:
 
     def with_offsets(self) -> Iterator[tuple[int, StepRecord]]:
         """Each record with the byte position its line starts at. A torn last line is left out silently."""
+        return self._read(_record)
+
+    def outline(self) -> Iterator[tuple[int, tuple[StepKey, bool]]]:
+        """As :meth:`with_offsets`, of each record only its step and whether it is finished; compact ones are not unpacked."""
+        return self._read(_named)
+
+    def at(self, offset: int) -> StepRecord:
+        """The record whose line starts at a byte position that :meth:`with_offsets` gave."""
+        with self.path.open("rb") as stream:
+            stream.seek(offset)
+            return _record(stream.readline())
+
+    def _read(self, parse: Callable[[bytes], _Read]) -> Iterator[tuple[int, _Read]]:
         if not self.path.exists():
             return
         offset = 0
@@ -147,18 +172,24 @@ class Records:
             for number, line in enumerate(stream, 1):
                 if line.endswith(b"\n") and line.strip():
                     try:
-                        record = StepRecord.model_validate_json(line)
-                    except ValidationError:
+                        parsed = parse(line)
+                    except ValueError:  # pydantic's own is one
                         self.damaged.append(number)
                     else:
-                        yield offset, record
+                        yield offset, parsed
                 offset += len(line)
 
-    def at(self, offset: int) -> StepRecord:
-        """The record whose line starts at a byte position that :meth:`with_offsets` gave."""
-        with self.path.open("rb") as stream:
-            stream.seek(offset)
-            return StepRecord.model_validate_json(stream.readline())
+
+def _record(line: bytes) -> StepRecord:
+    return StepRecord.model_validate(unpack(line)) if is_packed(line) else StepRecord.model_validate_json(line)
+
+
+def _named(line: bytes) -> tuple[StepKey, bool]:
+    if is_packed(line):
+        step, finished = named(line)
+        return StepKey(*step), finished
+    record = _record(line)
+    return record.task.key, record.finished
 
 
 def _line(record: StepRecord) -> bytes:
@@ -172,9 +203,12 @@ def _line(record: StepRecord) -> bytes:
 
 
 class Journal:
-    """The one writer of a run directory. Use as a context manager; a second writer is refused, saying who holds it."""
+    """The one writer of a run directory. Use as a context manager; a second writer is refused, saying who holds it.
 
-    def __init__(self, directory: Path) -> None:
+    ``compact`` decides how a new journal is written; one that has begun stays as it is.
+    """
+
+    def __init__(self, directory: Path, *, compact: bool = False) -> None:
         self.directory = directory
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -194,7 +228,10 @@ class Journal:
             os.ftruncate(self._lock, 0)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
-            self._steps = os.open(directory / STEPS, os.O_RDWR | os.O_CREAT, 0o644)
+            compact = compact and not (directory / STEPS).exists()
+            self._path = directory / PACKED_STEPS if compact else journal_file(directory)
+            self._compact = self._path.name == PACKED_STEPS
+            self._steps = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             self._end = self._cut_torn_tail()
         except OSError as error:
             os.close(self._lock)
@@ -227,6 +264,8 @@ class Journal:
         Raises :class:`JournalError` when it cannot be written whole; the journal then ends with the record before.
         """
         line = _line(record)
+        if self._compact:
+            line = pack(line)
         written = 0
         try:
             while written < len(line):
@@ -235,7 +274,7 @@ class Journal:
             os.ftruncate(self._steps, self._end)
             full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
             raise JournalError(
-                f"cannot add to {str(self.directory / STEPS)!r}: {error.strerror}{full}; "
+                f"cannot add to {str(self._path)!r}: {error.strerror}{full}; "
                 "every record before is kept, and `guieval run --resume` goes on from there"
             ) from None
         self._end += len(line)
@@ -246,7 +285,7 @@ class Journal:
         try:
             os.fsync(self._steps)
         except OSError as error:
-            raise JournalError(f"cannot bring {str(self.directory / STEPS)!r} to the disk: {error.strerror}") from None
+            raise JournalError(f"cannot bring {str(self._path)!r} to the disk: {error.strerror}") from None
         finally:
             os.close(self._steps)
             os.ftruncate(self._lock, 0)

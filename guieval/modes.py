@@ -87,11 +87,13 @@ class Mode:
     stop: StopPolicy
     summary: str
     patch: PatchPolicy = NO_PATCH
+    fixed_thoughts: bool = False
+    """Whether the model's thought is given at each step (GUIEvalKit paper, appendix E)."""
 
     @property
     def sequential(self) -> bool:
         """Whether a step must wait for the answer to the one before it."""
-        return self.history != "reference" or self.stop != "never"
+        return self.history not in ("reference", "mixed") or self.stop != "never"
 
     @property
     def mismatches(self) -> float:
@@ -100,8 +102,15 @@ class Mode:
 
     @property
     def label(self) -> str:
-        """What tells runs apart: the name, and behind a ``+`` how they were patched."""
-        return f"{self.name}+{self.patch.label}" if self.patch.label else self.name
+        """What tells runs apart: the name, and behind a ``+`` how they were patched, or what was mixed or given."""
+        mixed, thoughts = "mixed" * (self.history == "mixed"), "fixed-thoughts" * self.fixed_thoughts
+        return "+".join(filter(None, (self.name, self.patch.label, mixed, thoughts)))
+
+    def mixed(self) -> Mode:
+        """This mode with a mixed history; :class:`UsageError` where a step waits for another, for then nothing is drawn."""
+        if self.sequential:
+            raise UsageError(f"mode {self.name!r} has a history of its own; a mixed one is for --mode offline")
+        return replace(self, history="mixed")
 
     def patched(self, policy: PatchPolicy) -> Mode:
         """This mode with patches; :class:`UsageError` where nothing would stop it without."""
@@ -111,9 +120,19 @@ class Mode:
             )
         return replace(self, patch=policy if policy.allowed else NO_PATCH)
 
+    def with_fixed_thoughts(self) -> Mode:
+        """This mode with given thoughts; :class:`UsageError` where a step without one would end its episode."""
+        if self.stop != "never":
+            raise UsageError(
+                f"--fixed-thoughts leaves out steps without a thought, and an episode of mode {self.name!r} cannot go on "
+                "behind one: use --mode offline or soeval"
+            )
+        return replace(self, fixed_thoughts=True)
+
     def to_json(self) -> dict[str, Any]:
-        """What a manifest holds of the mode; ``patch`` only where there are patches."""
-        worn = {"patch": self.patch.to_json()} if self.patch.allowed else {}
+        """What a manifest holds of the mode; ``patch`` and ``fixed_thoughts`` only where there are any."""
+        worn: dict[str, Any] = {"patch": self.patch.to_json()} if self.patch.allowed else {}
+        worn |= {"fixed_thoughts": True} if self.fixed_thoughts else {}
         return {"name": self.name, "history": self.history, "stop": self.stop, **worn}
 
 
@@ -150,4 +169,5 @@ def recorded_mode(said: Mapping[str, Any]) -> Mode:
         said["stop"],
         known.summary if known is not None else "",
         NO_PATCH if patch is None else PatchPolicy(patch["method"], patch["budget"]),
+        bool(said.get("fixed_thoughts", False)),
     )

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from guieval.config import MOST_CONCURRENCY, RunConfig
 from guieval.engines.vllm_arguments import named_arguments
 from guieval.errors import UsageError
-from guieval.journal import STEPS, read_manifest
+from guieval.journal import journal_file, read_manifest
 from guieval.modes import get_mode
 from guieval.overlays import Overlaid, read_overlay
-from guieval.registry import config_folder, default_data_folder, load_benchmark, load_model, model_config
+from guieval.registry import build_model, config_folder, default_data_folder, load_benchmark, model_config
 from guieval.runner import Run, patch_policy
+from guieval.thoughts import FixedThoughts, read_thoughts
 
 if TYPE_CHECKING:
+    from guieval.decisions.mixing import Mixture
     from guieval.engines.in_process import InProcessEngine
     from guieval.engines.openai import OpenAIEngine
     from guieval.engines.vllm_server import VLLMServer
@@ -54,18 +56,25 @@ def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
     return server
 
 
-def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = None) -> Run:
+def open_run(config: RunConfig, directory: Path, server: VLLMServer | None = None, *, like: Run | None = None) -> Run:
     """Everything a configuration names, found and checked, ready to :meth:`guieval.runner.Run.execute`.
 
-    Engine ``vllm`` needs ``server`` (:func:`open_server`), which must run while the run is executed. Raises
-    :class:`UsageError` for an unknown name, a missing data folder, a model that nobody was said to serve, or patches that the
-    mode or the engine cannot have.
+    Engine ``vllm`` needs ``server`` (:func:`open_server`), which must run while the run is executed. ``like`` is an opened run
+    that differs in its mix and its directory alone: what was chosen of the benchmark, and its artifacts, need no second
+    reading. Raises
+    :class:`UsageError` for an unknown name, a missing data folder, a model that nobody was said to serve, patches that the
+    mode or the engine cannot have, or thoughts that cannot be given to the model.
     """
     patches = patch_policy(config)
     get_mode(config.mode).patched(patches)
     run = _answered(config, directory, server)
+    if config.fixed_thoughts is not None:
+        run.fixed = _fixed_thoughts(config, Path(config.fixed_thoughts), run)
+        _try_thought(run, run.fixed)
     if patches.method == "off-policy" and patches.allowed:
         run.thoughts = _auxiliary(config)
+    if config.mix or config.mix_artifacts is not None:
+        run.mixture = _mixture(config, run, like)
     return run
 
 
@@ -73,7 +82,9 @@ def _answered(config: RunConfig, directory: Path, server: VLLMServer | None) -> 
     """The run with whoever answers its steps."""
     named_arguments(config.vllm)  # whoever answers: a secret among them would be written down
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
-    model = load_model(config.model, adapter=config.adapter, thinking=config.thinking)
+    checkpoint = model_config(config.model, config.adapter)
+    given = checkpoint.model_copy(update={"options": {**checkpoint.options, **config.options}})
+    model = build_model(given, thinking=config.thinking)
     benchmark.skip_damaged = config.skip_damaged
     worn = None
     if config.overlay is not None:
@@ -96,7 +107,7 @@ def _answered(config: RunConfig, directory: Path, server: VLLMServer | None) -> 
         if config.replay is None:
             raise UsageError("engine 'replay' needs --replay RUN, the directory of the run that answers")
         read_manifest(Path(config.replay))
-        engine = ReplayEngine(Path(config.replay) / STEPS)
+        engine = ReplayEngine(journal_file(Path(config.replay)))
         # a gap in the journal is no sign that the rest of it is missing
         slots = fixed or 64
         return Run(config, directory, benchmark, model, engine, slots, give_up_after=None, overlay=worn)
@@ -135,6 +146,56 @@ def _answered(config: RunConfig, directory: Path, server: VLLMServer | None) -> 
     names = [name for name in (model.config.hf_id, model.config.name) if name]
     limit = pace or most
     return Run(config, directory, benchmark, model, client, limit, before=lambda: client.discover(names), overlay=worn)
+
+
+def _fixed_thoughts(config: RunConfig, source: Path, run: Run) -> FixedThoughts:
+    """The thoughts of an earlier run, for a model that takes them, over a benchmark that they are about."""
+    if not run.model.fixes_thought:
+        raise UsageError(
+            f"model {config.model!r} has no form in which a thought can be given; `guieval models` tells which have one"
+        )
+    fixed = read_thoughts(source)
+    if fixed.benchmark != run.benchmark.name:
+        raise UsageError(f"the thoughts of {str(source)!r} are about benchmark {fixed.benchmark!r}, not {run.benchmark.name!r}")
+    return fixed
+
+
+def _try_thought(run: Run, fixed: FixedThoughts) -> None:
+    """Let the adapter say now what it would say of every step: that it takes no thought in this setting."""
+    ref = run.selection.refs[0]
+    task = run.benchmark.load(ref).steps[run.selection.plan[ref.key][0]]
+    try:
+        run.model.prepare_fixed_thought(task, (), fixed.texts[task.key])
+    except UsageError:
+        raise
+    except Exception:  # an adapter may be anyone's code; any other failure is told with its step
+        return
+
+
+def _mixture(config: RunConfig, run: Run, like: Run | None) -> Mixture:
+    """The histories that a configuration wants mixed, of the answers of an earlier run of the same model."""
+    from guieval.decisions.artifacts import read_artifacts
+    from guieval.decisions.mixing import Mixture, read_mix
+    from guieval.evaluation import ActionEvaluator
+
+    if not config.mix:
+        raise UsageError("mix_artifacts is for mixed histories, and there are none: add --set mix.start=P, say")
+    mix = read_mix(config.mix)
+    if config.mix_artifacts is None:
+        raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
+    if like is not None:
+        if not isinstance(like.mixture, Mixture):
+            raise ValueError("the run to be like has no mixed history")
+        run.benchmark, run.selection = like.benchmark, like.selection
+        return Mixture(mix, like.mixture.artifacts)
+    artifacts = read_artifacts(Path(config.mix_artifacts), ActionEvaluator(run.protocol), pick=mix.pick, seed=mix.seed)
+    for what, theirs, ours in (
+        ("model", artifacts.model, run.model.config.name),
+        ("benchmark", artifacts.benchmark, run.benchmark.name),
+    ):
+        if theirs != ours:
+            raise UsageError(f"the answers of {config.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
+    return Mixture(mix, artifacts)
 
 
 def _auxiliary(config: RunConfig) -> OpenAIEngine:

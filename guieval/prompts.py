@@ -81,6 +81,20 @@ def example_requests(model: ABCModel) -> list[list[str]]:
     return requests
 
 
+def fixed_thought_form(model: ABCModel) -> list[str]:
+    """How ``model`` is given a thought at made-up steps, by setting: what :func:`example_requests` is for plain requests."""
+    settings: tuple[Setting, ...] = ("high", "low", "grounding")
+    forms: list[str] = []
+    for setting in settings:
+        try:
+            prepared = model.prepare_fixed_thought(example_episode(setting).steps[0], (), "The switch is below.\nI look there.")
+            turn = [prepared.messages[-1].role, *map(_plain, prepared.messages[-1].parts)]
+            forms.append(_canonical([turn, prepared.prefill, prepared.extra]))
+        except Exception as error:  # as above: refusing a setting is part of what an adapter does
+            forms.append(type(error).__name__)
+    return forms
+
+
 def _plain(part: Part) -> Any:
     return [part.task.screenshot, part.resize] if isinstance(part, ImageRef) else part
 

@@ -37,21 +37,22 @@ from guieval.engines import EndpointStats, TellsStats, request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import DataError, EngineError, FatalEngineError, GuievalError, ScreenshotError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
-from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
+from guieval.history import DrawnPast, HistoryEntry, recalled, reference_entry, reference_history
 from guieval.identity import digest, refuse_unlike
 from guieval.images import ImageLoader
-from guieval.journal import SCHEMA, STEPS, Journal, Records, has_records, is_run, plan_rows, read_manifest
+from guieval.journal import SCHEMA, Journal, Records, has_records, is_run, journal_file, plan_rows, read_manifest
 from guieval.metrics import RunTally
 from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, Reply, Request
 from guieval.modes import Mode, PatchPolicy, after, get_mode
 from guieval.patching import off_policy_input, on_policy_input, read_thought, thought_fingerprint, unbound
-from guieval.prompts import example_requests
+from guieval.prompts import example_requests, fixed_thought_form
 from guieval.replies import failed_sample, read_reply
 from guieval.scheduler import ActiveEpisode, Scheduler
 from guieval.screenshots import Screenshot
 from guieval.selection import Choice, Selection, select
 from guieval.steps import Episode, EpisodeKey, Patch, PatchedBy, Plan, Sample, StepRecord, StepTaskModel, Verdict
 from guieval.telemetry.costs import Tokens
+from guieval.thoughts import FixedThoughts
 
 GIVE_UP_AFTER = 100
 """Requests that may fail in a row, all tries of each, before a run stops: whoever answers is gone, and a resume is cheaper."""
@@ -180,6 +181,10 @@ class Run:
     """What the manifest says of the overlay that the benchmark wears, its ``sha256`` being part of the run's identity."""
     thoughts: Engine | None = None
     """Who writes the thoughts of off-policy patches."""
+    fixed: FixedThoughts | None = None
+    """The thoughts that the model is made to think; steps without one are left out. To be set before anything is asked."""
+    mixture: DrawnPast | None = None
+    """What a mixed history holds; the setting ``mix`` needs it. To be set before anything is asked."""
     broken_off: RunOutcome | None = field(init=False, default=None)
     """What the run had come to when :meth:`execute` raised an error that no further step could survive."""
     mode: Mode = field(init=False)
@@ -187,6 +192,10 @@ class Run:
 
     def __post_init__(self) -> None:
         self.mode = get_mode(self.config.mode).patched(patch_policy(self.config))
+        if self.config.mix:
+            self.mode = self.mode.mixed()
+        if self.config.fixed_thoughts is not None:
+            self.mode = self.mode.with_fixed_thoughts()
         self.protocol = get_protocol(self.config.protocol or self.benchmark.protocol)
         self._evaluator = ActionEvaluator(self.protocol)
         self.model.engine = self.engine
@@ -211,7 +220,7 @@ class Run:
             if damaged:
                 lines = "1 line" if len(damaged) == 1 else f"{len(damaged):,} lines"
                 progress.warnings.append(
-                    f"{lines} of {str(self.directory / STEPS)!r} held no record, the first is line {damaged[0]}; "
+                    f"{lines} of {str(journal_file(self.directory))!r} held no record, the first is line {damaged[0]}; "
                     "what was lost is asked anew"
                 )
             try:
@@ -259,7 +268,8 @@ class Run:
     def selection(self) -> Selection:
         """What is to be run; :class:`UsageError` when the configuration asks for what the benchmark cannot give."""
         with _blaming(f"benchmark {self.benchmark.name!r} cannot be listed"):
-            return select(self.benchmark, Choice.of(self.config))
+            chosen = select(self.benchmark, Choice.of(self.config))
+        return chosen if self.fixed is None else self.fixed.among(chosen)
 
     @property
     def _plan(self) -> Plan:
@@ -270,7 +280,7 @@ class Run:
         """The directory's one writer, once the directory is known to be fit for this run."""
         manifest = self.manifest()
         self._check(manifest, resume=resume)
-        with Journal(self.directory) as journal:
+        with Journal(self.directory, compact=self.config.compact) as journal:
             self._check(manifest, resume=resume)  # again: another process may have been quicker
             journal.start(None if resume else manifest, self._plan, self.selection.refs)
             yield journal
@@ -292,6 +302,8 @@ class Run:
         """What identifies this run, and what it ran with."""
         plan = self._plan
         worn = {} if self.overlay is None else {"overlay": dict(self.overlay)}
+        if self.fixed is not None:
+            worn["fixed_thoughts"] = {**self.fixed.to_json(), "form": digest(fixed_thought_form(self.model))}
         return {
             "schema": SCHEMA,
             "guieval": __version__,
@@ -308,6 +320,7 @@ class Run:
             },
             "selection": self.selection.to_json(),
             **worn,
+            **({"mixing": self._mixture.to_json()} if self.mode.history == "mixed" else {}),
             "prompts": {
                 "fingerprint": digest(example_requests(self.model)),
                 **({"thought": digest(thought_fingerprint())} if self.mode.patch.asks else {}),
@@ -519,15 +532,25 @@ class Run:
         if self.mode.sequential:
             self._catch_up(episode, index)
             past = memory.history(task.episode_key)
+        elif self.mode.history == "mixed":
+            past = self._mixture.history(episode.steps[:index])
         else:
             past = reference_history(episode.steps[:index])
         samples = await self._samples(task, past, images, gate)
+        if self.fixed is not None:
+            samples = [self.fixed.told(task.key, sample) for sample in samples]
         record = StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=tuple(samples))
         if self.mode.stop == "never" or not record.finished:
             return record
         if after(record.sample.outcome.exact_match, self._patched[task.episode_key], self.mode.patch) != "patch":
             return record
         return await self._patch(record, past, images, gate)
+
+    @property
+    def _mixture(self) -> DrawnPast:
+        if self.mixture is None:
+            raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
+        return self.mixture
 
     async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate) -> StepRecord:
         """A mismatched step with its patch; as one without an answer, to be asked again, where the thought cannot be had."""
@@ -539,6 +562,7 @@ class Run:
         thought = await self._thought(method, task, past, images, gate)
         if isinstance(thought, Patch):
             return record.model_copy(update={"patch": thought})
+        thought = thought.model_copy(update={"usage": record.sample.usage})  # what the answer itself cost was paid all the same
         return record.model_copy(update={"samples": (thought, *record.samples[1:])})
 
     async def _thought(
@@ -577,7 +601,10 @@ class Run:
     ) -> Sequence[Sample]:
         """Every sample of a step, or the one that says why there is none."""
         try:
-            prepared = self.model.prepare_input(task, past)
+            if self.fixed is None:
+                prepared = self.model.prepare_input(task, past)
+            else:
+                prepared = self.model.prepare_fixed_thought(task, past, self.fixed.texts[task.key])
             wanted = prepared.images
         except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
             return [failed_sample("prepare", f"{type(error).__name__}: {error}")]

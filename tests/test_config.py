@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from guieval.config import RunConfig, merge, parse
@@ -98,8 +98,13 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=4))
+@example({"n": {"a": [1, None, "é"]}})
 def test_what_a_manifest_holds_gives_the_same_configuration_back(sampling: dict[str, Any]) -> None:
-    config = parse({**NAMES, "sampling": sampling})
+    try:
+        config = parse({**NAMES, "sampling": sampling})
+    except UsageError as error:
+        assume("secret" not in str(error))  # a name drawn at random, e.g. APIKEY, is refused
+        raise
     assert RunConfig.model_validate_json(config.model_dump_json()).identity() == config.identity()
     assert parse(config.model_dump(mode="json")) == config
 

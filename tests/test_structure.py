@@ -28,6 +28,10 @@ ALLOWED: dict[str, set[str]] = {
     "cluster": LAYER_0
     | {"audit", "config", "engines", "identity", "journal", "metrics", "opening", "registry", "runner", "scheduler"}
     | {"selection"},
+    "packing": set(),
+    "thoughts": {"errors", "journal", "selection", "steps"},
+    "decisions": LAYER_0
+    | {"config", "evaluation", "history", "journal", "metrics", "registry", "runner", "scoring", "selection", "thoughts"},
     "patching": {"errors", "history", "models", "steps"},
     "rewards": LAYER_0 | {"evaluation", "history", "models", "modes", "patching", "registry", "replies"},
     "curation": LAYER_0 | {"evaluation", "journal", "sample_sets", "scoring"},
@@ -41,23 +45,25 @@ ALLOWED: dict[str, set[str]] = {
     | {"sample_sets", "scoring", "selection"},
     "prompts": {"actions", "frames", "history", "models", "steps"},
     "audit": LAYER_0 | {"models"},
-    "engines": {"errors", "models", "screenshots", "steps"},
+    "engines": {"errors", "models", "packing", "screenshots", "steps"},
     "registry": {"actions", "benchmark", "errors", "models", "prepared"},
     "config": {"errors"},
     "checks": LAYER_0 | {"evaluation", "history", "models", "registry"},
     "synth": {"actions", "errors", "steps"},
     "scheduler": {"benchmark", "steps"},
     "telemetry": {"errors", "steps"},
-    "journal": {"benchmark", "errors", "steps"},
-    "reports": LAYER_0 | {"evaluation", "journal", "matrix", "metrics", "modes", "results"},
+    "journal": {"benchmark", "errors", "packing", "steps"},
+    "reports": LAYER_0 | {"decisions", "evaluation", "history", "journal", "matrix", "metrics", "modes", "results"},
     "replies": LAYER_0 | {"evaluation", "models"},
     "scoring": LAYER_0
     | {"evaluation", "journal", "metrics", "models", "modes", "overlays", "registry", "replies", "sample_sets", "selection"},
     "mock_server": LAYER_0 | {"engines", "models", "registry"},
     "opening": {
         "config",
+        "decisions",
         "engines",
         "errors",
+        "evaluation",
         "journal",
         "modes",
         "overlays",
@@ -65,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
         "runner",
         "sample_sets",
         "selection",
+        "thoughts",
     },
     "images": {"models", "screenshots"},
     "identity": {"config", "errors"},
@@ -79,7 +86,7 @@ ALLOWED: dict[str, set[str]] = {
     "runner": LAYER_0
     | {"audit", "images", "identity", "patching", "prompts", "replies"}
     | {"config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "registry", "scheduler"}
-    | {"sample_sets", "selection", "telemetry"},
+    | {"sample_sets", "selection", "telemetry", "thoughts"},
 }
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}
 BUILT_ON_HEAVY = REPOSITORY / "guieval" / "training"

@@ -33,7 +33,7 @@ def fit_scaling(
     from guieval.errors import UsageError, nearest
     from guieval.reports.plots import WIDTHS, check_file
 
-    if not unit > 0:
+    if not 0 < unit < float("inf"):
         raise UsageError(f"--unit is a number above 0, got {unit:g}")
     if unit != 1 and form == "log-linear":
         raise UsageError("--unit is for --form exponential; what a doubling adds has no unit of size")

@@ -30,14 +30,20 @@ def mock_server(
         Path | None, typer.Option(parser=path, metavar=PATH, help="PEM file of a certificate and its key: speak https.")
     ] = None,
     longest_body: Annotated[int | None, typer.Option(help="Bytes above which a request is too long: 400.")] = None,
-    policy: Annotated[str, typer.Option(help="centre, random, reference, script or fixed.")] = "centre",
+    policy: Annotated[str, typer.Option(help="centre, random, reference, script, fixed or distribution.")] = "centre",
     bench: Annotated[str | None, typer.Option(help="Policy reference: the benchmark that is run.")] = None,
     data: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Policy reference: that benchmark's data folder.")
     ] = None,
     accuracy: Annotated[float, typer.Option(help="Policy reference: how often it is right.")] = 1.0,
+    history_gain: Annotated[
+        float, typer.Option(help="Policy reference: added to that, by the share of the past that it is shown as its own.")
+    ] = 0.0,
     script: Annotated[
-        Path | None, typer.Option(parser=path, metavar=PATH, help='Policy script: JSONL of {"key": ..., "reply": ...}.')
+        Path | None,
+        typer.Option(
+            parser=path, metavar=PATH, help='JSONL; policy script: {"key": ..., "reply": ...}, distribution: {"key", "draws"}.'
+        ),
     ] = None,
     reply: Annotated[str, typer.Option(help="Policy fixed: the reply.")] = "",
     latency: Annotated[float, typer.Option(help="Mean seconds a request is served.")] = 0.0,
@@ -81,6 +87,7 @@ def mock_server(
         "benchmark": bench,
         "data": data,
         "accuracy": accuracy,
+        "history_gain": history_gain,
         "script": script,
         "reply": reply,
         "error_rate": error_rate,

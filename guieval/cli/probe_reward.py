@@ -38,13 +38,14 @@ def probe_reward(
     from guieval.cli.loader_options import loader_options
     from guieval.cli.tables import print_table
     from guieval.registry import load_benchmark, load_model
-    from guieval.rewards import ReplyScorer, get_reward
+    from guieval.rewards import ReplyScorer
     from guieval.rewards.probes import probe
+    from guieval.rewards.shapes import weighed
 
     loaded = load_model(model, adapter=adapter)
     weights = _weights(weight or [])
     judges: list[str | None] = [*dict.fromkeys(protocol)] if protocol else [None]
-    rewards = [get_reward(reward, protocol=each, **weights) for each in judges]
+    rewards = [weighed(reward, each, weights) for each in judges]
     tasks = _steps(load_benchmark(bench, data, **loader_options(override or [])), limit)
     rows: list[tuple[str, ...]] = []
     warnings: list[str] = []
@@ -54,7 +55,7 @@ def probe_reward(
         rows += [_row(judge, one) for one in earned]
         warnings += _warnings(judge, each, earned)
     print_table(("policy", "protocol", "reward", "type", "exact", "format", "steps", "what it does"), rows)
-    most = f"the most a reply can earn is {rewards[0].highest:g}"
+    most = f"a reply that has every part in full earns {rewards[0].highest:g}"
     typer.echo(f"\n{reward}: {len(tasks):,} steps of {bench} in the format of {model}; {most}")
     for line in dict.fromkeys(warnings):
         typer.echo(f"note: {line}")
@@ -107,8 +108,9 @@ def _warnings(protocol: str, reward: ABCReward, earned: Sequence[Earnings]) -> l
     said: list[str] = []
     if expert.format == 0.0:
         said.append(f"no reply of the expert has the form that {reward.name} asks for: {reward.form.describe()}")
-    if not expert.reward:
-        return [*said, f"under {protocol} the expert earns nothing, so nothing can be learnt"]
+    if not expert.reward or expert.reward < 0:
+        nothing = "less than nothing" if expert.reward else "nothing"
+        return [*said, f"under {protocol} the expert earns {nothing}, so nothing can be learnt"]
     return said + [
         f"under {protocol} {each.probe.name} earns {100 * each.reward / expert.reward:.0f} % of the expert's reward"
         for each in others

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(parser=path, metavar="RUN", help="The run directory to look at.")],
+    run: Annotated[Path, typer.Argument(parser=path, metavar="RUN", help="The run, or rollout, directory to look at.")],
     out: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Folder to write (default: report, in the run directory).")
     ] = None,
@@ -33,11 +33,10 @@ def report(
     no_images: Annotated[bool, typer.Option("--no-images", help="Leave the screenshots out.")] = False,
 ) -> None:
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
-    from guieval.cli.run_folders import one_run
     from guieval.reports.viewer import Pictures, open_run, protocols_to_show, write_report
 
-    shown = open_run(one_run(run))
-    beside = None if against is None else open_run(one_run(against))
+    shown = open_run(_shown(run))
+    beside = None if against is None else open_run(_shown(against))
     protocols = protocols_to_show(shown, protocol or ())
     for each in filter(None, (shown, beside)):
         each.prompter = _prompter(each.manifest)
@@ -53,6 +52,13 @@ def report(
         typer.echo(f"note: {len(written.lacking):,} screenshots are missing, the first because {written.lacking[0]}", err=True)
     typer.echo(f"{written.steps:,} steps of {written.episodes:,} episodes, {written.images:,} screenshots")
     typer.echo(f"report:   {written.page}")
+
+
+def _shown(directory: Path) -> Path:
+    from guieval.cli.run_folders import one_run
+    from guieval.decisions.executions import is_rollout
+
+    return directory if is_rollout(directory) else one_run(directory)
 
 
 def _screenshots(manifest: Mapping[str, Any], data: Path | None) -> tuple[Path | None, str]:
@@ -92,8 +98,14 @@ def _prompter(manifest: Mapping[str, Any]) -> Prompter:
         if missing := [str(index) for index in before if index not in known]:
             return "", f"The prompt cannot be rebuilt: the run holds no record of step {', '.join(missing[:5])} before it."
         past = tuple(recalled(mode.history, known[index].task, known[index]) for index in before)
+        given = record.sample.thought if mode.fixed_thoughts else None
         try:
-            text = shown(model.prepare_input(record.task, past))
+            prepared = (
+                model.prepare_input(record.task, past)
+                if given is None
+                else model.prepare_fixed_thought(record.task, past, given)
+            )
+            text = shown(prepared)
         except Exception as error:  # an adapter may be anyone's code; the report shows everything else all the same
             return "", f"The prompt cannot be rebuilt: {type(error).__name__}: {error}"
         if record.history and tuple(entry.origin for entry in past) != record.history:

@@ -10,6 +10,7 @@ import typer
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from guieval.cli.telemetry import Telemetry
@@ -69,6 +70,9 @@ def run(
     replay: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Answer from the journal of this earlier run.")
     ] = None,
+    fixed_thoughts: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Make the model think what this earlier run's model thought.")
+    ] = None,
     samples: Annotated[int | None, typer.Option(help="Answers to each step, for pass@n and votes (default 1).")] = None,
     concurrency: Annotated[
         str | None,
@@ -95,14 +99,8 @@ def run(
     quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
 ) -> None:
     """Evaluate a model on a benchmark, or go on with a run that was stopped."""
-    from guieval.cli.launching import Launching, open_servers, tell
-    from guieval.cli.telemetry import Telemetry
-    from guieval.cluster import absorb_shards, has_shards
     from guieval.config import merge
-    from guieval.engines.vllm_server import ServerFailure
-    from guieval.errors import GuievalError, UsageError
-    from guieval.journal import is_run
-    from guieval.opening import open_run
+    from guieval.errors import UsageError
 
     flags: dict[str, Any] = {
         "model": model,
@@ -127,6 +125,7 @@ def run(
         "replay": str(replay) if replay else None,
         "engine": engine or ("replay" if replay else None),
         "reuse_server": reuse_server,
+        "fixed_thoughts": str(fixed_thoughts) if fixed_thoughts else None,
         "samples": samples,
         "concurrency": concurrency,
         "timeout": timeout,
@@ -150,16 +149,45 @@ def run(
         configs = [first.model_copy(update={"mode": name}) for name in dict.fromkeys(modes)]
         parent = out or _default_directory(first, modes)
         jobs = [(item, parent / item.mode if len(configs) > 1 else parent) for item in configs]
+    perform(jobs, fresh=resume is None, quiet=quiet)
+
+
+def perform(
+    jobs: list[tuple[RunConfig, Path]],
+    *,
+    fresh: bool,
+    quiet: bool,
+    root: Path | None = None,
+    first: Callable[[], None] = lambda: None,
+    show: Callable[[list[Result]], None] | None = None,
+) -> None:
+    """Do runs one after the other, print what they came to (with ``show``) and how to go on.
+
+    ``root`` is the folder that they are all below, where their number does not say it. Directories are begun all together
+    where they hold no run yet, and must not where the runs are ``fresh``; ``first`` is called just before, when every name is
+    known to be right. Exit codes are those of ``guieval run``.
+    """
+    from guieval.cli.launching import Launching, open_servers, tell
+    from guieval.cli.telemetry import Telemetry
+    from guieval.cluster import absorb_shards, has_shards
+    from guieval.engines.vllm_server import ServerFailure
+    from guieval.errors import GuievalError
+    from guieval.journal import is_run
+    from guieval.opening import open_run
+
+    show = show or _print
     directories = [directory for _, directory in jobs]
-    servers = open_servers([item for item, _ in jobs], _above(directories) / "vllm.log")
+    root = root or _above(directories)
+    servers = open_servers([item for item, _ in jobs], root / "vllm.log")
     # all first: an unknown name is told before any work
     runs = [open_run(item, directory, server) for (item, directory), server in zip(jobs, servers, strict=True)]
     telemetry = Telemetry(runs, quiet=quiet)
-    results: list[_Result] = []
+    results: list[Result] = []
     try:
         with Launching(quiet=quiet) as launching, _machines(runs[0].config) as machines:
-            if resume is None:  # only now: where there is no cluster, there is to be no directory either
-                for opened in runs:
+            first()  # only now: where there is no cluster, there is to be no directory either
+            for opened in runs:
+                if fresh or not is_run(opened.directory):
                     opened.begin()  # all first here too: a resume must know of the runs that were not reached
             for opened, server in zip(runs, servers, strict=True):
                 if machines is None:
@@ -170,7 +198,7 @@ def run(
                 with telemetry.following(opened):
                     outcome = opened.execute(resume=True) if machines is None else machines.execute(opened)
                 summary, notes = telemetry.close(opened, outcome)
-                results.append(_Result(opened.config, outcome, summary, notes))
+                results.append(Result(opened.config, outcome, summary, notes))
                 if outcome.interrupted:
                     break
                 if not summary.complete:
@@ -180,24 +208,24 @@ def run(
     except ServerFailure as failure:  # what was answered is kept, and another server can go on with it
         results += _broken_off(runs, telemetry)
         if results:
-            _print(results)
+            show(results)
         tell(failure)
         if results:
-            _finish(results, directories)
+            _finish(results, directories, root)
         else:
-            typer.echo(_how_to_resume(directories))
+            typer.echo(_how_to_resume(root))
         raise typer.Exit(1) from None
     except GuievalError:
         results += _broken_off(runs, telemetry)
         if results:
-            _print(results)
+            show(results)
         raise
     except KeyboardInterrupt:  # while a server was starting or ending
         if any(map(is_run, directories)):
-            typer.echo(_how_to_resume(directories))
+            typer.echo(_how_to_resume(root))
         raise
-    _print(results)
-    _finish(results, directories)
+    show(results)
+    _finish(results, directories, root)
 
 
 def _machines(config: RunConfig) -> AbstractContextManager[Cluster | None]:
@@ -209,20 +237,22 @@ def _machines(config: RunConfig) -> AbstractContextManager[Cluster | None]:
     return Cluster(config) if config.cluster == "ray" else nullcontext()
 
 
-class _Result(NamedTuple):
+class Result(NamedTuple):
+    """What one run came to."""
+
     config: RunConfig
     outcome: RunOutcome
     summary: RunSummary
     notes: list[str]
 
 
-def _broken_off(runs: list[Run], telemetry: Telemetry) -> list[_Result]:
+def _broken_off(runs: list[Run], telemetry: Telemetry) -> list[Result]:
     """What the run that an error ended had come to, unless it had come to nothing."""
-    found: list[_Result] = []
+    found: list[Result] = []
     for each in runs:
         if each.broken_off is not None:
             summary, notes = telemetry.close(each, each.broken_off)
-            found.append(_Result(each.config, each.broken_off, summary, notes))
+            found.append(Result(each.config, each.broken_off, summary, notes))
     return found
 
 
@@ -252,9 +282,7 @@ def _default_directory(config: RunConfig, modes: list[str]) -> Path:
     return Path("runs") / re.sub(r"[^\w.+=@-]", "_", "-".join(name))[-200:]
 
 
-def _print(results: list[_Result]) -> None:
-    from guieval.engines import describe_endpoint
-    from guieval.overlays import describe_overlay
+def _print(results: list[Result]) -> None:
     from guieval.reports.console import print_report
 
     labels = [
@@ -263,11 +291,21 @@ def _print(results: list[_Result]) -> None:
         for config, outcome, summary, _ in results
     ]
     print_report([(label, result.summary) for label, result in zip(labels, results, strict=True)])
+    print_notes(results)
+
+
+def print_notes(results: list[Result]) -> None:
+    """What the reader should know beside the figures: the steps, overlays, servers, failures, warnings, and why a run ended."""
+    from guieval.engines import describe_endpoint
+    from guieval.overlays import describe_overlay
+
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         typer.echo(f"steps of: {text}")
     worn = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
     for text in dict.fromkeys(map(describe_overlay, worn)):
         typer.echo(f"overlay:  {text}")
+    for text in dict.fromkeys(result.config.fixed_thoughts for result in results if result.config.fixed_thoughts):
+        typer.echo(f"thoughts: those of the run {text}")
     damaged = [error for result in results[:1] for error in result.outcome.selection.damaged]
     if damaged:
         typer.echo(f"damaged:  {len(damaged):,} left out, the first because {damaged[0]}")
@@ -291,13 +329,13 @@ def _above(directories: list[Path]) -> Path:
     return directories[0] if len(directories) == 1 else directories[0].parent
 
 
-def _how_to_resume(directories: list[Path]) -> str:
+def _how_to_resume(root: Path) -> str:
     import shlex
 
-    return f"resume:   guieval run --resume {shlex.quote(str(_above(directories)))}"
+    return f"resume:   guieval run --resume {shlex.quote(str(root))}"
 
 
-def _finish(results: list[_Result], directories: list[Path]) -> None:
+def _finish(results: list[Result], directories: list[Path], root: Path) -> None:
     """Say where everything is and how to go on; the exit code tells whether all of it was done."""
     import shlex
 
@@ -305,11 +343,11 @@ def _finish(results: list[_Result], directories: list[Path]) -> None:
     complete = len(results) == len(directories) and all(
         result.summary.complete and not result.outcome.failures for result in results
     )
-    typer.echo(f"run:      {_above(directories)}")
+    typer.echo(f"run:      {root}")
     for directory in directories[len(results) :]:
         typer.echo(f"not begun: {directory}")
     if not complete:
-        typer.echo(_how_to_resume(directories))
+        typer.echo(_how_to_resume(root))
     for result in results:
         typer.echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
     if any(result.outcome.interrupted for result in results):

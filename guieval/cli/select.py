@@ -106,7 +106,7 @@ def _select_steps(
     if candidates.unanswered and "difficulty" in recipe.stages:
         typer.echo(
             f"note: {candidates.unanswered:,} steps were not answered, so whether they are hard is not known; "
-            "`guieval run --resume` asks for them",
+            "`guieval run --resume` asks for those that their run can reach (mode sop: none behind an episode's end)",
             err=True,
         )
     if file is not None:

@@ -25,6 +25,9 @@ def train(
     override: Annotated[
         list[str] | None, typer.Option("--set", help="Setting as key=value (key may be nested: a.b=c).")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder; the file's own else.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Folder to write to; the file's own else.")
     ] = None,
@@ -37,7 +40,8 @@ def train(
 
     if kind not in KINDS:
         raise UsageError(f"unknown kind of training {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
-    settings = read_config(_shipped(config), override or (), kind=kind, out=None if out is None else str(out))
+    folders = {name: str(given) for name, given in (("data", data), ("out", out)) if given is not None}
+    settings = read_config(_shipped(config), override or (), kind=kind, **folders)
     require_extra()
     from guieval.training.session import train as begin
 

@@ -44,6 +44,8 @@ def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, b
     up = y or next((name for name in names if name not in (across, by)), None)
     if across is None or up is None:
         raise UsageError(f"{str(file)!r} needs a column of sizes and one of values; it has: {', '.join(names) or 'none'}")
+    if across == up:
+        raise UsageError(f"the column {up!r} cannot be both the sizes and the values; {str(file)!r} has: {', '.join(names)}")
     found: dict[str, list[tuple[float, float]]] = {}
     for number, line in lines:
         if line[up].strip() in ("", "-"):

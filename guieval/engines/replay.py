@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from guieval.engines import parse_request_id
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.models import ImageForm, Reply, Request
+from guieval.packing import plain
 from guieval.steps import StepKey, StepRecord, Verdict, validated
 
 
@@ -41,7 +42,7 @@ class _Line(BaseModel):
 
 
 class ReplayEngine:
-    """Answers each request with what the journal ``records`` (a ``steps.jsonl``) holds for its step and sample.
+    """Answers each request with what the journal ``records`` (compact or not) holds for its step and sample.
 
     The sample is the one the request's id names (0 when the id has another form). A last line that was cut off is ignored.
     Raises :class:`UsageError` when the file cannot be opened and :class:`DataError` for a damaged line before the last.
@@ -76,7 +77,8 @@ class ReplayEngine:
             raise EngineError(f"step {key} {why} the journal {str(self._path)!r}")
         offset, number = place
         self._stream.seek(offset)
-        record: StepRecord = validated(StepRecord, self._stream.readline(), file=self._path, line=number)
+        line = self._json(self._stream.readline(), number)
+        record: StepRecord = validated(StepRecord, line, file=self._path, line=number)
         if record.task.setting != request.task.setting:
             raise EngineError(
                 f"step {key} was recorded in the setting {record.task.setting!r}, but {request.task.setting!r} is asked for"
@@ -98,11 +100,17 @@ class ReplayEngine:
         for number, line in enumerate(self._stream, 1):
             if line.strip():
                 try:
-                    self._note(validated(_Line, line, file=self._path, line=number), offset, number)
+                    self._note(validated(_Line, self._json(line, number), file=self._path, line=number), offset, number)
                 except DataError:
                     if line.endswith(b"\n"):
                         raise
             offset += len(line)
+
+    def _json(self, line: bytes, number: int) -> bytes:
+        try:
+            return plain(line)
+        except ValueError as error:
+            raise DataError(f"{self._path}, line {number}: {error}") from None
 
     def _note(self, line: _Line, offset: int, number: int) -> None:
         key = StepKey(line.task.benchmark, line.task.subset, line.task.episode_id, line.task.step_index)

@@ -60,6 +60,8 @@ def policy_answers(settings: MockSettings, *, model: ABCModel | None = None, ben
         if settings.model is None:
             raise UsageError(f"the mock server's policy {settings.policy!r} needs a model, whose format it answers in")
         model = load_model(settings.model, adapter=settings.adapter)
+    if settings.policy == "distribution":
+        return _drawn(settings, model, benchmark or _load_benchmark(settings))
     if settings.policy == "reference":
         return _from_reference(settings, model, benchmark or _load_benchmark(settings))
     lookup = benchmark if benchmark is not None or settings.benchmark is None else _load_benchmark(settings)
@@ -70,7 +72,7 @@ def _load_benchmark(settings: MockSettings) -> ABCBenchmark:
     from guieval.registry import load_benchmark
 
     if settings.benchmark is None:
-        raise UsageError("the mock server's policy 'reference' needs a benchmark, whose labels it answers")
+        raise UsageError(f"the mock server's policy {settings.policy!r} needs a benchmark, whose steps it answers")
     return load_benchmark(settings.benchmark, settings.data)
 
 
@@ -98,13 +100,31 @@ def _from_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBench
             raise LookupError(f"the request {tag.name!r} names no step, so it has no reference")
         task = find(tag.key)
         right = next((action for action in (task.action, *task.alternatives) if action in model.action_space), None)
-        if right is None or uniform(settings.seed, tag.name, "accuracy") >= settings.accuracy:
+        accuracy = settings.accuracy + settings.history_gain * _own_share(task, body)
+        if right is None or uniform(settings.seed, tag.name, "accuracy") >= accuracy:
             return Answer(
                 model.render(task, wrong_action(task, model.action_space, uniform(settings.seed, tag.name, "wrong")), THOUGHT)
             )
         return Answer(model.render(task, right, THOUGHT))
 
     return answer
+
+
+def _own_share(task: StepTaskModel, body: bytes) -> float:
+    """The share of a step's past, in [0, 1], that a request tells with the thought which all the mock's answers have."""
+    return min(1.0, body.count(THOUGHT.encode()) / task.step_index) if task.step_index else 0.0
+
+
+def _drawn(settings: MockSettings, model: ABCModel, benchmark: ABCBenchmark) -> Answers:
+    from guieval.mock_server.distributions import distribution_answers
+
+    if settings.script is None:
+        raise UsageError("the mock server's policy 'distribution' needs a script file")
+
+    def wrong(task: StepTaskModel, draw: float) -> Action:
+        return wrong_action(task, model.action_space, draw)
+
+    return distribution_answers(settings.script, model, _step_finder(benchmark), wrong, settings.seed)
 
 
 def _without_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBenchmark | None) -> Answers:

@@ -12,7 +12,7 @@ from guieval.errors import UsageError
 if TYPE_CHECKING:
     pass
 
-Policy: TypeAlias = Literal["centre", "random", "reference", "script", "fixed"]
+Policy: TypeAlias = Literal["centre", "random", "reference", "script", "fixed", "distribution"]
 Malformed: TypeAlias = Literal["cut-json", "html", "null-content", "empty-choices", "cut-text"]
 MALFORMED: tuple[Malformed, ...] = get_args(Malformed)
 Hostile: TypeAlias = Literal["reset", "gzip", "gzip-bomb", "flood", "drip"]
@@ -45,7 +45,10 @@ class MockSettings(BaseModel):
     benchmark: str | None = Field(None, description="benchmark that policy 'reference' looks steps up in")
     data: Path | None = Field(None, description="that benchmark's data folder")
     accuracy: float = Field(1.0, ge=0, le=1, description="how often policy 'reference' is right")
-    script: Path | None = Field(None, description="JSONL file of {key, reply} for policy 'script'")
+    history_gain: float = Field(
+        0.0, ge=-1, le=1, description="added to accuracy where all of a step's past is shown with the policy's own thoughts"
+    )
+    script: Path | None = Field(None, description="JSONL file for policies 'script' and 'distribution'")
     reply: str = Field("", description="what policy 'fixed' always answers")
 
     error_rate: float = Field(0.0, ge=0, le=1)

@@ -27,14 +27,19 @@ SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
 """Whose standard deviation must exceed eta: of all combined advantages of the group (the paper), or of the rollouts' returns at
 their first step, where a group of one rollout is kept in any case (released code)."""
 
-_SAME = 1e-9
-"""Values whose range is below this share of their size differ by rounding alone, which must not become advantages."""
+_SAME, _NONE = 1e-9, 1e-12
+"""Values whose range is below this share of their size differ by rounding alone, which must not become advantages; and so do
+those within the second of one another, where penalties and rewards cancel out and leave no size to compare with."""
 _K = TypeVar("_K", bound=Hashable)
 
 
 def _one_of(field: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise UsageError(f"{field} is {value!r}{nearest(str(value), known)}; expected one of {', '.join(known)}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,13 @@ class AdvantageSettings:
         _one_of("segment", self.segment, SEGMENTS)
         _one_of("episode_level", self.episode_level, get_args(EpisodeLevel))
         _one_of("spread_of", self.spread_of, get_args(SpreadOf))
-        if not 0 <= self.gamma <= 1:
+        if not (_is_number(self.gamma) and self.gamma <= 1):
             raise UsageError(f"gamma is {self.gamma!r}: expected a number from 0 to 1")
-        if not (math.isfinite(self.omega) and self.omega >= 0):
+        if not _is_number(self.omega):
             raise UsageError(f"omega is {self.omega!r}: expected a number from 0")
         if self.ddof not in (0, 1):
             raise UsageError(f"ddof is {self.ddof!r}: expected 0 or 1")
-        if not (math.isfinite(self.epsilon) and self.epsilon >= 0):
+        if not _is_number(self.epsilon):
             raise UsageError(f"epsilon is {self.epsilon!r}: expected a number from 0")
 
     @classmethod
@@ -164,7 +169,7 @@ def keep_group(group: Sequence[Trajectory], eta: float, settings: AdvantageSetti
     As in the released code, of which it is part, ``first-returns`` keeps a group of one rollout in any case; by ``advantages``
     such a group has spread 0. Raises :class:`UsageError` for an eta below 0, otherwise as :func:`spread`.
     """
-    if not (math.isfinite(eta) and eta >= 0):
+    if not _is_number(eta):
         raise UsageError(f"eta is {eta!r}: expected a number from 0")
     value = spread(group, settings)
     return value > eta or (len(group) == 1 and settings.spread_of == "first-returns")
@@ -202,7 +207,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _deviation(values: Sequence[float], *, ddof: int) -> float:
     """The standard deviation; exactly 0 of one value, and of values that differ by rounding alone."""
-    if max(values) - min(values) <= _SAME * max(map(abs, values)):
+    if max(values) - min(values) <= max(_SAME * max(map(abs, values)), _NONE):
         return 0.0
     mean = _mean(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - ddof))

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from guieval.errors import UsageError
 from guieval.steps import Sample
@@ -61,11 +62,21 @@ class Tags(FormatRule):
         object.__setattr__(self, "names", names)
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(r"\s*".join(f"<{name}>.*?</{name}>" for name in self.names), re.DOTALL)
+    def _joints(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(rf"</{one}>\s*<{other}>") for one, other in pairwise(self.names))
 
     def holds(self, text: str, sample: Sample) -> bool:
-        return self._pattern.fullmatch(text) is not None
+        # One pattern for the whole text takes time by the square of a reply that repeats its tags without end.
+        begin, end = f"<{self.names[0]}>", f"</{self.names[-1]}>"
+        if not text.startswith(begin) or not text.endswith(end):
+            return False
+        place = len(begin)
+        for joint in self._joints:  # the first place where one can be leaves the most room for those after it
+            found = joint.search(text, place)
+            if found is None:
+                return False
+            place = found.end()
+        return place <= len(text) - len(end)
 
     def describe(self) -> str:
         return " ".join(f"<{name}>...</{name}>" for name in self.names) + " and nothing else"

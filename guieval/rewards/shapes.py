@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.actions import ACTION_TYPES, Action, Box, Click, Point
+from guieval.actions import ACTION_TYPES, Action, Box, Click, Open, Point, Type
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import ActionEvaluator
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags
@@ -81,6 +81,10 @@ class UIR1IoUReward(ABCReward):
     iou_weight: float = 1.0
     format_weight: float = 1.0
     threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.threshold < 1.0:
+            raise UsageError(f"threshold is {self.threshold!r}; expected a share from 0 to below 1")
 
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         if not isinstance(self.as_read(task, action), Click):
@@ -248,8 +252,9 @@ class AgentNetReward(ABCReward):
     """AgentNetBench's marks: full ones for a right answer, some for a place that misses or a text that differs.
 
     ``soft`` is 1 for an exact match; of a place that misses exp(-``decay`` (d - ``reach``)) at a distance of d screens; of a
-    text its similarity / ``similarity``; else 0. Both need the right type. Unlike there, a right wait or horizontal scroll has
-    full marks too. ``type_weight`` and ``format_weight`` are 0, for the benchmark gives marks for nothing else.
+    text its similarity / ``similarity``, by the most similar of several accepted ones; else 0. Both need the right type. Unlike
+    there, a right wait or horizontal scroll has full marks too. ``type_weight`` and ``format_weight`` are 0, for the benchmark
+    gives marks for nothing else.
     """
 
     name: ClassVar[str] = "agentnet"
@@ -264,21 +269,32 @@ class AgentNetReward(ABCReward):
     reach: float = 0.01 * math.sqrt(2.0)
     similarity: float = 0.8
 
+    def __post_init__(self) -> None:
+        if not self.similarity > 0.0:
+            raise UsageError(f"similarity is {self.similarity!r}; expected a share above 0")
+        for name in ("decay", "reach"):
+            if not getattr(self, name) >= 0.0:
+                raise UsageError(f"{name} is {getattr(self, name)!r}; expected a number from 0")
+
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         soft = float(outcome.exact_match)
         if outcome.type_match and not outcome.exact_match:
             if outcome.distance is not None:
                 soft = float(self._by_distance(np.array([outcome.distance]))[0])
-            elif outcome.text_similarity is not None:
-                soft = self._by_text(outcome.text_similarity)
+            elif isinstance(action, Type | Open):
+                soft = self._by_text(task, action)
         return {"soft": soft}
 
     def _by_distance(self, thousandths: Floats) -> Floats:
         marks: Floats = np.exp(-self.decay * np.maximum(thousandths / 1000.0 - self.reach, 0.0))
         return marks
 
-    def _by_text(self, similarity: float) -> float:
-        return min(1.0, similarity / self.similarity)
+    def _by_text(self, task: StepTaskModel, action: Action) -> float:
+        # Not the outcome's similarity: among texts of one verdict the evaluator tells the first accepted one's.
+        rules = self.evaluator.protocol.rules_for(task.dataset)
+        judged = (rules.judge(task, accepted, action) for accepted in (task.action, *task.alternatives))
+        similar = (each.text_similarity for each in judged if each.type_match and each.text_similarity is not None)
+        return min(1.0, max(similar, default=0.0) / self.similarity)
 
     def _table_parts(self, answers: Answers) -> dict[str, Floats]:
         scores = answers.scores
@@ -287,8 +303,7 @@ class AgentNetReward(ABCReward):
         soft = np.where(placed, self._by_distance(scores.distance), _exact(answers))
         kinds = answers.predictions.type
         for step in (wrong & ~placed & ((kinds == _TYPE) | (kinds == _OPEN))).nonzero()[0].tolist():
-            judged = self.evaluator.judge(answers.targets.tasks[step], answers.predictions.action(step))
-            soft[step] = 0.0 if judged.text_similarity is None else self._by_text(judged.text_similarity)
+            soft[step] = self._by_text(answers.targets.tasks[step], answers.predictions.action(step))
         return {"soft": soft}
 
     def _weigh(self, parts: Mapping[str, Value]) -> Value:
@@ -343,6 +358,11 @@ def get_reward(name: str, *, protocol: str | None = None, **weights: float) -> A
     Raises :class:`UsageError` with the nearest name for an unknown reward, protocol or weight, and for a weight that is no
     number.
     """
+    return weighed(name, protocol, weights)
+
+
+def weighed(name: str, protocol: str | None, weights: Mapping[str, Any]) -> ABCReward:
+    """As :func:`get_reward`, with weights as somebody wrote them: any name may stand among them, and any value."""
     if name not in REWARDS:
         raise UsageError(f"unknown reward {name!r}{nearest(name, REWARDS)}; known: {', '.join(REWARDS)}")
     kind = REWARDS[name]

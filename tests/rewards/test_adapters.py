@@ -85,6 +85,9 @@ def test_trl_says_what_its_data_lacks(scorer: ReplyScorer) -> None:
         reward(completions=["x", "y"], task=[ROW])
     with pytest.raises(UsageError, match=r"StepTaskModel.model_dump_json\(\), got 'click'"):
         reward(completions=["x"], task=["click"])
+    for number in (3, iter([ROW])):
+        with pytest.raises(UsageError, match="one step for each of the 1"):
+            reward(completions=["x"], task=number)
     with pytest.raises(UsageError, match="field benchmark"):
         reward(completions=["x"], task=[{"dataset": "d"}])
 
@@ -96,6 +99,44 @@ def test_verl_by_keywords(replies: list[str]) -> None:
         assert all(isinstance(value, float) for value in given.values())
     carried = verl.compute_score("guieval", replies[0], None, {"task": ROW}, **NAMES, weights={"exact_weight": 0.0})
     assert carried == {"score": 0.5, "format": 1.0, "type": 1.0, "exact": 1.0, "exact_match": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"exact_weight": [1]}, r"must be a number, got \[1\]"),
+        ({"exact_weight": "1"}, "must be a number, got '1'"),
+        ({"model": 1.0}, "has no weight 'model'"),
+        ({"protocol": 1.0}, "has no weight 'protocol'"),
+    ],
+)
+def test_wrong_weights_of_a_configuration_are_told(weights: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        verl.compute_score("guieval", "x", ROW, weights=weights)
+    with pytest.raises(UsageError, match=said):
+        easyr1.compute_score({"ground_truth": ROW, "response": "x"}, weights=weights)
+
+
+def test_a_row_without_its_step_is_told(scorer: ReplyScorer) -> None:
+    told = "a row has no 'task'"
+    with pytest.raises(UsageError, match=told):
+        verl.compute_score("guieval", "x", None, {})
+    with pytest.raises(UsageError, match=told):
+        easyr1.compute_score({"response": "x"})
+    with pytest.raises(UsageError, match=told):
+        verifiers.rubric_function(scorer)("x")
+    with pytest.raises(UsageError, match=told):
+        nemo_rl.reward_function(scorer)(None, "x")
+
+
+def test_a_reply_without_text_earns_nothing(scorer: ReplyScorer) -> None:
+    """Frameworks hand in ``None`` where a model said nothing."""
+    assert verl.compute_score("guieval", None, ROW, **NAMES)["score"] == 0.0  # type: ignore[arg-type]
+    assert easyr1.compute_score({"ground_truth": ROW, "response": None}, **NAMES)["overall"] == 0.0
+    assert nemo_rl.reward_function(scorer)(ROW, None) == (0.0, False)
+    guieval = verifiers.task_method(scorer)
+    given = guieval(SimpleNamespace(data=SimpleNamespace(task=ROW)), trace=SimpleNamespace(last_reply=None))
+    assert asyncio.run(given) == {"ui-s1": 0.0}
 
 
 def test_ms_swift_as_a_class_called_with_columns(replies: list[str]) -> None:

@@ -85,6 +85,12 @@ def test_groups_of_one_and_of_equals_are_nought(settings: AdvantageSettings) -> 
     assert advantages(close, settings) == [[0.0], [0.0]]
 
 
+def test_rewards_and_penalties_that_cancel_out_are_nought() -> None:
+    """0.1 + 0.2 - 0.3 is not 0 in floating point, and is no better than 0."""
+    settings = AdvantageSettings(omega=0.0)
+    assert advantages([made((0.1, 0.2, -0.3), (True,) * 3), made((0.0,) * 3, (True,) * 3)], settings) == [[0.0] * 3] * 2
+
+
 def test_a_step_that_one_rollout_reaches_alone_has_no_step_level() -> None:
     group = [made((1.0, 1.0), (True, True)), made((0.0,), (False,))]
     with_it, without = (advantages(group, replace(PAPER, omega=omega)) for omega in (1.0, 0.0))
@@ -211,7 +217,9 @@ def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
     [
         ({"gamma": -0.1}, r"gamma is -0\.1: expected a number from 0 to 1"),
         ({"gamma": math.nan}, "gamma is nan"),
+        ({"gamma": "0.5"}, "gamma is '0.5': expected a number"),
         ({"omega": -1.0}, r"omega is -1\.0"),
+        ({"omega": None}, "omega is None: expected a number"),
         ({"normalise": "mean_std"}, "normalise is 'mean_std' .did you mean 'mean-std'"),
         ({"segment": "relesed"}, "segment is 'relesed' .did you mean 'released'"),
         ({"episode_level": "step"}, "episode_level is 'step' .did you mean 'steps'"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guieval.actions import Unsupported, Wait
 from guieval.errors import UsageError
@@ -41,6 +44,15 @@ def test_a_thought_must_say_something(thought: str | None, holds: bool) -> None:
 )
 def test_tags_are_the_whole_text_in_order(names: tuple[str, ...], text: str, holds: bool) -> None:
     assert Tags(*names).holds(text, EMPTY) == holds
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b"), ("a", "b", "a"), ("a", "a")])
+@given(parts=st.lists(st.sampled_from(["<a>", "</a>", "<b>", "</b>", " ", "x", "</a> <b>"]), max_size=12))
+def test_tags_are_what_one_pattern_for_the_whole_text_would_find(names: tuple[str, ...], parts: list[str]) -> None:
+    text = "".join([f"<{names[0]}>", *parts, f"</{names[-1]}>"])
+    whole = re.compile(r"\s*".join(f"<{name}>.*?</{name}>" for name in names), re.DOTALL)
+    assert Tags(*names).holds(text, EMPTY) == (whole.fullmatch(text) is not None)
+    assert Tags(*names).holds("".join(parts), EMPTY) == (whole.fullmatch("".join(parts)) is not None)
 
 
 def test_tags_are_values_and_need_names() -> None:

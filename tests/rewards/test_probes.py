@@ -9,6 +9,7 @@ from guieval.registry import load_model
 from guieval.rewards import REWARDS, ReplyScorer, get_reward, open_scorer
 from guieval.rewards.probes import PROBES, Earnings, probe
 from tests.command_line import CommandLine
+from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
 
 TASKS = [
@@ -63,12 +64,27 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
     shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
     assert shown == [(each.name, protocol) for protocol in ("guievalkit", "ui-s1-sop") for each in PROBES]
     assert next(line for line in lines if line[:1] == ["expert"])[2:7] == ["0.900", "100.0", "100.0", "100.0", "9"]
-    assert "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b; the most a reply can earn is 0.9" in done.out
+    assert "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b; a reply that has every part in full earns 0.9" in done.out
+
+
+def test_the_table_in_the_docs_is_the_commands(guieval: CommandLine) -> None:
+    done = guieval("probe-reward", "ui-s1", "--bench", "demo")
+    page = (REPOSITORY / "docs" / "rewards.md").read_text()
+    shown = {line.split()[0]: line.split()[2:6] for line in done.out.splitlines() if line.split()}
+    for each in PROBES:
+        assert f"| {' | '.join([each.name, *shown[each.name]])} | {each.summary} |" in page
 
 
 def test_the_command_says_when_a_form_is_not_the_models(guieval: CommandLine) -> None:
     done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
     assert "note: no reply of the expert has the form that ui-r1 asks for: <think>...</think> <answer>" in done.out
+
+
+def test_the_command_says_when_the_expert_earns_nothing(guieval: CommandLine) -> None:
+    """A share of nothing, or of a loss, would mean nothing."""
+    less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
+    done = guieval("probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)
+    assert "under qwen-gist the expert earns less than nothing" in done.out and "% of the expert" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -81,6 +97,8 @@ def test_the_command_says_when_a_form_is_not_the_models(guieval: CommandLine) ->
         (("ui-s1", "--bench", "demo", "--weight", "exact"), "--weight needs name=number, e.g. type_weight=0.4, got 'exact'"),
         (("ui-s1", "--bench", "demo", "--weight", "a=1", "--weight", "a=2"), "--weight gives 'a' twice"),
         (("ui-s1", "--bench", "demo", "--weight", "exakt_weight=1"), "(did you mean 'exact_weight'?)"),
+        (("ui-s1", "--bench", "demo", "--weight", "protocol=1"), "reward 'ui-s1' has no weight 'protocol'"),
+        (("agentnet", "--bench", "demo", "--weight", "similarity=0"), "similarity is 0.0"),
         (("ui-s1", "--bench", "demo", "--limit", "0"), "--limit"),
         (("ui-s1", "--bench", "screenspot"), "--data"),
     ],

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
+from guieval.evaluation import PredictionTable
 from guieval.rewards import REWARDS, get_reward
 from guieval.rewards.shapes import iou
 from tests.conftest import REPOSITORY
@@ -195,6 +197,14 @@ def test_agentnet_fades_with_the_distance() -> None:
     assert soft(Stop(), Stop(status="impossible")) == 0.0
 
 
+def test_agentnet_marks_a_text_by_the_most_similar_accepted_one() -> None:
+    task = step(Type(text="abcdefghij"), alternatives=(Type(text="vwxyz"), Type(text="vwxyzvwxyz")))
+    reward, half = get_reward("agentnet"), Type(text="vwx")
+    assert reward.of(task, half, well_formed=True).total == pytest.approx(0.6 / 0.8)
+    table = reward.of_table(reward.targets([task]), PredictionTable.from_actions([half]), np.ones(1, dtype=np.bool_))
+    assert table.tolist() == pytest.approx([0.6 / 0.8])
+
+
 def test_unsupported_actions_count_where_one_is_accepted() -> None:
     drag = Unsupported(name="drag", arguments={"n": 1})
     assert total("ui-s1-released", step(drag), drag, well_formed=False) == pytest.approx(0.9)
@@ -210,6 +220,9 @@ def test_unsupported_actions_count_where_one_is_accepted() -> None:
         ({"name": "ui-s1", "type_weight": "much"}, "weight 'type_weight' of reward 'ui-s1' must be a number, got 'much'"),
         ({"name": "ui-s1", "evaluator": 1.0}, "has no weight 'evaluator'"),
         ({"name": "hypertrack-gaussian", "alpha": 0.0}, "alpha is 0.0"),
+        ({"name": "agentnet", "similarity": 0.0}, "similarity is 0.0; expected a share above 0"),
+        ({"name": "agentnet", "decay": -1.0}, "decay is -1.0; expected a number from 0"),
+        ({"name": "ui-r1-iou", "threshold": 1.0}, "threshold is 1.0; expected a share from 0 to below 1"),
     ],
 )
 def test_mistakes_are_told_with_the_nearest_name(arguments: dict[str, Any], message: str) -> None:

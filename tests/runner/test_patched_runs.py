@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from guieval.identity import identity
 from guieval.journal import METRICS, STEPS, Journal, Records, read_manifest
 from guieval.matrix import score_run
 from guieval.metrics.columns import NOT_REACHED, NOT_RUN
-from guieval.models import ModelConfig, Request
+from guieval.models import ModelConfig, Reply, Request
 from guieval.modes import recorded_mode
 from guieval.reports.comparison import compare_runs
 from guieval.runner import Progress, Run
 from guieval.scoring import evaluate_run, store_summary
-from guieval.steps import StepRecord
+from guieval.steps import StepRecord, Usage
 from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, past_of, reply_with
 
 HOME = Press(button="HOME")
@@ -183,6 +184,25 @@ def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None
     ran(directory, resume=True, patch="on-policy", patch_budget=2)
     ran(tmp_path / "clean", patch="on-policy", patch_budget=2)
     assert timeless(directory) == timeless(tmp_path / "clean")
+
+
+class BilledEngine(ScriptedEngine):
+    """Says what every answer cost."""
+
+    async def generate(self, request: Request) -> Reply:
+        return replace(await super().generate(request), usage=Usage(prompt_tokens=100, completion_tokens=10))
+
+
+def test_an_answer_whose_patch_failed_was_paid_for(tmp_path: Path) -> None:
+    def silent(request: Request) -> str:
+        if asks_thought(request):
+            raise EngineError("no thoughts today")
+        return policy()(request)
+
+    opened(tmp_path, BilledEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
+    failed = [record.sample for record in Records(tmp_path) if not record.finished]
+    assert len(failed) == 2
+    assert all(sample.usage == Usage(prompt_tokens=100, completion_tokens=10) for sample in failed)
 
 
 def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ matplotlib comes with the extra ``report`` and is imported where a picture is dr
 from guieval.reports.plots.bars import bars
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.horizon import horizon
+from guieval.reports.plots.mixing import mixing
 from guieval.reports.plots.paper import FORMATS, MOST_SERIES, WIDTHS, Width, check_file, write
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
@@ -24,6 +25,7 @@ __all__ = [
     "check_file",
     "heat",
     "horizon",
+    "mixing",
     "reliability",
     "samples",
     "scaling",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from guieval.decisions.executions import rounds_of
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import Planned, Records, read_manifest, read_planned
@@ -30,13 +31,15 @@ _CODES: dict[Verdict, int] = {
     "unsupported": UNSUPPORTED,
     "infrastructure_failure": FAILED,
 }
+MOST_SAMPLES = 64
+"""Samples of a step that the page gets with all they say; decisions are of all of them."""
 EVERY = "all"
 """The protocol name that asks for every one written for the run's data set."""
 
 
 @dataclass(frozen=True)
 class SeenStep:
-    """A step of one run. ``ends``: one code a protocol. ``outcomes``: for each sample, one outcome a protocol."""
+    """A step of one run. ``ends``: one code a protocol. ``outcomes``: for each sample that is shown, one outcome a protocol."""
 
     ends: tuple[int, ...]
     record: StepRecord | None = None
@@ -45,7 +48,10 @@ class SeenStep:
 
 @dataclass
 class ShownRun:
-    """A run directory that is shown: its manifest and plan, where its records lie, and how to tell its prompts."""
+    """A run directory that is shown: its manifest and plan, where its records lie, and how to tell its prompts.
+
+    Of a rollout directory it is the first round, to whose samples those of the ``further`` rounds are added.
+    """
 
     directory: Path
     manifest: Mapping[str, Any]
@@ -55,19 +61,22 @@ class ShownRun:
     offsets: dict[EpisodeKey, dict[int, int]]
     notes: list[str] = field(default_factory=list)
     prompter: Prompter | None = None
+    further: Sequence[ShownRun] = ()
 
     @property
     def protocol(self) -> str:
         """The protocol it was run under."""
         return str(self.manifest["protocol"]["name"])
 
-    def holds(self, key: EpisodeKey, index: int) -> bool:
-        """Whether the run has a record of that step."""
-        return index in self.offsets.get(key, {})
-
     def read(self, key: EpisodeKey) -> dict[int, StepRecord]:
         """The records of an episode by step."""
-        return {index: self.records.at(offset) for index, offset in sorted(self.offsets.get(key, {}).items())}
+        found = {index: self.records.at(offset) for index, offset in self.offsets.get(key, {}).items()}
+        for each in self.further:
+            for index, record in each.read(key).items():
+                first = found.get(index)
+                whole = record if first is None else first.model_copy(update={"samples": (*first.samples, *record.samples)})
+                found[index] = whole
+        return dict(sorted(found.items()))
 
     def walk(
         self, key: EpisodeKey, known: Mapping[int, StepRecord], evaluators: Sequence[ActionEvaluator]
@@ -87,7 +96,9 @@ class ShownRun:
             if record is None:
                 seen[index] = SeenStep(tuple(NOT_REACHED if each else NOT_RUN for each in stopped))
                 continue
-            outcomes = tuple(tuple(_judge(each, record, sample) for each in evaluators) for sample in record.samples)
+            outcomes = tuple(
+                tuple(_judge(each, record, sample) for each in evaluators) for sample in record.samples[:MOST_SAMPLES]
+            )
             codes = []
             for place, outcome in enumerate(outcomes[0]):
                 codes.append(NOT_REACHED if stopped[place] else code_of(outcome))
@@ -106,7 +117,21 @@ def code_of(outcome: StepOutcome) -> int:
 
 
 def open_run(directory: Path, prompter: Prompter | None = None) -> ShownRun:
-    """Read what a run directory holds, but for its records; :class:`UsageError` when there is no run or nothing in it."""
+    """Read what a run directory, or a rollout directory, holds, but for its records.
+
+    Raises :class:`UsageError` when there is no run or nothing in it.
+    """
+    first, *others = rounds_of(directory)
+    shown = _open_one(first, prompter)
+    if others:
+        shown.further = [_open_one(each, None) for each in others]
+        shown.notes.append(f"The samples of {len(others) + 1} rounds are shown together.")
+        if any(each.planned.plan != shown.planned.plan for each in shown.further):
+            raise UsageError(f"the rounds of {str(directory)!r} are over different steps, so they cannot be shown together")
+    return shown
+
+
+def _open_one(directory: Path, prompter: Prompter | None) -> ShownRun:
     manifest = read_manifest(directory)
     planned = read_planned(directory)
     records = Records(directory)

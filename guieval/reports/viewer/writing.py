@@ -18,6 +18,7 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.modes import recorded_mode
+from guieval.reports.viewer.decisions import decision_values
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
 from guieval.reports.viewer.step import clipped, seen_values, task_values
@@ -29,7 +30,7 @@ SEARCH_CHUNK = 2000
 """Steps whose texts are in one file, loaded when somebody searches."""
 SEARCH_LIMIT = 4000
 INSTRUCTION_LIMIT = 300
-SCRIPT_PARTS = ("nodes", "data", "state", "filters", "episodes", "moving", "filmstrip", "screen", "panel", "page")
+SCRIPT_PARTS = ("nodes", "data", "state", "filters", "episodes", "moving", "filmstrip", "decisions", "screen", "panel", "page")
 """The page's script, in the order in which its parts are joined."""
 DATA = "data"
 PAGE = "index.html"
@@ -179,6 +180,9 @@ class _Chunk:
         evaluators: Sequence[ActionEvaluator],
     ) -> None:
         values: dict[str, Any] = {"key": str(key), "step": step, "runs": [seen_values(seen) for seen in both]}
+        for seen, one in zip(both, values["runs"], strict=True):
+            if seen.record is not None and (decided := decision_values(seen.record, evaluators)) is not None:
+                one["decisions"] = decided
         if task is not None:
             values["task"] = task_values(task, evaluators)
             self.tasks[len(self.rows)] = task

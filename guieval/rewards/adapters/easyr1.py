@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guieval.rewards.adapters.rows import figures, named_scorer, task_of
+from guieval.rewards.adapters.rows import figures, named_scorer, task_of, text_of
 
 REWARD_NAME = "guieval"
 REWARD_TYPE = "sequential"
@@ -21,8 +21,8 @@ def compute_score(
     weights: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """``overall`` and every part of one reply; the step is its ``ground_truth``, the rest ``reward_function_kwargs``."""
-    scorer = named_scorer(model, reward, protocol, **(weights or {}))
-    scored = scorer.score(task_of(reward_input["ground_truth"]), reward_input["response"])
+    scorer = named_scorer(model, reward, protocol, weights)
+    scored = scorer.score(task_of(reward_input.get("ground_truth")), text_of(reward_input.get("response")))
     return {"overall": scored.reward.total, **figures(scored)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from guieval.rewards.adapters.rows import task_of
+from guieval.rewards.adapters.rows import task_of, text_of
 from guieval.rewards.reply import ReplyScorer
 
 RewardFunction: TypeAlias = Callable[..., tuple[float, bool | None]]
@@ -15,7 +15,7 @@ def reward_function(scorer: ReplyScorer) -> RewardFunction:
     """The scorer as ``f(ground_truth, response) -> (reward, is_correct)``; the ground truth is the step's text."""
 
     def guieval_reward(ground_truth: str, response: str, **ignored: Any) -> tuple[float, bool | None]:
-        scored = scorer.score(task_of(ground_truth), response)
+        scored = scorer.score(task_of(ground_truth), text_of(response))
         return scored.reward.total, scored.reward.outcome.exact_match if scored.measured else None
 
     return guieval_reward

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from guieval.errors import UsageError
-from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
+from guieval.registry import load_model
+from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.rewards.shapes import weighed
 from guieval.steps import StepTaskModel
 
 TASK = "task"
@@ -23,6 +25,8 @@ def task_of(value: Any) -> StepTaskModel:
     """
     if isinstance(value, StepTaskModel):
         return value
+    if value is None:
+        raise UsageError(f"a row has no {TASK!r} (or ground truth) with its step, the text of StepTaskModel.model_dump_json()")
     try:
         return _read(value) if isinstance(value, str) else StepTaskModel.model_validate(value)
     except ValidationError as error:
@@ -44,7 +48,7 @@ def column(columns: Mapping[str, Any], count: int) -> list[StepTaskModel]:
     values = columns.get(TASK)
     if values is None:
         raise UsageError(f"the data has no column {TASK!r} with the step of each row; its columns are: {', '.join(columns)}")
-    if isinstance(values, str | Mapping) or len(values) != count:
+    if isinstance(values, str | Mapping) or not isinstance(values, Collection) or len(values) != count:
         raise UsageError(f"the column {TASK!r} must hold one step for each of the {count} completions")
     return [task_of(each) for each in values]
 
@@ -76,11 +80,15 @@ def figures(scored: ScoredReply) -> dict[str, float]:
 
 @lru_cache(maxsize=16)
 def _kept(model: str, reward: str, protocol: str | None, weights: tuple[tuple[str, float], ...]) -> ReplyScorer:
-    return open_scorer(model, reward, protocol=protocol, **dict(weights))
+    return ReplyScorer(load_model(model), weighed(reward, protocol, dict(weights)))
 
 
 def named_scorer(
-    model: str = "qwen2.5-vl-7b", reward: str = "ui-s1", protocol: str | None = None, **weights: float
+    model: str = "qwen2.5-vl-7b", reward: str = "ui-s1", protocol: str | None = None, weights: Mapping[str, float] | None = None
 ) -> ReplyScorer:
     """As :func:`guieval.rewards.open_scorer`, made once for the same names, for functions that are called a reply at a time."""
-    return _kept(model, reward, protocol, tuple(sorted(weights.items())))
+    given = dict(weights or {})
+    try:
+        return _kept(model, reward, protocol, tuple(sorted(given.items())))
+    except TypeError:  # a list, say, from a configuration, which cannot be kept in mind; the reward says what is wrong with it
+        return ReplyScorer(load_model(model), weighed(reward, protocol, given))

@@ -33,6 +33,6 @@ def task_method(scorer: ReplyScorer) -> TaskMethod:
         step = getattr(self.data, TASK, None)
         if step is None:
             raise UsageError(f"the task's data has no field {TASK!r}, the text of StepTaskModel.model_dump_json()")
-        return {scorer.reward.name: scorer.score(task_of(step), trace.last_reply).reward.total}
+        return {scorer.reward.name: scorer.score(task_of(step), text_of(trace.last_reply)).reward.total}
 
     return guieval_reward

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from guieval.rewards.adapters.rows import TASK, figures, named_scorer, task_of
+from guieval.rewards.adapters.rows import TASK, figures, named_scorer, task_of, text_of
 
 
 def compute_score(
@@ -25,7 +25,7 @@ def compute_score(
     The step is the row's ``reward_model["ground_truth"]``, else ``extra_info["task"]``. ``model``, ``reward``, ``protocol`` and
     ``weights`` come from ``reward_kwargs``; what else verl hands in is not looked at.
     """
-    scorer = named_scorer(model, reward, protocol, **(weights or {}))
+    scorer = named_scorer(model, reward, protocol, weights)
     step = ground_truth if ground_truth is not None else (extra_info or {}).get(TASK)
-    scored = scorer.score(task_of(step), solution_str)
+    scored = scorer.score(task_of(step), text_of(solution_str))
     return {"score": scored.reward.total, **figures(scored)}

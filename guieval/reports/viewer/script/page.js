@@ -35,7 +35,8 @@ function buildHelp() {
       {},
       "R, a ring: the reference point. P (or A and B, of two runs), a diamond or a square: the prediction. An arrow is the ",
       "finger's path. Small rings are further accepted points. Thin lines are the benchmark's boxes; green areas are where the ",
-      "chosen protocol accepts a click; where that “varies”, it chooses among the boxes by the click itself.",
+      "chosen protocol accepts a click; where that “varies”, it chooses among the boxes by the click itself. Dots are the points ",
+      "of all samples, in the colour of the decision they belong to, larger where drawn more often; grey rings lie alone.",
     ),
     el("h3", {}, "This report"),
     index.runs.map((run, at) =>

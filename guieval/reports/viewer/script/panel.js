@@ -160,6 +160,7 @@ function answerOf(run) {
               `${at + 1} ${ENDS[each.outcomes[state.protocol][0]].mark}`,
             ),
           ),
+          seen.more ? el("small", {}, `and ${seen.more.toLocaleString("en")} more, in the journal`) : null,
         )
       : null;
   return el(
@@ -167,6 +168,7 @@ function answerOf(run) {
     { class: "answer" },
     name,
     verdict,
+    decisionsSection(run),
     samples,
     section(
       "Prediction",

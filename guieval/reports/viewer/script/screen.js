@@ -67,6 +67,7 @@ function draw(width, height) {
     for (const box of task.boxes) marks.append(rectangle(box, "light"), rectangle(box, "box"));
     if (task.polygon) marks.append(svg("polygon", { class: "box", points: corners(task.polygon) }));
   }
+  if (drawn.sampled) marks.append(...drawSamples(0, x, y));
   if (drawn.alternatives) for (const action of task.alternatives) marks.append(...mark(action, "alternative", "", x, y));
   if (drawn.reference) marks.append(...mark(task.reference, "reference", "R", x, y));
   if (drawn.prediction) {
@@ -121,6 +122,7 @@ function renderLegend() {
     ["reference", "R", "Reference", located(task.reference)],
     ["prediction", comparing() ? "A B" : "P", "Prediction", index.runs.some((_, run) => located(answer(run)?.action))],
     ["alternatives", "○", "Alternatives", task.alternatives.some(located)],
+    ...(hasPoints(0) ? [["sampled", "●", comparing() ? "Samples of A" : "Samples", true]] : []),
     ["boxes", "□", `Boxes (${task.boxes.length})`, task.boxes.length > 0 || task.polygon],
     [
       "accepted",

@@ -3,7 +3,7 @@
 let index, episodeOf, lowered, names;
 let texts = []; // by file, once searched
 const state = { row: -1, protocol: 0, sample: [0, 0], zoom: 1 };
-const drawn = { reference: true, prediction: true, alternatives: true, boxes: false, accepted: true };
+const drawn = { reference: true, prediction: true, alternatives: true, sampled: true, boxes: false, accepted: true };
 const filters = { query: "", verdict: "", kind: "", reference: "", predicted: "", disagree: "", flipped: "", subset: "" };
 const grouped = new Map(); // by the place of the group among the index's: a name could be anything
 let listed = []; // rows that match

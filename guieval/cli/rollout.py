@@ -1,0 +1,170 @@
+"""``guieval rollout``: many samples of every step, in rounds of one seed each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guieval.cli.paths import PATH, path
+
+if TYPE_CHECKING:
+    from guieval.cli.run import Result
+    from guieval.config import RunConfig
+
+
+def rollout(
+    model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
+    bench: Annotated[str | None, typer.Option(help="Benchmark, see `guieval benchmarks`.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds, each with a seed of its own (default 8).")] = None,
+    samples: Annotated[int | None, typer.Option(help="Samples of each step in a round (default 64).")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Seed of each round (default: those of the GUIEvalKit paper).")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="offline or soeval; it goes on with a round's first sample.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Draw as many episodes as a study did, e.g. guievalkit-table-17.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of that sample of episodes (default 0).")] = None,
+    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
+    base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Who answers; vllm starts a server.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Rollout directory to create (default: below runs/).")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Go on with the rounds in this directory.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Only this split, or all.")] = None,
+    subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
+    episodes: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Only the episodes, or steps, that this file lists.")
+    ] = None,
+    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
+    fixed_thoughts: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="Make the model think what this earlier run's model thought.")
+    ] = None,
+    protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
+    adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
+    served_model: Annotated[str | None, typer.Option(help="Model name to ask the server for.")] = None,
+    concurrency: Annotated[str | None, typer.Option(metavar="N|auto", help="Requests in flight, or auto.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,
+    config: Annotated[
+        Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file with any setting of `guieval run`.")
+    ] = None,
+    override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
+) -> None:
+    """Draw many samples of every step, in rounds of one seed each, or go on with a rollout that was stopped."""
+    from guieval.cli.run import perform
+    from guieval.config import merge
+    from guieval.decisions.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
+    from guieval.errors import UsageError
+
+    flags: dict[str, Any] = {
+        "model": model,
+        "bench": bench,
+        "mode": mode,
+        "samples": samples,
+        "limit": limit,
+        "seed": seed,
+        "data": str(data) if data else None,
+        "base_urls": tuple(base_url) if base_url else None,
+        "engine": engine,
+        "split": split,
+        "subset": tuple(subset) if subset else None,
+        "episodes": str(episodes) if episodes else None,
+        "thinking": thinking,
+        "fixed_thoughts": str(fixed_thoughts) if fixed_thoughts else None,
+        "protocol": protocol,
+        "adapter": adapter,
+        "served_model": served_model,
+        "concurrency": concurrency,
+        "timeout": timeout,
+        "max_attempts": max_attempts,
+    }
+    if resume is not None:
+        for option, value in {"out": out, "rounds": rounds, "seeds": seeds, "preset": preset}.items():
+            if value is not None:
+                raise UsageError(f"--resume goes on with the rounds that are there; leave out --{option}")
+        base, known = read_rollout(resume)
+        settings = merge(config, override or [], flags, base=base)
+        planned = plan_rounds(settings, seeds=known)
+        directory = resume
+    else:
+        settings = merge(config, override or [], flags, base={"samples": PAPER_SAMPLES})
+        if preset is not None:
+            settings = _drawn_as(preset, settings)
+        planned = plan_rounds(settings, rounds, _numbers(seeds))
+        directory = out or _default_directory(settings)
+    if settings.cluster != "none":
+        raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
+    perform(
+        [(each.config, directory / each.folder) for each in planned],
+        fresh=resume is None,
+        quiet=quiet,
+        root=directory,
+        first=lambda: None if resume is not None else write_rollout(directory, settings, planned),
+        show=lambda results: _show(directory, results),
+    )
+
+
+def _drawn_as(preset: str, settings: RunConfig) -> RunConfig:
+    from guieval.decisions.subset import get_subset
+    from guieval.errors import UsageError
+    from guieval.registry import load_benchmark
+
+    if settings.limit is not None:
+        raise UsageError("--preset says how many episodes are drawn: leave out --limit")
+    benchmark = load_benchmark(settings.bench, settings.data, **settings.bench_options)
+    subset = get_subset(preset)
+    dataset = benchmark.dataset or benchmark.load(next(iter(benchmark.index()))).steps[0].dataset
+    return settings.model_copy(update={"limit": subset.limit(dataset)})
+
+
+def _numbers(text: str | None) -> list[int]:
+    from guieval.errors import UsageError
+
+    numbers = []
+    for part in (text or "").replace(",", " ").split():
+        if not part.isdecimal():
+            raise UsageError(f"--seeds has {part!r}: expected whole numbers like 7278727,7779397")
+        numbers.append(int(part))
+    return numbers
+
+
+def _default_directory(settings: RunConfig) -> Path:
+    import re
+    import time
+
+    name = "-".join((settings.model, settings.bench, "rollout", settings.mode, time.strftime("%Y%m%d-%H%M%S")))
+    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", name)[-200:]
+
+
+def _show(directory: Path, results: list[Result]) -> None:
+    """A line for each round, and one for all of them together."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from guieval.cli.run import print_notes
+    from guieval.decisions.executions import read_executions
+
+    table = Table(title="Rollout", title_justify="left")
+    for head in ("round", "steps", "executions", "different", "no action", "failed", "exact %"):
+        table.add_column(head, justify="left" if head == "round" else "right", no_wrap=True, overflow="fold")
+    measured = {each.outcome.directory.name: each.outcome.directory for each in results}
+    for name, where in {**measured, "all rounds": directory}.items():
+        steps = executions = different = without = failed = exact = 0
+        for step in read_executions(where):
+            steps += 1
+            executions += step.n
+            different += len(step.actions)
+            without += sum(int(count) for action, count in zip(step.actions, step.counts, strict=True) if action is None)
+            failed += step.failed
+            exact += int(step.counts[step.exact].sum())
+        share = f"{100 * exact / executions:.2f}" if executions else "-"
+        table.add_row(name, *(f"{value:,}" for value in (steps, executions, different, without, failed)), share)
+    Console().print(table)
+    print_notes(results)
+    typer.echo(f"decisions: guieval decisions {directory}")

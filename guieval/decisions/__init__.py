@@ -1,0 +1,33 @@
+"""Decisions behind actions: what a model decides at a step over many samples, how broadly, and how steadily.
+
+Executions (:mod:`guieval.decisions.executions`) are clustered into decisions (:mod:`guieval.decisions.clustering`), which are
+measured (:mod:`guieval.decisions.measures`), compared between two runs (:mod:`guieval.decisions.shifts`) and tried under other
+radii (:mod:`guieval.decisions.sensitivity`).
+
+Source: GUIEvalKit paper, section 5 and appendices C, D.2, E and F.
+"""
+
+from guieval.decisions.clustering import UNDECIDED, Cluster, ClusterSettings, Decisions, cluster, decide
+from guieval.decisions.executions import StepExecutions, read_executions
+from guieval.decisions.measures import DecisionColumns, Estimate, measure, pass_at
+from guieval.decisions.sensitivity import Sensitivity, sensitivity
+from guieval.decisions.shifts import Shifts, shift
+
+__all__ = [
+    "UNDECIDED",
+    "Cluster",
+    "ClusterSettings",
+    "DecisionColumns",
+    "Decisions",
+    "Estimate",
+    "Sensitivity",
+    "Shifts",
+    "StepExecutions",
+    "cluster",
+    "decide",
+    "measure",
+    "pass_at",
+    "read_executions",
+    "sensitivity",
+    "shift",
+]

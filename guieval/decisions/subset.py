@@ -1,0 +1,45 @@
+"""How large a uniform sample of episodes a published study took of each data set: a preset for rollouts."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from guieval.errors import UsageError, nearest
+from guieval.registry import config_folder
+
+
+class Subset(BaseModel):
+    """A study's composition: ``episodes`` drawn of each data set, and the ``steps`` that these happened to have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    source: str
+    episodes: dict[str, int]
+    steps: dict[str, int]
+
+    def limit(self, dataset: str) -> int:
+        """How many episodes of a data set; :class:`UsageError` for one that the study did not use."""
+        if dataset not in self.episodes:
+            known = ", ".join(self.episodes)
+            raise UsageError(
+                f"{self.source} has no data set {dataset!r}{nearest(dataset, self.episodes)}; it has {known}. "
+                "For another one say --limit N"
+            )
+        return self.episodes[dataset]
+
+
+def list_subsets() -> list[str]:
+    """Names of the shipped ones."""
+    return sorted(path.stem for path in (config_folder() / "subsets").glob("*.yaml"))
+
+
+@cache
+def get_subset(name: str) -> Subset:
+    """The shipped one called ``name``; :class:`UsageError` with the nearest name when there is none."""
+    if name not in (known := list_subsets()):
+        raise UsageError(f"there is no preset {name!r}{nearest(name, known)}; there is {', '.join(known)}")
+    return Subset.model_validate(yaml.safe_load((config_folder() / "subsets" / f"{name}.yaml").read_text(encoding="utf-8")))

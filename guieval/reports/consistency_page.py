@@ -1,0 +1,96 @@
+"""Reasoning-execution consistency as one HTML page: the tables, and examples of failures on their screenshots.
+
+Examples have the form of the GUIEvalKit paper's Figures 20 and 21: the thought, the execution it led to, and what most judges
+execute who are given it. The page needs no other file, no script and no network.
+"""
+
+from __future__ import annotations
+
+import base64
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Action, Click, LongPress, Scroll
+from guieval.decisions.consistency import Consistency, Majority, Trace
+from guieval.errors import ScreenshotError
+from guieval.reports.consistency_tables import MEANING, Table, decided, examples, said, tables
+from guieval.screenshots import read_screenshot
+
+SIDE = (600, 900)
+"""(width, height) in pixels that an embedded screenshot has at most."""
+QUALITY = 78
+_SENTENCE = 40
+
+
+def consistency_page(found: Consistency, root: Path | None, each: int, *, undecided_as: bool | None = None) -> str:
+    """The page, with ``each`` examples of every kind of failure; screenshots are looked for below ``root``, the data folder."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    folder = Path(__file__).parent / "templates"
+    environment = Environment(
+        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    shown = [(kind, _example(trace, root)) for kind, trace in examples(found, each)]
+    grouped = [(kind, [example for _, example in group]) for kind, group in groupby(shown, key=lambda pair: pair[0])]
+    return environment.get_template("consistency.html.jinja").render(
+        title=f"Reasoning-execution consistency of {found.model}",
+        subtitle=f"Judges: {', '.join(judge.title for judge in found.judges)}",
+        tables=tables(found, undecided_as=undecided_as),
+        examples=grouped,
+        meaning=MEANING,
+        wordy=_wordy,
+    )
+
+
+def _wordy(table: Table) -> set[int]:
+    """The columns that hold sentences and no figures."""
+    return {place for place in range(len(table.header)) if any(len(row[place]) > _SENTENCE for row in table.rows)}
+
+
+def _example(trace: Trace, root: Path | None) -> dict[str, Any]:
+    decision = trace.joint.decision
+    image, size, why = _image(trace, root)
+    return {
+        "step": str(trace.task.key),
+        "exact": trace.exact,
+        "instruction": trace.task.instruction,
+        "thought": trace.thought,
+        "execution": said(trace.action),
+        "consensus": decided(trace.joint),
+        "image": image,
+        "why": why,
+        "width": size[0],
+        "height": size[1],
+        "own_at": _points(trace.action, size),
+        "judges_at": _points(decision.prototype, size) if isinstance(decision, Majority) else [],
+    }
+
+
+def _points(action: Action | None, size: tuple[int, int]) -> list[tuple[float, float]]:
+    """Where an action is, in pixels of an image of ``size``; nothing where it has no place."""
+    if not isinstance(action, Click | LongPress | Scroll):
+        return []
+    return [(round(action.point.x / 1000 * size[0], 1), round(action.point.y / 1000 * size[1], 1))]
+
+
+def _image(trace: Trace, root: Path | None) -> tuple[str, tuple[int, int], str]:
+    """The screenshot as a data URL with its size, or why there is none."""
+    from PIL import Image
+
+    if root is None:
+        return "", (0, 0), "The run's data folder is not here."
+    try:
+        data = read_screenshot(root, trace.task.screenshot, trace.task.screenshot_size).data
+        with Image.open(BytesIO(data)) as opened:
+            opened.draft("RGB", SIDE)
+            image = opened.convert("RGB")
+    except ScreenshotError as error:
+        return "", (0, 0), str(error)
+    except (OSError, SyntaxError, ValueError) as error:
+        return "", (0, 0), f"The screenshot cannot be shown: {error}"
+    image.thumbnail(SIDE, Image.Resampling.LANCZOS)
+    stream = BytesIO()
+    image.save(stream, format="JPEG", quality=QUALITY)
+    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}", image.size, ""

@@ -1,0 +1,333 @@
+"""Reasoning-execution consistency as tables: the judges, human labels, exact match, failures, and examples of these.
+
+The forms are those of the GUIEvalKit paper's Tables 5, 6, 7, 21 and 22. Each table goes into any of :data:`FORMATS`; the page
+with screenshots is :mod:`guieval.reports.consistency_page`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from guieval.actions import Action, Unsupported
+from guieval.decisions.consistency import Consistency, Finding, Majority, Trace, contingency, detection, failures
+from guieval.decisions.contingency import Contingency, Rate
+from guieval.history import describe
+from guieval.metrics.intervals import Interval, quoted
+from guieval.reports.spreadsheet import defused_value
+from guieval.steps import EpisodeKey
+
+Format: TypeAlias = Literal["text", "md", "csv", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+NOTHING = "-"
+LONGEST = 240
+"""Characters of a thought in a table of words; a page and a file of steps have it whole."""
+MEANING = {
+    "action type": "another type of action than the consensus: planning or action selection",
+    "action target": "the same type with another place, text, direction or button: grounding",
+    "invalid action": "no action of the unified space",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header; ``notes`` say how to read them."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Table]:
+    """Everything that is counted. Undecided steps stand apart, or count as ``undecided_as``."""
+    made = [_votes(found)]
+    if found.labelled:
+        made += [_rates(found, undecided_as), _confusion(found, undecided_as)]
+    table = contingency(found.traces, undecided_as=undecided_as)
+    return [*made, _matches(found, table, undecided_as), _association(table), _taxonomy(found)]
+
+
+def examples(found: Consistency, each: int) -> list[tuple[str, Trace]]:
+    """The first ``each`` inconsistent traces of every kind, whose execution is told from the consensus most clearly first."""
+    shown: list[tuple[str, Trace]] = []
+    for kind, traces in failures(found.traces).items():
+        ordered = sorted(traces, key=lambda trace: -_agreement(trace.joint))
+        shown += [(kind, trace) for trace in ordered[:each]]
+    return shown
+
+
+def example_table(found: Consistency, each: int) -> Table:
+    """:func:`examples` in words, long ones cut."""
+    rows = tuple(
+        (str(trace.task.key), kind, *map(_cut, (said(trace.action), decided(trace.joint), trace.thought)))
+        for kind, trace in examples(found, each)
+    )
+    return Table("Examples of inconsistent steps", ("step", "failure", "execution", "judges' consensus", "thought"), rows)
+
+
+def written(made: Sequence[Table], form: Format) -> str:
+    """Tables as text of a format; ``json`` is for :func:`as_json`. In CSV a line is one cell."""
+    if form == "csv":
+        return _csv(made)
+    parts: list[str] = []
+    for table in made:
+        lines = _markdown(table) if form == "md" else _text(table)
+        parts.append("\n".join([*lines, *((f"\n{note}" if form == "md" else note) for note in table.notes)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_json(found: Consistency, each: int, *, undecided_as: bool | None = None) -> str:
+    """All figures at full precision, and the examples."""
+    values: dict[str, Any] = {
+        "run": str(found.run),
+        "model": found.model,
+        "protocol": found.protocol,
+        "settings": vars(found.settings),
+        "steps": {
+            "judged": len(found.traces),
+            "undecided": found.undecided,
+            "undecided_as": undecided_as,
+            "without_thought": found.without_thought,
+            "not_judged": found.not_judged,
+        },
+        "judges": [{**vars(judge), "directory": str(judge.directory)} for judge in found.judges],
+        "contingency": contingency(found.traces, undecided_as=undecided_as).to_json(),
+        "failures": {kind: len(traces) for kind, traces in failures(found.traces).items()},
+        "examples": [{"failure": kind, **step_row(trace, found)} for kind, trace in examples(found, each)],
+    }
+    if found.labelled:
+        values["detection"] = {
+            "together": detection(found.traces, undecided_as=undecided_as).to_json(),
+            "judges": {
+                judge.title: detection(found.traces, place, undecided_as=undecided_as).to_json()
+                for place, judge in enumerate(found.judges)
+            },
+        }
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
+    """A trace as one line of a file; its ``consistent`` column is the human's, to be filled in where it is empty."""
+    joint = trace.joint
+    names = {True: "consistent", False: "inconsistent", None: "undecided"}
+    return {
+        **trace.task.key._asdict(),
+        "consistent": trace.human,
+        "judged": names[joint.consistent],
+        "failure": joint.failure,
+        "exact_match": trace.exact,
+        "execution": None if trace.action is None else trace.action.model_dump(mode="json"),
+        "consensus": joint.decision.prototype.model_dump(mode="json") if isinstance(joint.decision, Majority) else None,
+        "abstention": None if isinstance(joint.decision, Majority) else joint.decision,
+        "judges": {judge.title: names[each.consistent] for judge, each in zip(found.judges, trace.judges, strict=True)},
+        "thought": trace.thought,
+    }
+
+
+def step_lines(found: Consistency, *, as_csv: bool) -> str:
+    """Every trace, one a line: JSON objects, or a table for a spreadsheet."""
+    rows = [step_row(trace, found) for trace in found.traces]
+    if not as_csv:
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(rows[0])
+    for row in rows:
+        plain = (json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value for value in row.values())
+        writer.writerow([defused_value("" if value is None else value) for value in plain])
+    return stream.getvalue()
+
+
+def said(action: Action | None) -> str:
+    """An execution in plain words."""
+    if action is None:
+        return "a reply without an action"
+    if isinstance(action, Unsupported):
+        return f"{action.name}, which is no action of the unified space"
+    return describe(action)
+
+
+def decided(finding: Finding) -> str:
+    """A decision in plain words, with the votes behind it."""
+    if isinstance(finding.decision, Majority):
+        return f"{describe(finding.decision.prototype)} ({finding.decision.votes} of {finding.decision.of})"
+    return f"none: {finding.decision}"
+
+
+def share(value: float | None, interval: Interval | None = None) -> str:
+    """A share in percent with its interval."""
+    if value is None:
+        return NOTHING
+    ends = "" if interval is None else f" [{100 * interval.low:.2f}, {100 * interval.high:.2f}]"
+    return f"{100 * value:.2f}{ends}"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def _agreement(finding: Finding) -> float:
+    return finding.decision.votes / finding.decision.of if isinstance(finding.decision, Majority) else 0.0
+
+
+def _votes(found: Consistency) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for place, judge in enumerate(found.judges):
+        findings = [trace.judges[place] for trace in found.traces]
+        told = (f"{judge.steps:,}", f"{judge.executions:,}", f"{judge.without_decision:,}", f"{judge.failed:,}")
+        rows.append((judge.title, *told, *_counts(findings)))
+    joint = _counts([trace.joint for trace in found.traces])
+    rows.append(("all together", f"{len(found.traces):,}", NOTHING, NOTHING, NOTHING, *joint))
+    notes = [f"{len(found.traces):,} reasoning traces of {found.model}, judged under {found.settings.describe()}"]
+    if found.without_thought:
+        notes.append(f"{found.without_thought:,} answered steps have no thought, so there is nothing to judge")
+    if found.not_judged:
+        notes.append(f"{found.not_judged:,} traces were put to no judge")
+    if found.unknown_labels:
+        notes.append(f"{found.unknown_labels:,} human labels are of steps that are not judged here")
+    header = ("judge", "steps", "executions", "without action", "failed", "consistent", "inconsistent", "undecided")
+    return Table("Judges", header, tuple(rows), tuple(notes))
+
+
+def _counts(findings: Sequence[Finding]) -> tuple[str, str, str]:
+    first, second, third = (f"{sum(each.consistent is kind for each in findings):,}" for kind in (True, False, None))
+    return first, second, third
+
+
+def _rates(found: Consistency, undecided_as: bool | None) -> Table:
+    rows = []
+    places: list[tuple[str, int | None]] = [(judge.title, place) for place, judge in enumerate(found.judges)]
+    for name, place in [*places, ("two-stage voting", None)]:
+        rates = detection(found.traces, place, undecided_as=undecided_as)
+        three = (rates.accuracy, rates.true_positive_rate, rates.true_negative_rate)
+        rows.append((name, *map(_rate, three), f"{rates.accuracy.n:,}", f"{rates.undecided:,}"))
+    header = ("voting", "accuracy", "TPR", "TNR", "steps", "undecided")
+    notes = ("in percent, with Wilson's 95 % interval; positive is consistent; undecided steps are in no rate",)
+    return Table("Against human labels", header, tuple(rows), notes)
+
+
+def _rate(rate: Rate) -> str:
+    return share(rate.value, rate.interval())
+
+
+def _confusion(found: Consistency, undecided_as: bool | None) -> Table:
+    each = detection(found.traces, undecided_as=undecided_as)
+    labelled = [trace for trace in found.traces if trace.human is not None]
+    rows = []
+    for name, human, cells in (
+        ("consistent", True, (each.true_positive, each.false_negative)),
+        ("inconsistent", False, (each.false_positive, each.true_negative)),
+    ):
+        total = sum(trace.human is human for trace in labelled)
+        rows.append((name, *(f"{cell:,}" for cell in (*cells, total - sum(cells), total))))
+    header = ("human label", "judged consistent", "judged inconsistent", "undecided", "total")
+    return Table("Two-stage voting against human labels", header, tuple(rows))
+
+
+def _matches(found: Consistency, table: Contingency, undecided_as: bool | None) -> Table:
+    apart = [trace for trace in found.traces if trace.joint.consistent is None] if undecided_as is None else []
+    exact = sum(trace.exact for trace in apart)
+    rows = (
+        ("true", f"{table.consistent_exact:,}", f"{table.inconsistent_exact:,}", f"{exact:,}"),
+        ("false", f"{table.consistent_missed:,}", f"{table.inconsistent_missed:,}", f"{len(apart) - exact:,}"),
+        (
+            "match ratio",
+            *(_ratio(found.traces, kind, undecided_as) for kind in (True, False)),
+            _ratio(apart, None, undecided_as),
+        ),
+    )
+    notes = (f"exact match under {found.protocol}; ratios in percent, 95 % intervals by episode",)
+    return Table("Exact match", ("exact match", "consistent", "inconsistent", "undecided"), rows, notes)
+
+
+def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None) -> str:
+    """The match ratio of the traces of a kind, with an interval over whole episodes."""
+    sums: dict[EpisodeKey, list[float]] = {}
+    for trace in traces:
+        consistent = undecided_as if trace.joint.consistent is None else trace.joint.consistent
+        if consistent is kind:
+            one = sums.setdefault(trace.task.episode_key, [0.0, 0.0])
+            one[0] += trace.exact
+            one[1] += 1.0
+    if not sums:
+        return NOTHING
+    both = np.array(list(sums.values()), dtype=np.float64)
+    return share(float(both[:, 0].sum() / both[:, 1].sum()), quoted(both[:, 0], both[:, 1]))
+
+
+def _association(table: Contingency) -> Table:
+    difference = NOTHING if table.difference is None else f"{100 * table.difference:+.2f} points"
+    rows = (
+        ("difference of the match ratios", difference, ""),
+        ("relative risk", _number(table.relative_risk), _ends(table.relative_risk_interval())),
+        ("odds ratio", _number(table.odds_ratio), _ends(table.odds_ratio_interval())),
+        ("chi-square, 1 degree of freedom", _number(table.chi_square), ""),
+        ("phi", NOTHING if table.phi is None else f"{table.phi:.3f}", ""),
+        ("p", _p(table), ""),
+    )
+    notes = (
+        f"of {table.n:,} steps, taken as independent of each other; chi-square without continuity correction; "
+        "inf: divided by no step at all",
+    )
+    return Table("How consistency and exact match go together", ("measure", "value", "95 % interval"), rows, notes)
+
+
+def _taxonomy(found: Consistency) -> Table:
+    kinds = failures(found.traces)
+    total = sum(map(len, kinds.values()))
+    rows = tuple(
+        (kind, f"{len(traces):,}", share(len(traces) / total if total else None), MEANING[kind])
+        for kind, traces in kinds.items()
+    )
+    return Table(f"Failures: {total:,} inconsistent steps", ("failure", "steps", "ratio (%)", "what it is"), rows)
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def _ends(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def _p(table: Contingency) -> str:
+    if table.log10_p is None:
+        return NOTHING
+    if table.log10_p > -4:
+        return f"{10**table.log10_p:.4f}"
+    return f"10^{math.floor(10 * table.log10_p) / 10:.1f}"
+
+
+def _text(table: Table) -> list[str]:
+    """Aligned columns; only the last may be long, for nothing is cut."""
+    rows = [table.header, *table.rows]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(table.header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [table.title, "", *lines]
+
+
+def _markdown(table: Table) -> list[str]:
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
+
+    return [f"## {table.title}", "", line(table.header), line("---" for _ in table.header), *map(line, table.rows)]
+
+
+def _csv(made: Sequence[Table]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("table", "row", "column", "value"))
+    for table in made:
+        for row in table.rows:
+            for column, cell in zip(table.header[1:], row[1:], strict=True):
+                writer.writerow([defused_value(value) for value in (table.title, row[0], column, cell)])
+    return stream.getvalue()

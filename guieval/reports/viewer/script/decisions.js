@@ -1,0 +1,118 @@
+// The decisions that a step's samples come to: their points on the screen by cluster, and all of them in words.
+
+const COLOURS = 8; // the further decisions share one
+const LISTED_DECISIONS = 12;
+
+const decisionsOf = (run) => shown.runs[run]?.decisions ?? null;
+/** Decisions are numbered without the points that lie alone. */
+const numbered = (clusters) => clusters.filter((each) => !each.alone);
+const rankClass = (rank) => (rank < 0 ? "d-alone" : rank < COLOURS ? `d${rank}` : "d-more");
+const hasPoints = (run) => Boolean(decisionsOf(run)?.clusters.some((each) => each.points.length));
+
+/** Every different point, larger where it was drawn more often, and the number of its decision at the middle of each cluster. */
+function drawSamples(run, x, y) {
+  const clusters = decisionsOf(run)?.clusters ?? [];
+  const ranked = numbered(clusters);
+  const nodes = [];
+  for (const cluster of [...clusters].reverse()) {
+    // the most frequent last, on top
+    for (const [px, py, count] of cluster.points)
+      nodes.push(
+        svg("circle", {
+          class: `sampled ${rankClass(ranked.indexOf(cluster))}`,
+          cx: x(px),
+          cy: y(py),
+          r: Math.min(9, 3 + Math.log2(count)),
+        }),
+      );
+  }
+  for (const [rank, cluster] of ranked.slice(0, COLOURS).entries()) {
+    if (!cluster.points.length) continue;
+    const [px, py] = cluster.prototype.point;
+    const below = y(py) + 26 > y(1000) - 4 ? -16 : 26;
+    nodes.push(svg("text", { class: `letter ${rankClass(rank)}`, x: x(px), y: y(py) + below }, String(rank + 1)));
+  }
+  return nodes;
+}
+
+function decisionsSection(run) {
+  const found = decisionsOf(run);
+  if (!found) return null;
+  const ranked = numbered(found.clusters);
+  const alone = found.clusters.length - ranked.length;
+  const decided = found.clusters.reduce((sum, each) => sum + each.count, 0);
+  const right = found.clusters.reduce((sum, each) => sum + each.right[state.protocol], 0);
+  const left = ranked.length - LISTED_DECISIONS;
+  const many = (number) => number.toLocaleString("en");
+  const share = (count) => `${((100 * count) / decided).toFixed(1)} %`;
+  const row = (cluster, rank) => {
+    const variants = cluster.texts.length > 1 ? textsOf(cluster) : null;
+    return el(
+      "tr",
+      {},
+      el("td", {}, el("span", { class: `swatch ${rankClass(rank)}`, "aria-hidden": "true" }), ` ${rank + 1}`),
+      el("td", { class: "action" }, told(cluster.prototype), variants),
+      el(
+        "td",
+        { class: "number" },
+        many(cluster.count),
+        el("meter", { min: "0", max: String(decided), value: String(cluster.count), "aria-label": share(cluster.count) }),
+      ),
+      el("td", { class: "number" }, share(cluster.count)),
+      el("td", { class: "number" }, many(cluster.right[state.protocol])),
+    );
+  };
+  const head = ["#", "decision", "drawn", "share", "right"].map((name) => el("th", { scope: "col" }, name));
+  const apart = [
+    ["hold no action", found.unparseable],
+    ["are outside the action space", found.unsupported],
+    ["were never answered", found.failed],
+  ]
+    .filter(([, count]) => count)
+    .map(([what, count]) => `${many(count)} ${what}`);
+  return section(
+    `Decisions of ${many(found.n)} samples`,
+    el(
+      "p",
+      { class: "measures" },
+      found.diversity === null
+        ? "None of them holds a decision."
+        : `Diversity ${found.diversity.toFixed(3)} nats, as ${found.support.toFixed(2)} equally likely decisions; stability ` +
+            `${found.n ? (right / found.n).toFixed(3) : "-"}.`,
+    ),
+    ranked.length
+      ? el(
+          "table",
+          { class: "decisions" },
+          el("thead", {}, el("tr", {}, head)),
+          el("tbody", {}, ranked.slice(0, LISTED_DECISIONS).map(row)),
+        )
+      : null,
+    left > 0 ? el("p", { class: "reason" }, `${many(left)} more decisions.`) : null,
+    alone
+      ? el(
+          "p",
+          { class: "reason" },
+          `${many(alone)} more ${alone > 1 ? "points lie" : "point lies"} alone (grey rings on the screen), `,
+          "each a decision of its own.",
+        )
+      : null,
+    apart.length ? el("p", { class: "reason" }, `${apart.join("; ")}.`) : null,
+    el("p", { class: "costs" }, foreign(found.settings)),
+  );
+}
+
+function textsOf(cluster) {
+  const more = cluster.different - cluster.texts.length;
+  return el(
+    "details",
+    {},
+    el("summary", {}, `${cluster.different} texts`),
+    el(
+      "ul",
+      { class: "plain" },
+      cluster.texts.map(([text, count]) => el("li", {}, `${count} × “`, foreign(text), "”")),
+      more > 0 ? el("li", {}, `and ${more} more`) : null,
+    ),
+  );
+}
