@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from guieval.steps import Patch
 from tests.browser.conftest import Opened
 from tests.reports.viewer.made_run import record, report, task
 from tests.reports.viewer.test_decisions import ANSWERS
@@ -61,3 +62,16 @@ def test_a_step_of_one_sample_shows_no_decisions(tab: Opened, several: Path) -> 
     expect(page.locator("h2").first).to_contain_text("Step 1")
     expect(page.locator(".decisions")).to_have_count(0)
     expect(page.locator("#legend .toggle.sampled")).to_have_count(0)
+
+
+def test_a_patched_step_says_what_stands_in_its_place(tab: Opened, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    records = [record(task(step=0, length=2), ANSWERS[0]), record(task(step=1, length=2), ANSWERS[0])]
+    records[0] = records[0].model_copy(update={"patch": Patch(method="on-policy", thought="The button is <b>below</b>.")})
+    report(tmp_path, records)
+    page = tab.go(tmp_path / "report")
+    expect(page.locator("#panel .origin.patch")).to_have_text("patched: on-policy")
+    expect(page.locator("#panel .history").last).to_contain_text("with the thought The button is <b>below</b>.")
+    page.keyboard.press("j")
+    expect(page.locator("#panel .origin.patch")).to_have_count(0)

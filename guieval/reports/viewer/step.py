@@ -58,10 +58,12 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
 
 
 def seen_values(seen: SeenStep) -> dict[str, Any]:
-    """What a run has of the step: how it ended under each protocol, its samples, and how many ``more`` there are."""
+    """What a run has of the step: how it ended under each protocol, its samples, how many ``more`` there are, and its ``patch``."""
     values: dict[str, Any] = {"ends": list(seen.ends)}
     if seen.record is not None:
         values["history"] = list(seen.record.history)
+        if seen.record.patch is not None:
+            values["patch"] = {"method": seen.record.patch.method, "thought": seen.record.patch.thought}
         pairs = zip(seen.record.samples, seen.outcomes, strict=False)
         values["samples"] = [_sample_values(sample, outcomes) for sample, outcomes in pairs]
         if more := len(seen.record.samples) - len(seen.outcomes):

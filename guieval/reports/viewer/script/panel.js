@@ -250,7 +250,16 @@ function promptOf(run, seen) {
       )
     : null;
   const note = seen.note ? el("p", { class: "reason" }, foreign(seen.note)) : null;
-  if (!seen.prompt?.length) return el("details", {}, el("summary", {}, "Prompt"), origins, note);
+  const patch = seen.patch
+    ? el(
+        "p",
+        { class: "history" },
+        el("span", { class: "origin patch" }, `patched: ${seen.patch.method}`),
+        " later steps saw the reference's action here",
+        seen.patch.thought ? [", with the thought ", foreign(seen.patch.thought)] : ", without a thought",
+      )
+    : null;
+  if (!seen.prompt?.length) return el("details", { open: !!patch }, el("summary", {}, "Prompt"), origins, patch, note);
   const details = el(
     "details",
     {
@@ -261,6 +270,7 @@ function promptOf(run, seen) {
     },
     el("summary", {}, "Prompt"),
     origins,
+    patch,
     note,
   );
   return details;
