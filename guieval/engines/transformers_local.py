@@ -58,13 +58,13 @@ class TransformersModel(HeldModel):
 
     async def _load(self) -> None:
         import torch
-        from transformers import AutoModelForImageTextToText, AutoProcessor, GenerationConfig
+        from transformers import AutoModelForImageTextToText, AutoProcessor
         from transformers.utils import logging
 
         logging.disable_progress_bar()
         arguments = self.checkpoint.arguments
         source = {name: arguments[name] for name in ("revision", "trust_remote_code") if name in arguments}
-        self._processor = AutoProcessor.from_pretrained(
+        processor = AutoProcessor.from_pretrained(
             self.checkpoint.path, **source, **(arguments.get("mm_processor_kwargs") or {})
         )
         name = str(arguments.get("dtype", "auto"))
@@ -73,18 +73,28 @@ class TransformersModel(HeldModel):
             raise UsageError(f"vllm.dtype is {name!r}; expected auto, float32, float16 or bfloat16")
         model = AutoModelForImageTextToText.from_pretrained(self.checkpoint.path, dtype=dtype, **source)
         model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        self.adopt(model, processor)
+
+    def adopt(self, model: Any, processor: Any) -> None:
+        """Answer with a model of transformers and its processor that are in memory, from now on.
+
+        The checkpoint's generation settings become what a request leaves unsaid, and ``model.generation_config`` is left with
+        the end and padding tokens alone: who trains the model puts it back. Device and mode stay as they are.
+        """
+        from transformers import GenerationConfig
+
         own = model.generation_config
         self._defaults = {
             name: value for name in _FROM_CHECKPOINT if (value := own.to_diff_dict().get(name, _NEUTRAL[name])) is not None
         }
-        ends = own.eos_token_id if own.eos_token_id is not None else self._processor.tokenizer.eos_token_id
+        ends = own.eos_token_id if own.eos_token_id is not None else processor.tokenizer.eos_token_id
         self._ends: list[int] = list(ends) if isinstance(ends, Sequence) else [ends]
         self._pad = own.pad_token_id if own.pad_token_id is not None else self._ends[0]
         # what is left of it would be mixed into every request's own parameters
         model.generation_config = GenerationConfig(eos_token_id=self._ends, pad_token_id=self._pad)
         longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        self._longest = int(arguments.get("max_model_len") or longest or 1 << 30)
-        self._model = model
+        self._longest = int(self.checkpoint.arguments.get("max_model_len") or longest or 1 << 30)
+        self._model, self._processor = model, processor
 
     async def _answer(self, request: Request) -> Reply:
         options = chat_options(request)

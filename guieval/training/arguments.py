@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from guieval.errors import UsageError, nearest
 from guieval.training.config import SFTTraining, TrainingConfig
@@ -17,8 +20,8 @@ CHECKPOINTS = "checkpoints"
 def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
     """TRL's ``SFTConfig`` or ``GRPOConfig``; ``template`` is what chat templates are told.
 
-    Raises :class:`UsageError` for a name that TRL has not (with the nearest one), for values that do not fit together, and for
-    a tracker that is not installed.
+    Raises :class:`UsageError` for a name that TRL has not (with the nearest one), a value of another type, values that do not
+    fit together, and a tracker that is not installed.
     """
     import torch
     from trl import GRPOConfig, SFTConfig
@@ -42,7 +45,7 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
         values["max_length"] = None  # a cut prompt would lose image tokens
     elif template:
         values["chat_template_kwargs"] = dict(template)
-    values |= config.trainer
+    values |= {name: _fitting(kind, name, value) for name, value in config.trainer.items()}
     values |= {
         "output_dir": str(Path(config.out) / CHECKPOINTS),
         "seed": config.seed,
@@ -54,6 +57,30 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
         return kind(**values)
     except (ValueError, TypeError, ImportError) as error:
         raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())}") from error
+
+
+def _fitting(kind: Any, name: str, value: Any) -> Any:
+    """A number or a switch as TRL has it, for TRL itself finds another type out in the middle of a training; else as given."""
+    hint = get_type_hints(kind)[name]
+    choices = set(get_args(hint)) or {hint}
+    expected = choices - {NoneType}
+    if not expected <= {bool, int, float} or (value is None and NoneType in choices):
+        return value
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        said = error.errors()[0]["msg"]
+        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {said[:1].lower()}{said[1:]}") from None
+
+
+def check_enough(arguments: Any, tasks: int) -> None:
+    """:class:`UsageError` where there are fewer ``tasks`` than a generation batch has: TRL would end before its first step."""
+    groups = arguments.generation_batch_size // arguments.num_generations
+    if tasks < groups:
+        raise UsageError(
+            f"there are {tasks} tasks to train on, and a generation batch is made of {groups} (per_device_train_batch_size x "
+            f"processes x steps_per_generation / num_generations): choose more episodes, or smaller batches"
+        )
 
 
 def _check_trackers(config: TrainingConfig) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.rewards.reply import ReplyScorer
-from guieval.rewards.shapes import get_reward
+from guieval.rewards.shapes import weighed
 from guieval.steps import Episode, StepTaskModel
-from guieval.training.arguments import trainer_arguments
+from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.examples import (
     Example,
@@ -60,7 +60,7 @@ class Parts:
         """What rewards replies."""
         assert isinstance(self.config, GRPOTraining | SemiOnlineTraining)
         given = self.config.reward
-        return ReplyScorer(self.model, get_reward(given.name, protocol=given.protocol, **given.weights))
+        return ReplyScorer(self.model, weighed(given.name, given.protocol, given.weights))
 
     def trainer(self) -> Any:
         """TRL's trainer for a training of this kind. Raises :class:`UsageError` for whatever cannot be."""
@@ -117,7 +117,15 @@ def _sft_trainer(parts: Parts, config: SFTTraining) -> Any:
             **({"chat_template_kwargs": template} if template else {}),
         }
 
-    return SFTTrainer(train_dataset=_numbers(examples.count, row), **parts.common(first))
+    return _made(SFTTrainer, train_dataset=_numbers(examples.count, row), **parts.common(first))
+
+
+def _made(trainer: Callable[..., Any], **arguments: Any) -> Any:
+    """The trainer; :class:`UsageError` for settings that TRL refuses only here, and for packages that they would need."""
+    try:
+        return trainer(**arguments)
+    except (ValueError, NotImplementedError, ImportError) as error:
+        raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())[:500]}") from error
 
 
 @dataclass(frozen=True)
@@ -152,9 +160,11 @@ def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
     history = config.history == "reference"
     scorer, steps = parts.scorer(), len(parts.data.steps)
     common = parts.common(parts.data.example(0, history=history))
+    check_enough(common["args"], steps)
     from guieval.training.trainers.grpo import StepGRPOTrainer
 
-    return StepGRPOTrainer(
+    return _made(
+        StepGRPOTrainer,
         example=lambda number: parts.data.example(number, history=history),
         prompts=parts.prompts,
         scorer=scorer,
@@ -181,7 +191,9 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
     def episode(number: int) -> tuple[Episode, Sequence[int]]:
         return data.episode(number), data.counted(number)
 
-    return SemiOnlineTrainer(
+    check_enough(arguments, len(data.refs))
+    return _made(
+        SemiOnlineTrainer,
         episode=episode,
         prompts=parts.prompts,
         scorer=scorer,

@@ -111,6 +111,7 @@ class Evaluation(Settings):
     bench_options: dict[str, Any] | None = None
     data: str | None = None
     subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+    sample_set: str | None = Field(None, min_length=1, description="the steps of this set: its name, or a .json file")
     episodes: str | None = Field(None, description="file that lists the episodes")
     limit: int | None = Field(None, ge=1, description="a seeded sample of so many episodes")
     seed: int = Field(0, ge=0)
@@ -141,6 +142,9 @@ class TrainingConfig(Settings):
     data: str | None = Field(None, description="the benchmark's data folder")
     split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
     subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+    sample_set: str | None = Field(
+        None, min_length=1, description="train on the steps of this set: a name (`guieval sample-sets`), or a .json file"
+    )
     episodes: str | None = Field(None, description="file that lists the episodes, or the steps, to train on")
     limit: int | None = Field(None, ge=1, description="train on a seeded sample of so many episodes")
     seed: int = Field(0, ge=0, description="seed of that sample and of the training")
@@ -158,6 +162,10 @@ class TrainingConfig(Settings):
     def _is_of_its_kind(self) -> TrainingConfig:
         if self.kind != self.needs:
             raise ValueError(f"expected {self.needs!r}")
+        if self.dtype == "float16" and self.lora is None:
+            raise ValueError(
+                "dtype is 'float16', which only adapters (lora) can be trained beside: say float32, and trainer.fp16 for speed"
+            )
         if taken := sorted(_OURS & self.trainer.keys()):
             raise ValueError(f"trainer.{taken[0]} is {_OURS_SAID[taken[0]]}")
         return self
@@ -170,6 +178,8 @@ _OURS_SAID = {
     "remove_unused_columns": "not to be set: images are read when a row is used",
     "max_length": "not to be set: it would cut image tokens",
     "reward_weights": "given as reward.weights",
+    "eval_strategy": "not to be set: say evaluation.every",
+    "eval_on_start": "given as evaluation.at_start",
 }
 """Arguments of TRL that have another place here, and which."""
 _OURS = frozenset(_OURS_SAID)
@@ -213,9 +223,14 @@ _KINDS: dict[str, type[TrainingConfig]] = {kind.needs: kind for kind in (SFTTrai
 
 
 def read_config(
-    file: Path, overrides: Sequence[str] = (), *, kind: Kind | None = None, out: str | None = None
+    file: Path,
+    overrides: Sequence[str] = (),
+    *,
+    kind: Kind | None = None,
+    data: str | None = None,
+    out: str | None = None,
 ) -> TrainingConfig:
-    """The training that a YAML file describes, with ``key.sub=value`` overrides and ``out`` over it.
+    """The training that a YAML file describes, with ``key.sub=value`` overrides, ``data`` and ``out`` over it.
 
     Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), a value that does not
     fit, and for a file of another ``kind`` than asked for.
@@ -231,8 +246,7 @@ def read_config(
     if not isinstance(values, dict):
         raise UsageError(f"the training file {str(file)!r} must hold `name: value` lines")
     override(values, overrides)
-    if out is not None:
-        values["out"] = out
+    values |= {name: folder for name, folder in (("data", data), ("out", out)) if folder is not None}
     found = values.get("kind")
     if kind is not None and found != kind:
         hint = f"`guieval train {found}`" if found in KINDS else f"`kind: {kind}` in it"

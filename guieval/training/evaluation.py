@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from guieval.benchmark import ABCBenchmark
 from guieval.config import RunConfig, parse
 from guieval.engines.in_process import Checkpoint
-from guieval.engines.transformers_local import _FROM_CHECKPOINT, _NEUTRAL, TransformersModel
+from guieval.engines.transformers_local import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel, ImageForm, Reply, Request
@@ -35,16 +35,7 @@ class _LiveModel(TransformersModel):
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
         self._loop.close()  # whoever trains asks in its own thread
-        own = model.generation_config
-        ends = own.eos_token_id if own.eos_token_id is not None else processor.tokenizer.eos_token_id
-        self._ends: list[int] = list(ends) if isinstance(ends, Sequence) else [ends]
-        self._pad = own.pad_token_id if own.pad_token_id is not None else self._ends[0]
-        self._defaults = {
-            name: value for name in _FROM_CHECKPOINT if (value := own.to_diff_dict().get(name, _NEUTRAL[name])) is not None
-        }
-        longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        self._longest = int(checkpoint.arguments.get("max_model_len") or longest or 1 << 30)
-        self._model, self._processor = model, processor
+        self.adopt(model, processor)
 
     async def reply(self, request: Request) -> Reply:
         """Answer, in this thread."""
@@ -164,7 +155,8 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
 
             found = None
             wrapped = trainer.model_wrapped
-            with unwrap_model_for_generation(wrapped, accelerator) as model:
+            again = trainer.args.gradient_checkpointing_kwargs  # checkpointing is off meanwhile, and then on as it was
+            with unwrap_model_for_generation(wrapped, accelerator, gradient_checkpointing_kwargs=again) as model:
                 if accelerator.is_main_process:
                     found = evaluator.evaluate(step, model, weights.processor)
             accelerator.wait_for_everyone()
@@ -178,16 +170,14 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
 
 @contextmanager
 def _as_evaluated(weights: Any) -> Iterator[None]:
-    """The model in evaluation mode, without its own generation settings; afterwards all is as it was."""
+    """The model in evaluation mode; afterwards all is as it was, the generation settings that an engine takes off it too."""
     import torch
-    from transformers import GenerationConfig
 
     training, settings = weights.training, weights.generation_config
     cached = weights.config.get_text_config().use_cache
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices):
         weights.eval()
-        weights.generation_config = GenerationConfig(eos_token_id=settings.eos_token_id, pad_token_id=settings.pad_token_id)
         weights.config.get_text_config().use_cache = True
         try:
             yield
@@ -220,10 +210,12 @@ def _run_config(config: TrainingConfig, evaluation: Evaluation) -> RunConfig:
         "protocol": evaluation.protocol,
         "split": evaluation.split,
         "subset": evaluation.subset,
+        "sample_set": evaluation.sample_set,
         "episodes": evaluation.episodes,
         "limit": evaluation.limit,
         "seed": evaluation.seed,
         "thinking": config.thinking,
+        "options": config.model_options,
         "sampling": evaluation.sampling,
         "engine": "transformers",
         "skip_damaged": config.skip_damaged,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import UsageError
-from guieval.history import HistoryEntry, reference_entry, reference_history, select
+from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Records, read_manifest
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark
@@ -142,7 +142,7 @@ def open_data(config: TrainingConfig) -> TrainingData:
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     benchmark.skip_damaged = config.skip_damaged
     episodes = None if config.episodes is None else Path(config.episodes)
-    choice = Choice(config.split, config.subset, None, episodes, config.limit, config.seed)
+    choice = Choice(config.split, config.subset, config.sample_set, episodes, config.limit, config.seed)
     return TrainingData(benchmark, select_episodes(benchmark, choice))
 
 
@@ -181,13 +181,23 @@ def supervised_examples(data: TrainingData, model: ABCModel) -> tuple[list[int],
     return kept, len(data.steps) - len(kept)
 
 
+_NOT_IN_THE_JOURNAL = {
+    "mix": "answers of another run",
+    "mix_artifacts": "answers of another run",
+    "fixed_thoughts": "thoughts of another run",
+}
+
+
 def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     """The exact replies of a run, each with the past that its own prompt told, in the journal's order by episode.
 
     The prompts are written anew by ``model``, so the run should be of the same family. Raises :class:`UsageError` where there
-    is no run.
+    is no run, or one whose prompts held what its journal does not: another run's answers, or given thoughts.
     """
-    read_manifest(run)
+    config = read_manifest(run)["config"]
+    for name, held in _NOT_IN_THE_JOURNAL.items():
+        if config.get(name):
+            raise UsageError(f"the run {str(run)!r} cannot be learnt from: its prompts hold {held} ({name})")
     latest: dict[Any, StepRecord] = {}
     for record in Records(run):
         if record.finished:
@@ -202,6 +212,6 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
             earlier = latest.get(task.key._replace(step_index=index))
             if earlier is None:
                 break
-            past.append(select("model" if origin == "model" else "reference", earlier.task, earlier.sample))
+            past.append(recalled("model" if origin == "model" else "reference", earlier.task, earlier))
         if len(past) == len(record.history):  # else a step that this one was shown is not in the journal
             yield Example(task, tuple(past), completion)

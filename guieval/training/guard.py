@@ -1,8 +1,9 @@
 """What a training needs of its surroundings: the extra is installed, and TRL is a version whose inside is known.
 
 TRL has no public hook through which semi-online rollouts or dynamic sampling could enter (its ``rollout_func`` keeps one row a
-prompt, its environments may not rewrite the policy's own turns), so one private method is overridden and three are called. They
-are checked by their parameters before any use: a release that changes them is refused in one sentence, not met in a traceback.
+prompt, its environments may not rewrite the policy's own turns), so two private methods are overridden and three are called.
+They are checked by their parameters before any use: a release that changes them is refused in one sentence, not met in a
+traceback.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ SUPPORTED = "trl>=1.16,<1.17"
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "torchvision")
 PRIVATE: dict[str, tuple[str, ...]] = {
     "_generate_and_score_completions": ("self", "inputs"),
+    "_get_train_sampler": ("self", "dataset"),
     "_tokenize_prompts": ("self", "prompts"),
     "_generate_single_turn": (
         "self",
@@ -48,7 +50,7 @@ PRIVATE: dict[str, tuple[str, ...]] = {
         "image_position_ids",
     ),
 }
-"""Private methods of GRPOTrainer that are overridden (the first) or called, and their parameters in the supported versions."""
+"""Private methods of GRPOTrainer that are overridden (the first two) or called; their parameters in the supported versions."""
 
 
 def require_extra() -> None:

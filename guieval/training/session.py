@@ -68,11 +68,22 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
     import yaml
 
     file = out / SETTINGS
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"out is {str(out)!r}, which is a file: expected a folder")
     if not resume:
-        if file.exists():
+        if not file.exists():
+            return
+        if any((out / CHECKPOINTS).glob("checkpoint-*")):
             raise UsageError(f"{str(out)!r} already holds a training: add --resume to go on with it, or give another --out")
-        return
-    before = yaml.safe_load(file.read_text(encoding="utf-8"))
+        raise UsageError(
+            f"{str(out)!r} already holds a training, without a checkpoint to go on from: give another --out, or remove it"
+        )
+    try:
+        before = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        before = None
+    if not isinstance(before, dict):
+        raise UsageError(f"{str(out)!r} cannot be resumed: its {SETTINGS} is not what a training wrote")
     now = config.model_dump(mode="json")
     for name in now:
         if name not in _MAY_CHANGE and before.get(name) != now[name]:

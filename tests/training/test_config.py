@@ -102,6 +102,8 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"evaluation": {}}, "setting 'evaluation.every' is required"),
         ({"dynamic_sampling": {"eta": -1}}, "setting 'dynamic_sampling.eta' is -1: "),
         ({"trainer": {"output_dir": "x"}}, "trainer.output_dir is given as out"),
+        ({"dtype": "float16"}, "setting dtype is 'float16', which only adapters (lora) can be trained beside"),
+        ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: say evaluation.every"),
         ({"trainer": {"max_length": 512}}, "it would cut image tokens"),
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training
     ],
@@ -117,6 +119,8 @@ def test_overrides_lie_over_the_file(tmp_path: Path) -> None:
     assert isinstance(config, GRPOTraining)
     assert config.trainer["learning_rate"] == 1e-4 and config.trainer["num_generations"] == 8
     assert config.reward.name == "ui-s1"
+    elsewhere = read_config(config_folder() / "training" / "tiny-grpo.yaml", data="screens", out="here")
+    assert (elsewhere.data, elsewhere.out) == ("screens", "here")
     with pytest.raises(UsageError, match="is of kind 'grpo', not 'sft': use `guieval train grpo`"):
         read_config(config_folder() / "training" / "tiny-grpo.yaml", kind="sft")
     with pytest.raises(UsageError, match="cannot be read"):

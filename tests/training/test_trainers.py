@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def generated(trainer: Any, tasks: list[int]) -> dict[str, Any]:
 
 def gradients(trainer: Any, batch: dict[str, Any]) -> Any:
     trainer.model.zero_grad()
-    trainer._compute_loss(trainer.model, batch).backward()
+    trainer.compute_loss(trainer.model, batch).backward()
     return torch.cat([weight.grad.flatten() for weight in trainer.model.parameters() if weight.grad is not None])
 
 
@@ -130,6 +131,27 @@ def test_fillers_change_no_gradient(configured: Configured) -> None:
     assert not of([row.filler() for row in rows]).any()
 
 
+@pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "dapo"])
+def test_fillers_are_not_in_a_mean_over_rows(loss: str, configured: Configured) -> None:
+    """A batch filled up with three rows has the gradient of the rows that count, whatever the loss divides by."""
+    given = {"loss_type": loss}
+    trainer = trainer_in_training(
+        configured("semi-online", dynamic_sampling=None, rollout={"budget": None}, trainer=given, limit=2)
+    )
+    rows = unpacked({name: value for name, value in generated(trainer, [0, 1]).items() if name != "row_weight"})
+    assert len(rows) > 3 and any(row.advantage for row in rows)
+    batches = {}
+    for steps in (1, len(rows) + 3):
+        trainer.args.steps_per_generation = steps
+        batches[steps] = trainer._batch(rows, (), "train")
+    trainer.args.steps_per_generation = 1
+    alone, with_fillers = batches.values()
+    assert len(with_fillers["prompt_ids"]) == len(alone["prompt_ids"]) + 3
+    expected = gradients(trainer, alone)
+    assert expected.abs().max() > 0
+    assert torch.allclose(gradients(trainer, with_fillers), expected, atol=1e-6)
+
+
 def test_groups_that_teach_nothing_are_replaced(configured: Configured) -> None:
     everything = {"eta": 1e6, "most_draws": 3}
     trainer = trainer_in_training(configured("semi-online", dynamic_sampling=everything))
@@ -183,15 +205,50 @@ def test_training_goes_on_where_it_was(kind: str, configured: Configured) -> Non
     assert logged(config, "eval/pg") == [line["pg"] for line in evaluations(config)]
 
 
+@pytest.mark.parametrize("kind", RL)
+def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, configured: Configured, tmp_path: Path) -> None:
+    """Broken off in its second epoch, whose tasks come in another order than the first's, with groups drawn anew."""
+    data = {"limit": 4, "split": "train"} if kind == "semi-online" else {"episodes": str(tmp_path / "steps.txt")}
+    if kind == "grpo":
+        found = Parts(configured("grpo")).data
+        steps = [found.example(number).task for number in range(4)]
+        listed = "".join(f"{task.episode_id}#{task.step_index}\n" for task in steps)
+        (tmp_path / "steps.txt").write_text(listed, encoding="utf-8")
+    lines = []
+    for name, breaks in (("whole", [5]), ("broken", [3, 5])):
+        for most in breaks:
+            config = configured(
+                kind,
+                **data,
+                out=str(tmp_path / name),
+                dynamic_sampling={"eta": 0.0, "most_draws": 2},
+                trainer={"max_steps": most, "save_steps": 1, "lr_scheduler_type": "constant"},
+            )
+            train(config, resume=most != breaks[0])
+        names = ("reward", "loss", "grad_norm", "rows/trained", "completions/mean_length")
+        lines.append([[line[each] for each in names] for line in log(config) if "loss" in line])
+    assert len(lines[0]) == 5
+    assert lines[0] == lines[1]
+
+
 def test_nothing_to_resume_is_a_sentence(configured: Configured) -> None:
     with pytest.raises(UsageError, match="there is nothing to resume"):
         train(configured("sft"), resume=True)
 
 
-def test_an_evaluation_in_training_is_that_of_the_saved_weights(configured: Configured, screens: Path, tmp_path: Path) -> None:
-    """The same episodes by `guieval run` with the final weights: equal answers, so equal figures."""
+def test_an_evaluation_in_training_is_that_of_the_saved_weights(
+    configured: Configured, policy: Path, screens: Path, tmp_path: Path
+) -> None:
+    """The same episodes by `guieval run` with the final weights: equal answers, so equal figures.
+
+    The checkpoint brings a generation setting of its own, as published ones do.
+    """
+    shutil.copytree(policy, tmp_path / "policy")
+    settings = tmp_path / "policy" / "generation_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "repetition_penalty": 3.0}), encoding="utf-8")
     evaluation = {"every": 2, "bench_options": {"split": "test"}, "limit": 8, "at_start": False}
-    config = configured("sft", evaluation=evaluation, trainer={"learning_rate": 1e-4})
+    trainer = {"learning_rate": 1e-4}
+    config = configured("sft", model_path=str(tmp_path / "policy"), evaluation=evaluation, trainer=trainer)
     final = train(config)
     options = {"split": "test", "episodes": EPISODES}
     run = open_run(
@@ -286,9 +343,29 @@ def test_two_processes_share_groups_and_agree(configured: Configured, tmp_path: 
     assert (Path(config.out) / "final" / "model.safetensors").is_file()
 
 
+def test_a_folder_that_cannot_be_used_is_a_sentence(configured: Configured, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="which is a file: expected a folder"):
+        train(configured("sft", out=str(tmp_path / "file")))
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "training.yaml").write_text("[", encoding="utf-8")
+    begun = configured("sft", out=str(tmp_path / "begun"))
+    with pytest.raises(UsageError, match="without a checkpoint to go on from: give another --out, or remove it"):
+        train(begun)
+    (tmp_path / "begun" / "checkpoints" / "checkpoint-1").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"its training\.yaml is not what a training wrote"):
+        train(begun, resume=True)
+
+
 def test_low_rank_adapters_are_saved_alone(configured: Configured) -> None:
-    config = configured("grpo", lora={"r": 4})
+    evaluation = {"every": 2, "bench_options": {"split": "test"}, "limit": 3}
+    trainer = {"beta": 0.1, "learning_rate": 1e-3, "lr_scheduler_type": "constant"}
+    rollout = {"budget": None}
+    config = configured("semi-online", lora={"r": 4}, evaluation=evaluation, trainer=trainer, rollout=rollout)
     final = train(config)
+    assert [line["step"] for line in evaluations(config)] == [0, 2]
+    first, second = logged(config, "kl")  # from the weights without the adapter, which begins as nothing
+    assert abs(first) < 1e-6 < second
     assert (final / "adapter_config.json").is_file() and not (final / "model.safetensors").exists()
     from safetensors import safe_open  # type: ignore[import-not-found, unused-ignore]  # not in every environment
 
@@ -305,6 +382,10 @@ def test_low_rank_adapters_are_saved_alone(configured: Configured) -> None:
             "'trainer.learning_rat' is unknown to TRL's GRPOConfig (did you mean 'learning_rate'?)",
         ),
         ({"trainer": {"num_generations": 3}}, "TRL refuses the settings in 'trainer'"),
+        ({"trainer": {"learning_rate": "fast"}}, "'trainer.learning_rate' is 'fast': input should be a valid number"),
+        ({"trainer": {"max_steps": 2.5}}, "'trainer.max_steps' is 2.5: input should be a valid integer"),
+        ({"limit": 1}, "there are 1 tasks to train on, and a generation batch is made of 2"),
+        ({"trainer": {"use_vllm": True}}, "TRL refuses the settings in 'trainer'"),
         ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),
         ({"reward": {"name": "ui-s2"}}, "did you mean 'ui-s1'"),
         ({"model_path": "/nowhere"}, "the model folder '/nowhere' does not exist"),

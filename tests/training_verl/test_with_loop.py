@@ -13,7 +13,7 @@ from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.utils.tokenizer import hf_processor, hf_tokenizer
 
 from guieval.errors import UsageError
-from guieval.registry import load_model
+from guieval.registry import build_model, load_model, model_config
 from guieval.steps import Episode
 from guieval.training.examples import TrainingData
 from guieval.training.verl.loop import GuiLoop
@@ -126,10 +126,31 @@ def test_one_step_with_the_references_past(
     write_rows(data, tmp_path, steps=True)
     row = row_of(tmp_path, episode, step=2)
     server = ScriptedServer(tokenizer, lambda number, prompt: WRONG)
-    output = roll(compose("hypertrack-1x8", "guieval.model=qwen2.5-vl-7b-ui-s1"), policy, server, row)
-    assert output.reward_score is None  # left to verl's reward function
+    settings = ("guieval.model=qwen2.5-vl-7b-ui-s1", "guieval.reward.protocol=ac-curated-bbox")
+    output = roll(compose("hypertrack-1x8", *settings), policy, server, row)
     assert json.loads(row["reward_model"]["ground_truth"])["step_index"] == 2
     assert server.images == [2] and server.prompts[0].count("<action>") > 1
+    figures = output.extra_fields["reward_extra_info"]
+    assert output.reward_score == figures["score"] == 1.0  # the type alone
+    assert (figures["type"], figures["params"], figures["exact_match"]) == (1.0, 0.0, 0.0)
+
+
+def test_one_step_is_scored_by_the_adapter_that_wrote_its_prompt(
+    compose: Compose, policy: Path, tokenizer: Any, data: TrainingData, episode: Episode, tmp_path: Path
+) -> None:
+    """Its options say at which size the model sees the screen, and so what its coordinates mean."""
+    write_rows(data, tmp_path, steps=True)
+    options = {"max_pixels": 20 * 28 * 28}
+    config = model_config("qwen2.5-vl-7b-ui-s1", None)
+    model = build_model(config.model_copy(update={"options": {**config.options, **options}}), thinking=None)
+    task = next(task for task in episode.steps if task.action.type == "CLICK")
+    reply = model.render(task, task.action, "thought")
+    assert reply != right(episode, task.step_index)
+    server = ScriptedServer(tokenizer, lambda number, prompt: reply)
+    settings = ("guieval.model=qwen2.5-vl-7b-ui-s1", "++guieval.model_options.max_pixels=15680")
+    protocol = "guieval.reward.protocol=ac-curated-bbox"
+    output = roll(compose("hypertrack-1x8", *settings, protocol), policy, server, row_of(tmp_path, episode, task.step_index))
+    assert output.extra_fields["reward_extra_info"]["exact_match"] == 1.0 and output.reward_score == 2.0  # type and parameters
 
 
 def test_a_prompt_that_is_too_long_ends_the_rollout(

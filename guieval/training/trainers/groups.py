@@ -15,11 +15,13 @@ import math
 import random
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from trl import GRPOTrainer
+from trl.trainer.utils import RepeatSampler
 
 from guieval.rewards.dynamic_sampling import collect
 from guieval.training.config import DynamicSampling
@@ -31,6 +33,11 @@ check_trainer(GRPOTrainer)
 INDEX = "index"
 """The one column of the data set: the number of a task in the training's data."""
 
+ROW_WEIGHT = "row_weight"
+"""Rows of a batch a row that counts, over all processes: what a loss that is a mean over rows is multiplied by."""
+MEAN_OVER_ROWS = frozenset({"grpo", "sapo", "dr_grpo", "luspo"})
+"""TRL's losses that divide by the number of rows, of those that only fill the batch too."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -38,6 +45,24 @@ class Group:
 
     kept: bool
     rows: tuple[Row, ...]
+
+
+class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
+    """TRL's order of the tasks, which a resumed training has too: TRL's own would begin with the first epoch's again.
+
+    ``epoch`` tells the number of the epoch that begins.
+    """
+
+    def __init__(self, *arguments: Any, epoch: Callable[[], int], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        if self.shuffle and self.seed is not None:
+            self.generator.manual_seed(self.seed)
+            for _ in range(self._epoch()):
+                torch.randperm(self.num_samples, generator=self.generator)
+        yield from super().__iter__()
 
 
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
@@ -59,7 +84,17 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         self._tasks = tasks
         self._sampling = sampling
         self._longest = math.inf if max_prompt_length is None else max_prompt_length
-        self._generated = 0
+        self._generated = (-1, 0)  # at which optimiser step, and how often since
+
+    def _get_train_sampler(self, dataset: Any = None) -> EpochSampler:
+        found = super()._get_train_sampler(dataset)
+        settings = ("data_source", "mini_repeat_count", "batch_size", "repeat_count", "shuffle", "seed")
+        return EpochSampler(**{name: getattr(found, name) for name in settings}, epoch=self._epoch)
+
+    def _epoch(self) -> int:
+        """Which epoch the optimiser step at hand is in, from 0."""
+        batches = len(self.callback_handler.train_dataloader)
+        return int(self.state.global_step // max(1, math.ceil(batches / self.args.gradient_accumulation_steps)))
 
     @abstractmethod
     def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
@@ -104,9 +139,9 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         """The batch that TRL gave, then as many further ones as are allowed, drawn alike on all processes."""
         yield indices
         most = 1 if self._sampling is None or not self.model.training else self._sampling.most_draws
-        self._generated += 1
-        # a string, for it seeds alike in every process; a resumed training goes on with other draws than it would have had
-        dice = random.Random(f"{self.args.seed}/{self.state.global_step}/{self._generated}")
+        step, before = self.state.global_step, self._generated
+        self._generated = (step, before[1] + 1 if before[0] == step else 0)
+        dice = random.Random("/".join(map(str, (self.args.seed, *self._generated))))  # alike in all processes, and if resumed
         for _ in range(most - 1):
             drawn = (
                 dice.sample(range(self._tasks), groups) if groups <= self._tasks else dice.choices(range(self._tasks), k=groups)
@@ -116,16 +151,23 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
             yield everywhere[start : start + len(indices)]
 
     def _batch(self, rows: list[Row], seen: Sequence[Group], mode: str) -> dict[str, Any]:
-        import torch
-
         chunks = self.args.steps_per_generation if mode == "train" else 1
         device = self.accelerator.device
         counts = self.accelerator.gather(torch.tensor([len(rows)], device=device))
         count = max(chunks, math.ceil(int(counts.max()) / chunks) * chunks)
         filler = next((row for row in rows), None) or next(row for group in seen for row in group.rows)
         rows = [row if len(row.prompt) <= self._longest else row.filler() for row in rows]
-        trained = torch.tensor([sum(row.counts for row in rows)], device=device)
-        self._metrics[mode]["rows/trained"].append(float(self.accelerator.gather(trained).sum()))
+        trained = self.accelerator.gather(torch.tensor([sum(row.counts for row in rows)], device=device)).sum()
+        self._metrics[mode]["rows/trained"].append(float(trained))
         batch = packed(filled(rows, count, filler), pad=self._tokenizer.pad_token_id, device=device)
         batch["num_items_in_batch"] = self.accelerator.gather(batch["completion_mask"].sum()).sum()
+        if self.loss_type in MEAN_OVER_ROWS:
+            batch[ROW_WEIGHT] = count * self.accelerator.num_processes / trained.clamp(min=1).float()
         return batch
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """TRL's, of the rows that count alone."""
+        loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        return loss * inputs[ROW_WEIGHT] if ROW_WEIGHT in inputs else loss

@@ -2,4 +2,7 @@
 
 :mod:`.settings`, :mod:`.records` and :mod:`.rows` need nothing that the base install lacks; :mod:`.loop`, :mod:`.sampler` and
 :mod:`.trainer` are subclasses of verl's classes, and :mod:`.plugin` is the entry point by which verl loads them.
+
+Run on CPUs up to the rollouts, the replay buffer and the advantages. Not run, for want of a GPU: verl's servers, the update of
+the weights and a training from end to end (docs/verl.md says which parts).
 """

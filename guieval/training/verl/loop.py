@@ -22,6 +22,7 @@ from guieval.history import HistoryEntry, reference_history
 from guieval.models import ABCModel, ModelInput
 from guieval.modes import NO_PATCH
 from guieval.patching import on_policy_input, read_thought
+from guieval.rewards.adapters.rows import figures
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
@@ -44,9 +45,9 @@ class TooLong(Exception):
 class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
     """One session of a row that :func:`guieval.training.verl.rows.write_rows` made.
 
-    A row of an episode gives one output a step. Its score, the mean reward over the episode's counted steps, is computed here,
-    so verl calls no reward function; what each step earned is in ``extra_fields["guieval"]``. A row of one step gives one
-    output, which verl's reward function scores.
+    A row of an episode gives one output a step, and its score is the mean reward over the episode's counted steps; what each
+    step earned is in ``extra_fields["guieval"]``. A row of one step gives one output and its reward. Both are computed here, by
+    the adapter that wrote the prompt, so verl calls no reward function.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -69,6 +70,9 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             answer: _Answer = await asking(self._model.prepare_input(task, past))
         except TooLong as error:
             raise UsageError(f"step {task.key}: {error}") from None
+        scored = self._scorer.score(task, answer.text)
+        answer.output.reward_score = scored.reward.total
+        answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **figures(scored)}
         return answer.output
 
     async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:

@@ -13,7 +13,7 @@ from guieval.errors import UsageError, nearest
 from guieval.models import ABCModel
 from guieval.registry import build_model, model_config
 from guieval.rewards.reply import ReplyScorer
-from guieval.rewards.shapes import get_reward
+from guieval.rewards.shapes import weighed
 from guieval.training.config import (
     AdvantageOptions,
     DynamicSampling,
@@ -61,7 +61,7 @@ class VerlSettings(Settings):
 
     def open_scorer(self, model: ABCModel) -> ReplyScorer:
         """What rewards the replies of ``model``."""
-        return ReplyScorer(model, get_reward(self.reward.name, protocol=self.reward.protocol, **self.reward.weights))
+        return ReplyScorer(model, weighed(self.reward.name, self.reward.protocol, self.reward.weights))
 
 
 def read_settings(config: Any) -> VerlSettings:
