@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from guieval.journal import Records, read_planned
 
 KINDS = {
-    "sft": ("sft", "tiny-sft", "trainer.learning_rate=3.0e-5", "trainer.max_steps=80", "evaluation.every=20"),
-    "offline": ("grpo", "tiny-grpo", "trainer.max_steps=40", "evaluation.every=10"),
-    "semi-online": ("semi-online", "tiny-semi-online", "trainer.max_steps=40", "evaluation.every=10"),
+    "sft": ("sft", "tiny-sft", "trainer.learning_rate=3.0e-5", "trainer.max_steps=80", "evaluation.every=40"),
+    "offline": ("grpo", "tiny-grpo", "trainer.max_steps=60", "evaluation.every=30"),
+    "semi-online": ("semi-online", "tiny-semi-online", "trainer.max_steps=60", "evaluation.every=30"),
 }
 NAMES = {"sft": "SFT", "offline": "offline RL (GRPO)", "semi-online": "semi-online RL"}
 FIGURES = ("step exact match", "PG", "TSR")
@@ -46,10 +46,10 @@ class Evaluated(NamedTuple):
     success: NDArray[np.float64]
 
 
-def train(kind: str, seed: int, out: Path) -> None:
-    """One training, in a process of its own; one that was broken off goes on."""
+def train(kind: str, seed: int, out: Path, *, with_start: bool) -> None:
+    """One training, in a process of its own; one that was broken off goes on. The start is the same for every seed."""
     command, config, *settings = KINDS[kind]
-    settings = [*settings, f"seed={seed}", "evaluation.bench_options.episodes=100"]
+    settings = [*settings, f"seed={seed}", "evaluation.bench_options.episodes=300", f"evaluation.at_start={with_start}".lower()]
     words = [sys.executable, "-m", "guieval", "train", command, "--config", config, "--out", str(out)]
     words += [word for setting in settings for word in ("--set", setting)]
     if (out / "checkpoints").is_dir() and any((out / "checkpoints").iterdir()):
@@ -71,13 +71,17 @@ def evaluated(run: Path) -> Evaluated:
 
 
 def read(out: Path, kind: str) -> dict[int, list[Evaluated]]:
-    """Every evaluation of a method by optimiser step, one entry a seed; steps that some seed has not reached are left out."""
-    seeds = sorted(out.glob(f"{kind}-[0-9]*"))
+    """Evaluations of a method by optimiser step, one entry a seed; the start once, and steps that every seed reached."""
+    seeds = sorted(each.parent for each in out.glob(f"{kind}-[0-9]*/evaluations.jsonl"))
     if not seeds:
         raise SystemExit(f"{out} holds no training of kind {kind}")
     lines = [[json.loads(line) for line in (seed / "evaluations.jsonl").read_text().splitlines()] for seed in seeds]
-    steps = sorted(set.intersection(*({line["step"] for line in each} for each in lines)))
-    return {step: [evaluated(seed / "evaluations" / f"step-{step}") for seed in seeds] for step in steps}
+    steps = sorted(set.intersection(*({line["step"] for line in each} - {0} for each in lines)))
+    start = next(out.glob("*-[0-9]*/evaluations/step-0"))
+    return {
+        0: [evaluated(start)],
+        **{step: [evaluated(seed / "evaluations" / f"step-{step}") for seed in seeds] for step in steps},
+    }
 
 
 def figures(cells: list[Evaluated], seeds: NDArray[np.int64], episodes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -183,7 +187,7 @@ def main() -> None:
         tell(arguments.out, arguments.picture)
         return
     for seed in arguments.seeds:
-        train(arguments.command, seed, arguments.out / f"{arguments.command}-{seed}")
+        train(arguments.command, seed, arguments.out / f"{arguments.command}-{seed}", with_start=seed == arguments.seeds[0])
 
 
 if __name__ == "__main__":
