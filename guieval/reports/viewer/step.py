@@ -58,7 +58,7 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
 
 
 def seen_values(seen: SeenStep) -> dict[str, Any]:
-    """What a run has of the step: how it ended under each protocol, its samples, how many ``more`` there are, and its ``patch``."""
+    """What a run has of the step: how it ended under each protocol, its samples, how many ``more`` there are, its ``patch``."""
     values: dict[str, Any] = {"ends": list(seen.ends)}
     if seen.record is not None:
         values["history"] = list(seen.record.history)
