@@ -22,7 +22,7 @@ from guieval.synth.releases.tfrecord import example, write_records
 from tests.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "labels.md").read_text(encoding="utf-8")
-WITHOUT_LABELS = {"demo", "episodes"}
+WITHOUT_LABELS = {"demo", "demo-icons", "episodes"}
 """Benchmarks whose labels are in unified words already."""
 
 

@@ -272,7 +272,8 @@ TEXTS: dict[str, list[tuple[str, str, bool]]] = {
         ("", " ", True),
     ],
     "uground-ac": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
-    "ui-r1": [("abc", "xyz", True), ("abc", "", True)],
+    **dict.fromkeys(["ui-r1", "ui-r1-reward"], [("abc", "xyz", True), ("abc", "", True)]),
+    "hypertrack-reward": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
 }
 
 
@@ -335,7 +336,7 @@ def test_the_icons_own_distance_is_taken_from_the_first_boxs_centre(step: Step) 
 
 @pytest.mark.parametrize("protocol", [name for name in NAMES if name != "ui-s1-reward-match"])
 def test_scrolls_agree_by_direction_unless_any_does(step: Step, protocol: str) -> None:
-    any_agrees = protocol in ("ui-s1-sop", "ui-s1-sop-released", "ui-r1")
+    any_agrees = protocol in ("ui-s1-sop", "ui-s1-sop-released", "ui-r1", "ui-r1-reward")
     for direction, exact in (("up", True), ("down", any_agrees), ("left", any_agrees)):
         assert matches(protocol, step(scroll("up")), scroll(direction)) == (True, exact)
 
@@ -359,7 +360,7 @@ def test_os_genesis_accepts_the_direction_that_the_prompt_names(step: Step) -> N
 
 TYPES_OF_THEIR_OWN = {
     *("osatlas", "osatlas-intended", "gui-r1", "gui-r1-reward", "ui-agile"),
-    *("os-genesis", "ac-curated", "ac-curated-bbox", "uground-ac"),
+    *("os-genesis", "ac-curated", "ac-curated-bbox", "uground-ac", "ui-r1-reward"),
 }
 
 

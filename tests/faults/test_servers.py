@@ -229,7 +229,7 @@ def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, 
     Row(
         "a key that expires in the middle of a run (HTTP 401)",
         "stops at once and keeps what was answered",
-        "one sentence: `refuses access (status 401)` and `every answer before is kept`, and how to resume",
+        "the table so far, `refuses access (status 401)` and `every answer before is kept`, and how to resume",
         2,
         {"error_rate": 1.0, "error_status": 401, "faults_after": 15},
     ),

@@ -281,7 +281,6 @@ PROTOCOLS = (
         source="HyperTrack / GUIEvalKit paper, section 2.2 (R_params of eq. 1)",
         summary="inside the target element's box; the scroll's direction; texts and app names letter for letter",
         rules=StepRules(click=ClickRule(boxes="smallest-containing"), text=TextRule("equal", form="as-given")),
-        datasets=frozenset({"hypertrack"}),
         notes=(
             "The paper's target is the label's own box; here it is the smallest of the step's boxes that holds the labelled "
             "place, so a click on a step without such a box is never right.",
