@@ -16,6 +16,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -265,7 +266,8 @@ class Journal:
         """
         line = _line(record)
         if self._compact:
-            line = pack(line)
+            with suppress(RecursionError):  # arguments nested deeper than packing goes: the line stays plain among packed ones
+                line = pack(line)
         written = 0
         try:
             while written < len(line):

@@ -25,6 +25,8 @@ _PER_SAMPLE = ("usage", "seconds", "attempts", "logprob")
 _TEXTS = ("reasoning", "thought", "conclusion")
 """Parts that an adapter mostly cuts out of the reply as they stand there: then only where they stand is kept."""
 _AROUND = 8  # characters, e.g. of a tag
+_ROWS = "rows"
+"""Key of a table that says how many rows its columns have; the arguments of an unsupported action may have the same name."""
 _FRACTION = "/"
 """Key of a number kept as a fraction of 1000, [p, q]: coordinates are pixels of some screen, and 17 digits are many."""
 _LARGEST_SCREEN, _SHORT = 8192, 9  # pixels; characters of a number that is short enough as it is
@@ -111,7 +113,7 @@ def _stuffed(data: bytes) -> bytes:
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows of equal keys as columns; one value in all of them is kept once, few different ones as a list and places in it."""
-    table: dict[str, Any] = {"rows": len(rows)}
+    table: dict[str, Any] = {_ROWS: len(rows)}
     for key in rows[0]:
         values = [row[key] for row in rows]
         different: dict[str, int] = {}
@@ -120,15 +122,23 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             table[key] = {"all": values[0]}
         elif 2 * len(different) <= len(values):
             table[key] = {"different": [json.loads(each) for each in different], "of": of}
-        elif isinstance(values[0], dict) and all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
+        elif _alike(values):
             table[key] = {"table": _columns(values)}
         else:
             table[key] = {"each": values}
     return table
 
 
+def _alike(values: Sequence[Any]) -> bool:
+    """Whether values are dictionaries of the same keys, which can be columns; one of those is how many rows there are."""
+    first = values[0]
+    if not isinstance(first, dict) or _ROWS in first:
+        return False
+    return all(isinstance(each, dict) and each.keys() == first.keys() for each in values)
+
+
 def _rows(table: dict[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{} for _ in range(table.pop("rows"))]
+    rows: list[dict[str, Any]] = [{} for _ in range(table.pop(_ROWS))]
     for key, column in table.items():
         if "all" in column:
             values = [column["all"]] * len(rows)

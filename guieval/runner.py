@@ -842,6 +842,7 @@ def _unbroken(done: Mapping[int, _Done], counted: Iterable[int]) -> dict[int, _D
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:
     """Let Ctrl-C and SIGTERM stop the run in order; outside the main thread signals stay the caller's."""
     signals = (signal.SIGINT, signal.SIGTERM)
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         for number in signals:
             loop.add_signal_handler(number, stop)
@@ -851,5 +852,7 @@ def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Ca
     def restore() -> None:
         for number in signals:
             loop.remove_signal_handler(number)
+        if on_sigterm is not None:  # the loop leaves the default behind, whatever the caller had
+            signal.signal(signal.SIGTERM, on_sigterm)
 
     return restore

@@ -107,6 +107,23 @@ def test_equal_answers_are_stored_once() -> None:
     assert len(unpack(pack(line_of(many(*[reply] * 512))))["samples"]) == 512
 
 
+@pytest.mark.parametrize("name", ["rows", "all", "each", "table", "different", "of", "executions", "which", "fractions"])
+def test_arguments_may_be_called_as_the_packed_form_calls_its_parts(name: str) -> None:
+    shown = [many("a", action=Unsupported(name="scroll", arguments={name: number})).samples[0] for number in range(3)]
+    line = line_of(many("a").model_copy(update={"samples": tuple(shown)}))
+    assert unpack(pack(line)) == json.loads(line)
+
+
+def test_arguments_nested_too_deep_to_be_packed_do_not_stop_the_run(tmp_path: Path) -> None:
+    arguments: dict[str, object] = {}
+    for _ in range(900):
+        arguments = {"a": arguments}
+    with Journal(tmp_path, compact=True) as journal:
+        journal.append(many("a", action=Unsupported(name="scroll", arguments=arguments)))
+        journal.append(many("b"))
+    assert [record.sample.raw_response for record in Records(tmp_path)][-1] == "b"
+
+
 def test_a_coordinate_in_pixels_costs_less_than_its_digits() -> None:
     def size(of: float) -> int:
         shown = [many("a", action=Click(point=Point(500 + of * number, 400 + of * number))).samples[0] for number in range(64)]

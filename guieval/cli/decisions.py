@@ -103,7 +103,7 @@ def decisions(
     for each in shifts:
         tables += shift_tables(each, seed)
     if sensitivity:
-        tables += _sensitivity(places, titles, settings, protocol, against is not None)
+        tables += _sensitivity(places, titles, settings, protocol, against is not None, seed)
     _show(tables, format, out)
     if plot is not None:
         from guieval.reports.plots import write
@@ -151,7 +151,8 @@ def _titles(places: Sequence[Path], labels: list[str] | None) -> list[str]:
     from guieval.errors import UsageError
 
     if labels is not None and len(labels) != len(places):
-        raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each, the baseline's last")
+        of = f"{len(places)} run{'s' if len(places) > 1 else ''}"
+        raise UsageError(f"there are {len(labels)} --label for {of}; give one for each, the baseline's last")
     if labels is None:
         names = [place.resolve().name for place in places]
         labels = [str(place) if names.count(name) > 1 else name for place, name in zip(places, names, strict=True)]
@@ -161,7 +162,7 @@ def _titles(places: Sequence[Path], labels: list[str] | None) -> list[str]:
 
 
 def _sensitivity(
-    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool
+    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool, seed: int
 ) -> list[Table]:
     from guieval.decisions.executions import read_executions
     from guieval.decisions.sensitivity import sensitivity
@@ -171,7 +172,7 @@ def _sensitivity(
         sensitivity(read_executions(place, protocol=protocol), settings, title)
         for place, title in zip(places, titles, strict=True)
     ]
-    tables = [table for each in found for table in sensitivity_tables(each)]
+    tables = [table for each in found for table in sensitivity_tables(each, seed)]
     for after in found[:-1] if paired else []:
         tables += trend_tables(found[-1], after)
     return tables

@@ -178,7 +178,8 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
     from guieval.cli.telemetry import Telemetry
     from guieval.decisions.answer_pool import AnswerPool
     from guieval.decisions.mix_sweep import SweepFile, append_outcome, read_outcome, read_outcomes, read_sweep, write_sweep
-    from guieval.engines.vllm_server import ServerFailure
+    from guieval.engines.vllm_server import ServerFailure, sigterm_as_interrupt
+    from guieval.errors import FatalEngineError
     from guieval.identity import refuse_unlike
     from guieval.journal import Journal, is_run
     from guieval.opening import open_run
@@ -205,7 +206,7 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
     code: int | None = None
     try:
         # the sweep's own journal keeps a second process out, too
-        with Journal(directory, compact=True) as journal, Launching(quiet=quiet) as launching:
+        with sigterm_as_interrupt(), Journal(directory, compact=True) as journal, Launching(quiet=quiet) as launching:
             pool = AnswerPool(journal) if once else None
             for number in left:
                 where = _place(directory, number, mixes[number])
@@ -238,6 +239,9 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
     except ServerFailure as failure:  # every finished setting is kept, and another server can go on
         tell(failure)
         return 1
+    except FatalEngineError as failure:  # say, no server: the figures, and the way to go on, are told all the same
+        typer.echo(f"guieval: {' '.join(str(failure).split())}", err=True)
+        return 2
     except KeyboardInterrupt:  # between two settings
         return 130
     return code
@@ -310,14 +314,14 @@ def _tell(directory: Path, settings: int, plot: Path | None, width: str) -> None
 
     outcomes = read_outcomes(directory)
     figures = by_regime(outcomes)
-    if outcomes:
+    if figures:
         header = ("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
         print_table(header, map(_row, figures))
-        share = [sum(each.available for each in outcomes), sum(each.past for each in outcomes)]
-        if share[1]:
-            typer.echo(
-                f"\nat most {100 * share[0] / share[1]:.1f} % of the history can be replaced: the rest has no exact answer"
-            )
+        share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes)
+        typer.echo(f"\nat most {100 * share:.1f} % of the history can be replaced: the rest has no exact answer")
+    elif outcomes:
+        typer.echo("none of the steps has a past, so there is nothing to correlate, or to draw")
+    if outcomes:
         write_atomically(directory / TABLE, as_csv(outcomes))
         typer.echo(f"table:    {directory / TABLE}")
     if plot is not None and figures:

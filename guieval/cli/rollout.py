@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from guieval.cli.run import Result
     from guieval.config import RunConfig
 
+_MOST_DIGITS = 20
+"""Of a seed; what is too large for a server is told later, but thousands of digits are no number to Python."""
+
 
 def rollout(
     model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
@@ -128,8 +131,8 @@ def _numbers(text: str | None) -> list[int]:
 
     numbers = []
     for part in (text or "").replace(",", " ").split():
-        if not part.isdecimal():
-            raise UsageError(f"--seeds has {part!r}: expected whole numbers like 7278727,7779397")
+        if not part.isdecimal() or len(part) > _MOST_DIGITS:
+            raise UsageError(f"--seeds has {part!r:.80}: expected whole numbers like 7278727,7779397")
         numbers.append(int(part))
     return numbers
 

@@ -56,13 +56,16 @@ def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = 
     Of several exact samples of a step, ``first`` takes the first one of the first round that has one; ``seeded`` takes each
     with equal probability, by a hash of ``seed``, the step, the round and the sample. Of a step that stands in a journal more
     than once, the last record counts that was answered whole. Raises :class:`UsageError` where there is no run, the rounds are
-    of different models or benchmarks, or no answer is exact.
+    of different models or benchmarks, the model was given another one's thoughts, or no answer is exact.
     """
     found: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
     names: set[tuple[str, str]] = set()
     for number, run in enumerate(rounds_of(directory)):
         manifest = read_manifest(run)
         names.add((str(manifest["model"]["name"]), str(manifest["benchmark"]["name"])))
+        thinker = manifest.get("fixed_thoughts", {}).get("model", manifest["config"].get("model"))
+        if thinker != manifest["config"].get("model"):
+            raise UsageError(f"{str(run)!r} was given the thoughts of {thinker!r}, so its answers are no model's own artifacts")
         for key, best in _of_run(run, number, evaluator, pick, seed).items():
             if key not in found or best[0] < found[key][0]:
                 found[key] = best

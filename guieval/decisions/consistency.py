@@ -171,7 +171,9 @@ def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSett
     pooled: Counter[Action] = Counter()
     for each in voting:
         pooled.update(dict(zip(each.actions, each.counts, strict=True)))
-    labels = dict(zip(pooled, _labels(list(pooled), list(pooled.values()), replace(settings, min_samples=1)), strict=True))
+    ordered = sorted(pooled.items(), key=_frequent_first)  # texts' clusters depend on it, and judges have no order
+    actions, counts = [action for action, _ in ordered], [count for _, count in ordered]
+    labels = dict(zip(actions, _labels(actions, counts, replace(settings, min_samples=1)), strict=True))
     meant = [labels[each.actions[0]] for each in voting]  # by its most frequent execution: texts may part in other company
     votes = Counter(meant)
     won = _first_alone(votes)
@@ -181,7 +183,7 @@ def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSett
     for each, label in zip(voting, meant, strict=True):
         if label == won:
             behind.update(dict(zip(each.actions, each.counts, strict=True)))
-    return _majority(list(behind.items()), votes[won], len(voting))
+    return _majority(sorted(behind.items(), key=_frequent_first), votes[won], len(voting))
 
 
 def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> Finding:
@@ -304,6 +306,11 @@ def _majority(behind: Sequence[tuple[Action, int]], votes: int, of: int) -> Majo
     return Majority(tuple(action for action, _ in ordered), tuple(count for _, count in ordered), votes, of)
 
 
+def _frequent_first(drawn: tuple[Action, int]) -> tuple[int, str]:
+    """What executions are sorted by where nothing but themselves may tell their order."""
+    return -drawn[1], drawn[0].model_dump_json()
+
+
 def _first_alone(votes: Counter[int]) -> int | None:
     """The label with most votes, ``None`` where another has as many."""
     first = votes.most_common(2)
@@ -338,6 +345,8 @@ def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
                 f"the judge {str(judge)!r} was given other thoughts than those of {str(directory)!r}: those of "
                 f"{fixed['run']!r}, or of this run before it went on"
             )
+        if each.resolve() == directory.resolve():
+            raise UsageError(f"the run {str(directory)!r} cannot be a judge of itself: its executions are what is judged")
 
 
 def _titles(judges: Sequence[Path]) -> list[str]:

@@ -18,6 +18,9 @@ _WORDS = {
     **dict.fromkeys(("true", "yes", "1", "consistent"), True),
     **dict.fromkeys(("false", "no", "0", "inconsistent"), False),
 }
+_DIGITS = 19
+"""No step's index is as long, and Python reads no number of thousands of digits."""
+_DEFUSED = ("'=", "'+", "'-", "'@", "'\t", "'\r")
 _NEEDED = ("episode_id", "step_index", "consistent")
 
 
@@ -36,8 +39,10 @@ def read_human_labels(file: Path) -> dict[tuple[str, str, int], bool]:
             if said not in _WORDS:
                 raise DataError(f"{where}: 'consistent' is {values['consistent']!r:.80}: expected one of {', '.join(_WORDS)}")
             index = str(values["step_index"]).strip()
-            if not (index.isascii() and index.isdigit()):
+            if not (index.isascii() and index.isdigit() and len(index) < _DIGITS):
                 raise DataError(f"{where}: 'step_index' is {values['step_index']!r:.80}: expected a whole number from 0")
+            if values["episode_id"] in (None, ""):
+                raise DataError(f"{where}: has a label, but no 'episode_id'")
             key = (str(values.get("subset") or ""), str(values["episode_id"]), int(index))
             if key in labels:
                 raise DataError(f"{where}: step {index} of episode {key[1]!r} has a label already")
@@ -61,7 +66,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     hint = nearest(needed, names)
                     raise UsageError(f"{str(file)!r} has no column {needed!r}{hint}; it has: {', '.join(names) or 'none'}")
             for row in reader:
-                yield reader.line_num, row
+                yield reader.line_num, {name: _as_it_was(value) for name, value in row.items()}
             return
         for number, line in enumerate(stream, 1):
             if not line.strip():
@@ -76,3 +81,8 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if needed not in values:
                     raise DataError(f"{file}, line {number}: has no {needed!r}{nearest(needed, values)}")
             yield number, values
+
+
+def _as_it_was(value: Any) -> Any:
+    """A cell without the apostrophe that keeps a spreadsheet from running it, as ``--steps FILE.csv`` writes it."""
+    return value[1:] if isinstance(value, str) and value.startswith(_DEFUSED) else value

@@ -8,7 +8,7 @@ Source: GUIEvalKit paper, section 5.1 (equations 6 and 7), Figure 6 (PASS@n) and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -182,19 +182,26 @@ def pass_at(run: DecisionColumns, k: int, *, seed: int = 0, resamples: int = RES
     """PASS@k over all steps: the chance that one of k executions drawn from a step's is exact, unbiased.
 
     As everywhere, a request that was never answered is one that was not right; steps may differ in how many they have.
+    Where all steps are at 1 the resampled sets tell nothing; what is known of half as many executions holds there too, for
+    further executions can only help.
     Raises :class:`UsageError` for k above what some step has.
     """
     drawn = run.n + run.failed
     values = pass_any(drawn, run.right, k)
     above, below = run.over_episodes(values), run.over_episodes(np.ones(len(run)))
     total = len(run)
+    interval = quoted(above, below, seed=seed, resamples=resamples) if total else None
+    if interval is not None and k > 1 and bool((values == 1).all()):
+        fewer = pass_at(run, k // 2, seed=seed, resamples=resamples).interval
+        if fewer is not None and fewer.low > interval.low:
+            interval = replace(fewer, high=interval.high)
     return SampledFigure(
         name=f"pass@{k}",
         value=float(above.sum()) / total if total else None,
         n=total,
         k=k,
         samples=int(drawn.max(initial=0)),
-        interval=quoted(above, below, seed=seed, resamples=resamples) if total else None,
+        interval=interval,
     )
 
 
@@ -248,7 +255,5 @@ def check_several(run: DecisionColumns) -> None:
 
 def _figures_only(found: Decisions) -> Decisions:
     """The decisions without what only a reader of the step needs, so that many can be held."""
-    from dataclasses import replace
-
     kept = tuple(replace(each, members=np.empty(0, dtype=np.int64)) for each in found.clusters)
     return replace(found, clusters=kept, labels=np.empty(0, dtype=np.int64))

@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,10 +21,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.decisions.artifacts import Pick
+from guieval.decisions.executions import is_rollout
 from guieval.decisions.mixing import Mix, Mixture, Span
 from guieval.decisions.schedules import KAPPA, REGIMES, Regime, Schedule, Shape, admissible_means, schedule_name
 from guieval.errors import UsageError, nearest
-from guieval.journal import Records, read_planned, write_atomically
+from guieval.journal import Records, has_records, is_run, read_planned, write_atomically
 from guieval.metrics.correlation import Rank, spearman
 from guieval.steps import StepKey
 
@@ -54,9 +56,14 @@ class Sweep(_Value):
     pick: Pick = "first"
 
     def mixes(self) -> list[Mix]:
-        """Every setting, pair by pair and by ascending mean; :class:`UsageError` for a pair that has no schedule."""
+        """Every setting, pair by pair and by ascending mean.
+
+        Raises :class:`UsageError` for a pair that has no schedule, or is given twice.
+        """
         values = np.linspace(0.0, 1.0, self.levels).tolist()
         pairs = self.pairs or tuple((start, end) for start in values for end in values)
+        if twice := next((pair for pair, count in Counter(pairs).items() if count > 1), None):
+            raise UsageError(f"the pair {twice[0]:g}:{twice[1]:g} is given twice, which would be the same draws over again")
         return [mix for start, end in pairs for mix in self._of_pair(start, end)]
 
     def _of_pair(self, start: float, end: float) -> Iterator[Mix]:
@@ -170,12 +177,14 @@ class SweepFile(_Value):
 
 
 def write_sweep(directory: Path, file: SweepFile) -> None:
-    """Begin a sweep; :class:`UsageError` where the folder holds one already."""
+    """Begin a sweep; :class:`UsageError` where the folder holds one already, or a run: its journal is no place for answers."""
     if any((directory / name).exists() for name in (SWEEP, OUTCOMES)):
         where = str(directory)
         raise UsageError(
             f"{where!r} already holds a sweep; `guieval mix --resume {where}` goes on with it, or give another --out"
         )
+    if is_run(directory) or is_rollout(directory) or has_records(directory):
+        raise UsageError(f"{str(directory)!r} holds a run, and a sweep needs a folder of its own; give another --out")
     directory.mkdir(parents=True, exist_ok=True)
     write_atomically(directory / SWEEP, file.model_dump_json(indent=2) + "\n")
 

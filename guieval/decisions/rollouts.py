@@ -23,6 +23,7 @@ from guieval.runner import is_greedy
 PAPER_SEEDS = (7278727, 7779397, 7771087, 7867747, 7977857, 5113051, 9581717, 20000303)
 """The seeds that appendix C.2.1 lists, one a round."""
 PAPER_ROUNDS, PAPER_SAMPLES = 8, 64
+_LARGEST_SEED = 2**63 - 1
 SCHEMA = 1
 
 
@@ -40,11 +41,15 @@ def plan_rounds(config: RunConfig, rounds: int | None = None, seeds: Sequence[in
 
     Sample i of a step has the round's seed + i. Raises :class:`UsageError` where samples would not be independent draws of one
     distribution: seeds that lie closer together than a round has samples, further samples with parameters of their own, greedy
-    decoding, or a seed among the parameters; and for more rounds than seeds.
+    decoding, or a seed among the parameters; for a seed that servers do not take; and for no round, or more than seeds.
     """
     given = tuple(seeds) or PAPER_SEEDS
     count = rounds if rounds is not None else len(given)
-    if not 1 <= count <= len(given) or (seeds and count != len(given)):
+    if count < 1:
+        raise UsageError(f"{count} rounds draw no samples; a rollout has at least 1")
+    if (most := max(given)) + config.samples - 1 > _LARGEST_SEED:
+        raise UsageError(f"the seed {most} is too large: servers take seeds up to {_LARGEST_SEED}, and sample i adds i to it")
+    if count > len(given) or (seeds and count != len(given)):
         whose = "" if seeds else " (those of the paper)"
         raise UsageError(f"{count} rounds need {count} seeds, and there are {len(given)}{whose}: add --seeds A,B,...")
     chosen = given[:count]

@@ -47,10 +47,15 @@ def mean_of_logistic(kappa: float, mu: float) -> float:
 def centre_for(mean: float, kappa: float) -> float:
     """The mu in [0, 1] at which nlogi+ has this mean, which falls as mu grows; found by Brent's method.
 
-    Raises ``ValueError`` for a mean that no mu gives (:func:`mean_of_logistic` at 1 and at 0 are the bounds).
+    The means at mu 1 and at mu 0 are the bounds (:func:`mean_of_logistic`); beyond them it is that mu. A mean just within
+    the bounds of a schedule with a gap lies on them, or beyond, once rounding has had its share.
     """
     from scipy.optimize import brentq
 
+    if mean >= mean_of_logistic(kappa, 0.0):
+        return 0.0
+    if mean <= mean_of_logistic(kappa, 1.0):
+        return 1.0
     return float(brentq(lambda mu: mean_of_logistic(kappa, mu) - mean, 0.0, 1.0, xtol=1e-14, rtol=1e-14))
 
 
@@ -123,7 +128,7 @@ class Schedule:
 
     @cached_property
     def mu(self) -> float | None:
-        """The centre at which the logistic has the mean, in (0, 1); ``None`` for a schedule that has none."""
+        """The centre at which the logistic has the mean, in [0, 1]; ``None`` for a schedule that has none."""
         if self.shape != "logistic" or self.start == self.end or self.mean is None:
             return None
         share = (self.mean - min(self.start, self.end)) / abs(self.gap)

@@ -113,13 +113,13 @@ class Sensitivity:
         """The L2 neighbourhood of the settings' radius."""
         return l2(self.settings.radius)
 
-    def mean_decisions(self, at: Neighbourhood) -> Estimate:
+    def mean_decisions(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
         """The mean |D| over steps (Table 10)."""
-        return self._mean(self.decisions[at].astype(np.float64), self.episode)
+        return self._mean(self.decisions[at].astype(np.float64), self.episode, seed)
 
-    def mean_support(self, at: Neighbourhood) -> Estimate:
+    def mean_support(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
         """The mean effective support size over steps."""
-        return self._mean(np.exp(self.diversity[at]), self.episode)
+        return self._mean(np.exp(self.diversity[at]), self.episode, seed)
 
     def r2(self, one: Neighbourhood, other: Neighbourhood) -> float | None:
         """How well |D| under the one foretells |D| under the other: R² of a line over steps (Table 11).
@@ -131,16 +131,16 @@ class Sensitivity:
             return None
         return float(np.corrcoef(first, second)[0, 1] ** 2)
 
-    def mean_moved(self, pair: Pair) -> Estimate:
+    def mean_moved(self, pair: Pair, *, seed: int = 0) -> Estimate:
         """The mean normalised distance over steps and types of points (tables 12 and 13)."""
-        return self._mean(self.moved[pair], self.episode[self.moved_row])
+        return self._mean(self.moved[pair], self.episode[self.moved_row], seed)
 
-    def _mean(self, values: Floats, episode: Ints) -> Estimate:
+    def _mean(self, values: Floats, episode: Ints, seed: int) -> Estimate:
         if not len(values):
             return Estimate(None, 0)
         above = np.bincount(episode, weights=values, minlength=len(self.episodes)).astype(np.float64)
         below = np.bincount(episode, minlength=len(self.episodes)).astype(np.float64)
-        (drawn,) = resample([Terms(above, below, pooled)])
+        (drawn,) = resample([Terms(above, below, pooled)], seed)
         return Estimate(float(values.mean()), len(values), drawn.interval(LEVEL))
 
 

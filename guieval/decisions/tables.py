@@ -194,18 +194,21 @@ def _crossed(names: Sequence[str], counts: list[list[int]]) -> Rows:
     return tuple((name, *(Part(count, total) for count in row)) for name, row in zip(names, counts, strict=True))
 
 
-def sensitivity_tables(run: Sensitivity) -> list[Table]:
+def sensitivity_tables(run: Sensitivity, seed: int = 0) -> list[Table]:
     """Tables 10 to 13 of one run."""
     where = f": {run.title}" if run.title else ""
     support: Rows = (
-        ("decisions |D|", *(estimated(run.mean_decisions(l2(radius)), 2) for radius in SUPPORT_RADII)),
-        ("support size exp(H)", *(estimated(run.mean_support(l2(radius)), 2) for radius in SUPPORT_RADII)),
+        ("decisions |D|", *(estimated(run.mean_decisions(l2(radius), seed=seed), 2) for radius in SUPPORT_RADII)),
+        ("support size exp(H)", *(estimated(run.mean_support(l2(radius), seed=seed), 2) for radius in SUPPORT_RADII)),
     )
     aligned: Rows = (("R² of |D|", *(Number(run.r2(l2(one), l2(other)), 2) for one, other in ALIGNED)),)
-    moved: Rows = (("W1 normalised", *(estimated(run.mean_moved((l2(one), l2(other))), 5) for one, other in MOVED)),)
+    moved: Rows = (("W1 normalised", *(estimated(run.mean_moved((l2(one), l2(other)), seed=seed), 5) for one, other in MOVED)),)
     metrics: Rows = (
-        ("L1 at ε, L2 at 1.207 ε (as printed)", *(estimated(run.mean_moved(as_printed(each)), 6) for each in METRIC_RADII)),
-        ("L1 at 1.207 ε, L2 at ε", *(estimated(run.mean_moved(turned_about(each)), 6) for each in METRIC_RADII)),
+        (
+            "L1 at ε, L2 at 1.207 ε (as printed)",
+            *(estimated(run.mean_moved(as_printed(each), seed=seed), 6) for each in METRIC_RADII),
+        ),
+        ("L1 at 1.207 ε, L2 at ε", *(estimated(run.mean_moved(turned_about(each), seed=seed), 6) for each in METRIC_RADII)),
     )
     over = f"{len(run.keys):,} steps; {run.settings.describe()}"
     typed = f"over {len(run.moved_row):,} pairs of a step and a type of points"

@@ -133,7 +133,7 @@ class VLLMServer:
 
     def start(self) -> None:
         """Start the server, or find the one that was left, and wait until it answers; see the class for what it raises."""
-        with _sigterm_as_interrupt():
+        with sigterm_as_interrupt():
             try:
                 self.check()
                 if self.settings.reuse:
@@ -149,7 +149,7 @@ class VLLMServer:
         self._port = None
         if self._kept is not None:
             return
-        with _sigterm_as_interrupt():
+        with sigterm_as_interrupt():
             self._end()
 
     def check_alive(self) -> None:
@@ -365,8 +365,8 @@ def _wait_for(done: Callable[[], bool], seconds: float) -> bool:
 
 
 @contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM end things in order for a while, where it would end this process on the spot."""
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Make SIGTERM a ``KeyboardInterrupt`` for a while, where it would end this process on the spot; else change nothing."""
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -27,6 +27,7 @@ from guieval.steps import EpisodeKey
 Format: TypeAlias = Literal["text", "md", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 NOTHING = "-"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LONGEST = 240
 """Characters of a thought in a table of words; a page and a file of steps have it whole."""
 MEANING = {
@@ -97,6 +98,7 @@ def as_json(found: Consistency, each: int, *, undecided_as: bool | None = None) 
             "undecided_as": undecided_as,
             "without_thought": found.without_thought,
             "not_judged": found.not_judged,
+            "unknown_labels": found.unknown_labels,
         },
         "judges": [{**vars(judge), "directory": str(judge.directory)} for judge in found.judges],
         "contingency": contingency(found.traces, undecided_as=undecided_as).to_json(),
@@ -171,7 +173,7 @@ def share(value: float | None, interval: Interval | None = None) -> str:
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(_CONTROL.sub(" ", text).split())  # a thought may hold anything, a terminal's commands too
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
@@ -304,7 +306,7 @@ def _p(table: Contingency) -> str:
         return NOTHING
     if table.log10_p > -4:
         return f"{10**table.log10_p:.4f}"
-    return f"10^{math.floor(10 * table.log10_p) / 10:.1f}"
+    return f"10^{table.log10_p:.1f}"
 
 
 def _text(table: Table) -> list[str]:

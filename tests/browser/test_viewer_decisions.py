@@ -50,7 +50,9 @@ def test_decisions_are_listed_with_their_counts(colours: str, several: Path, req
     expect(rows.nth(0).locator("td.number").first).to_contain_text("7")
     rows.nth(2).locator("summary").click()
     expect(rows.nth(2).locator("li")).to_have_text(["3 × “green tea”", "1 × “green tea.”"])
-    expect(page.locator("#panel")).to_contain_text("1 more point lies alone")
+    expect(page.locator("#panel")).to_contain_text(
+        "1 more point lies alone (a grey ring on the screen), a decision of its own."
+    )
     expect(page.locator("#panel")).to_contain_text("1 hold no action")
 
 

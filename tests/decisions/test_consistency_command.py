@@ -11,16 +11,21 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, ActionSpace
+from guieval.actions import Action, ActionSpace, Wait
 from guieval.benchmark import ABCBenchmark
+from guieval.decisions.clustering import ClusterSettings
+from guieval.decisions.consistency import Consistency, Finding, Trace
 from guieval.decisions.human_labels import read_human_labels
 from guieval.errors import DataError, UsageError
 from guieval.journal import read_manifest
 from guieval.mock_server import MockServer
 from guieval.mock_server.policies import wrong_action
 from guieval.registry import load_benchmark
+from guieval.reports.consistency_tables import FORMATS, example_table, written
+from guieval.reports.spreadsheet import defused_value
 from guieval.steps import StepKey, StepTaskModel
 from tests.command_line import CommandLine
+from tests.made_runs import step
 
 from .reasoners import judge, reasoner
 
@@ -173,6 +178,7 @@ CELLS = ("consistent_exact", "consistent_missed", "inconsistent_exact", "inconsi
 def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     run, first = world.folder / "run", world.judges.split(",")[0]
     assert "thought for itself" in guieval.sentence("consistency", run, "--judges", run)
+    assert "cannot be a judge of itself" in guieval.sentence("consistency", first, "--judges", world.judges)
     assert "is no run directory" in guieval.sentence("consistency", run, "--judges", tmp_path)
     assert "twice" in guieval.sentence("consistency", run, "--judges", f"{first},{first}/")
     assert "names no directory" in guieval.sentence("consistency", run, "--judges", " , ")
@@ -231,6 +237,9 @@ def test_both_forms_of_labels(tmp_path: Path) -> None:
         ("x.csv", "episode_id,step_index,consistent\na,-1,1\n", "line 2: 'step_index' is '-1'"),
         ("x.csv", "episode_id,step_index,consistent\na,0,1\na,0,0\n", "line 3: step 0 of episode 'a' has a label already"),
         ("x.csv", "episode_id,step_index,consistent\na,0,\n", "holds no label"),
+        ("x.csv", "episode_id,step_index,consistent\n,0,yes\n", "line 2: has a label, but no 'episode_id'"),
+        ("x.jsonl", '{"episode_id": null, "step_index": 0, "consistent": 1}\n', "has a label, but no 'episode_id'"),
+        ("x.csv", f"episode_id,step_index,consistent\na,{'9' * 5000},1\n", "line 2: 'step_index' is '999"),
         ("x.jsonl", "episode_id,step_index\n", "line 1: is no JSON"),
         ("x.jsonl", "[1]\n", "line 1: expected an object"),
         ("x.jsonl", '{"episode_id": "a", "step_index": 0}\n', "line 1: has no 'consistent'"),
@@ -240,3 +249,19 @@ def test_labels_that_are_none(tmp_path: Path, name: str, text: str, said: str) -
     (tmp_path / name).write_text(text)
     with pytest.raises((UsageError, DataError), match=said):
         read_human_labels(tmp_path / name)
+
+
+def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(tmp_path: Path) -> None:
+    ids = ["=1+1", "-7", "+7", "@a", "plain", "'quoted"]
+    rows = "".join(f"{defused_value(each)},0,yes\n" for each in ids)
+    (tmp_path / "labels.csv").write_text("episode_id,step_index,consistent\n" + rows)
+    assert list(read_human_labels(tmp_path / "labels.csv")) == [("", each, 0) for each in ids]
+
+
+def test_a_thought_cannot_command_the_terminal() -> None:
+    thought = "I look\x1b[2J there\x07.\n\x9b31mThen\x00 I tap"
+    trace = Trace(step(Wait()), thought, None, False, (), Finding("no decision", False, "invalid action"), None)
+    found = Consistency(Path("run"), "m", "p", ClusterSettings(), (), (trace,), 0, 0)
+    for form in FORMATS[:3]:
+        text = written([example_table(found, 1)], form)
+        assert "I look [2J there . 31mThen I tap" in text

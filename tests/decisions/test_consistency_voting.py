@@ -215,3 +215,13 @@ def test_failures_by_kind() -> None:
         "action target": 2,
         "invalid action": 1,
     }
+
+
+@given(st.permutations(["search for", "search for ca", "search for cafe"]))
+def test_the_order_of_judges_says_nothing_of_texts_either(order: list[str]) -> None:
+    # the middle one is near both of the others, which are apart from each other: Algorithm 1 tells them by who came first
+    found = joint(*(Type(text=text) for text in order))
+    assert isinstance(found, Majority)
+    once = joint(*(Type(text=text) for text in ("search for", "search for ca", "search for cafe")))
+    assert isinstance(once, Majority)
+    assert (found.prototype, found.actions, found.votes) == (once.prototype, once.actions, once.votes)

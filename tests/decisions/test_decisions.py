@@ -221,3 +221,22 @@ def test_a_request_that_nobody_answered_is_not_right() -> None:
     assert mean_stability(run).value == (1 + 0) / 2
     with pytest.raises(UsageError, match="5 answers"):
         pass_at(run, 5)
+
+
+def test_where_every_step_passes_the_interval_is_no_wider_than_for_fewer_executions() -> None:
+    steps = [
+        executions([Stop()] * right + [Wait()] * (8 - right), [Stop()], task(f"e{number}"))
+        for number, right in enumerate((5, 6, 7, 5))
+    ]
+    run = measure(steps, ClusterSettings())
+    lows, highs = [], []
+    for k in (2, 4, 8):
+        found = pass_at(run, k)
+        assert found.interval is not None and found.value is not None
+        lows.append(found.interval.low)
+        highs.append(found.interval.high)
+    assert pass_at(run, 2).value != pass_at(run, 4).value == 1.0 == pass_at(run, 8).value
+    assert lows[0] == lows[1] == lows[2] > 0.8 and highs[1:] == [1.0, 1.0]  # Wilson's for 4 of 4 begins at 0.51
+    sure = measure([executions([Stop()] * 8, [Stop()], task(f"e{number}")) for number in range(4)], ClusterSettings())
+    certain = pass_at(sure, 8).interval
+    assert certain is not None and certain.method == "wilson" and certain.low == pytest.approx(0.5101, abs=1e-4)

@@ -260,3 +260,16 @@ def test_a_mix_needs_artifacts_and_the_mode_offline(tmp_path: Path) -> None:
 def test_a_run_without_a_mix_is_the_run_it_was() -> None:
     plain = RunConfig(model="m", bench="b")
     assert "mix" not in plain.identity() and "mix_artifacts" not in plain.identity()
+
+
+def test_answers_to_anothers_thoughts_are_no_artifacts(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [sampled(0, answered(RIGHT, "x"))])
+    manifest = read_manifest(run)
+    for thinker in ("made-up-model", "another-model"):
+        told = {**manifest, "fixed_thoughts": {"model": thinker}}
+        (run / "manifest.json").write_text(json.dumps(told))
+        if thinker == "made-up-model":
+            assert len(read_artifacts(run, EVALUATOR).steps) == 1
+        else:
+            with pytest.raises(UsageError, match="was given the thoughts of 'another-model'"):
+                read_artifacts(run, EVALUATOR)

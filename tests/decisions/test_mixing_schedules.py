@@ -120,3 +120,22 @@ def test_pairs_of_ones_own_take_the_place_of_the_levels() -> None:
     assert [(mix.start, mix.end, mix.repeat) for mix in mixes] == 3 * [(0.1, 0.9, 0)] + [(0.4, 0.4, each) for each in range(3)]
     with pytest.raises(UsageError, match="start is 2"):
         Sweep(pairs=((2.0, 0.0),)).mixes()
+
+
+@pytest.mark.parametrize("kappa", [0.01, 16.0, 1000.0])
+@pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (1.0, 0.0), (1 / 3, 2 / 3), (2 / 3, 1 / 3), (0.3, 0.30001)])
+def test_a_mean_at_the_border_of_what_is_admissible_has_a_centre(start: float, end: float, kappa: float) -> None:
+    low, high = admissible_means(start, end, kappa=kappa)
+    rising = start < end
+    for mean, expected in ((math.nextafter(low, 1), 1.0 if rising else 0.0), (math.nextafter(high, 0), 0.0 if rising else 1.0)):
+        assert Schedule(start, end, kappa=kappa, mean=mean).mu == pytest.approx(expected, abs=1e-4)
+
+
+def test_ends_that_only_a_float_tells_apart_have_a_schedule() -> None:
+    for start, end in ((0.5, math.nextafter(0.5, 1)), (0.0, 5e-324)):
+        assert Schedule(start, end).probabilities(3).tolist() == pytest.approx([start] * 3, abs=1e-15)
+
+
+def test_a_pair_given_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="the pair 0:1 is given twice"):
+        Sweep(pairs=((0.0, 1.0), (1.0, 0.0), (0.0, 1.0))).mixes()

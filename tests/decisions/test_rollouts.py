@@ -56,7 +56,8 @@ def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
     [
         ({}, 9, (), r"9 rounds need 9 seeds, and there are 8 \(those of the paper\)"),
         ({}, 3, (1, 100), "3 rounds need 3 seeds, and there are 2"),
-        ({}, 0, (), "0 rounds"),
+        ({}, 0, (), "0 rounds draw no samples"),
+        ({}, None, (5, 2**63 - 64 + 1), "the seed 9223372036854775745 is too large"),
         ({}, None, (100, 163), "the seeds 100 and 163 are closer together than the 64 samples"),
         ({}, None, (100, 100), "the seeds 100 and 100 are closer"),
         ({"resampling": {"temperature": 1.0}}, 2, (), "in a rollout use sampling"),
@@ -73,6 +74,10 @@ def test_samples_that_are_no_independent_draws_are_refused(
 
 def test_seeds_exactly_a_round_apart_are_fine() -> None:
     assert len(plan_rounds(config(), seeds=(100, 164))) == 2
+
+
+def test_the_last_sample_may_have_the_largest_seed() -> None:
+    assert len(plan_rounds(config(), seeds=(5, 2**63 - 64))) == 2
 
 
 def test_the_preset_is_the_papers_table_17() -> None:

@@ -24,7 +24,7 @@ from guieval.decisions.sensitivity import (
     trends,
     turned_about,
 )
-from guieval.decisions.tables import sensitivity_tables, shown, trend_tables
+from guieval.decisions.tables import Number, sensitivity_tables, shown, trend_tables
 from guieval.decisions.transport import DIAMETER, wasserstein
 from tests.decisions.scripted_executions import click, executions, scattered, task
 
@@ -145,3 +145,10 @@ def test_tables_have_the_papers_form() -> None:
     assert moved.header[1:] == ("5→30", "10→30", "30→50", "50→70", "70→100", "100→140") and len(MOVED) == 6
     assert [row[0] for row in metrics.rows] == ["L1 at ε, L2 at 1.207 ε (as printed)", "L1 at 1.207 ε, L2 at ε"]
     assert shown(support.rows[0][5]).startswith("3.00 [")  # the three targets, from every radius that holds them together
+
+
+def test_intervals_are_drawn_with_the_seed_asked_for() -> None:
+    tables = sensitivity_tables(sensitivity(mixed(9, 1), ClusterSettings()), seed=7)
+    estimates = [cell.estimate for table in tables for row in table.rows for cell in row if isinstance(cell, Number)]
+    intervals = [each.interval for each in estimates if each is not None and each.interval is not None]
+    assert len(intervals) == 30 and {each.seed for each in intervals} == {7}

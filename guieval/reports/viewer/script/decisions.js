@@ -93,8 +93,9 @@ function decisionsSection(run) {
       ? el(
           "p",
           { class: "reason" },
-          `${many(alone)} more ${alone > 1 ? "points lie" : "point lies"} alone (grey rings on the screen), `,
-          "each a decision of its own.",
+          alone > 1
+            ? `${many(alone)} more points lie alone (grey rings on the screen), each a decision of its own.`
+            : "1 more point lies alone (a grey ring on the screen), a decision of its own.",
         )
       : null,
     apart.length ? el("p", { class: "reason" }, `${apart.join("; ")}.`) : null,
