@@ -272,7 +272,8 @@ TEXTS: dict[str, list[tuple[str, str, bool]]] = {
         ("", " ", True),
     ],
     "uground-ac": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
-    **dict.fromkeys(["ui-r1", "ui-r1-reward"], [("abc", "xyz", True), ("abc", "", True)]),
+    "ui-r1": [("abc", "xyz", True), ("abc", "", True)],
+    "ui-r1-reward": [("abc", "xyz", True), ("abc", "", True)],
     "hypertrack-reward": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
 }
 
