@@ -1,4 +1,4 @@
-"""The few kinds of failure that cross a module boundary, and the nearest-name helper their messages use.
+"""The few kinds of failure that cross a module boundary, and what their messages are made with.
 
 A plug-in raises plain errors of these kinds; the runner is the one place that turns them into a stored record.
 """
@@ -6,6 +6,10 @@ A plug-in raises plain errors of these kinds; the runner is the one place that t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class GuievalError(Exception):
@@ -53,3 +57,28 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     best = process.extractOne(name, list(known), scorer=fuzz.ratio, processor=str.lower, score_cutoff=55.0)
     return f" (did you mean {best[0]!r}?)" if best else ""
+
+
+class Fault(NamedTuple):
+    """A problem that pydantic found: where, of which of its types, what was expected, and what was there instead."""
+
+    path: tuple[str, ...]
+    kind: str
+    said: str
+    value: Any
+
+    @property
+    def field(self) -> str:
+        """The path with dots; empty for the whole value."""
+        return ".".join(self.path)
+
+
+def first_fault(error: ValidationError) -> Fault:
+    """The problem to tell of: a name that is not known, where there is one (it is why another seems missing), else the first.
+
+    ``said`` begins in lower case, as the rest of a sentence does, and is without pydantic's own "Value error".
+    """
+    errors = error.errors()
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    said = str(first["ctx"]["error"]) if first["type"] in ("value_error", "assertion_error") else first["msg"]
+    return Fault(tuple(map(str, first["loc"])), first["type"], said[:1].lower() + said[1:], first["input"])

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from guieval.actions import Action, ActionSpace
 from guieval.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError, UsageError
+from guieval.errors import DataError, UsageError, first_fault
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import METRICS, Planned, Records, read_manifest, read_planned, write_atomically
 from guieval.metrics import RunSummary, RunTally
@@ -147,8 +147,9 @@ def recorded_model(manifest: Mapping[str, Any]) -> ABCModel:
     try:
         config = ModelConfig.model_validate(manifest["model"])
     except ValidationError as error:
-        field = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise UsageError(f"the manifest's model has a field {field!r} that this version cannot read") from None
+        raise UsageError(
+            f"the manifest's model has a field {first_fault(error).field!r} that this version cannot read"
+        ) from None
     return build_model(config, thinking=manifest["config"].get("thinking"))
 
 

@@ -271,10 +271,14 @@ def _listed(file: Path, refs: Sequence[EpisodeRef]) -> dict[EpisodeKey, Sequence
     return {key: range(length) if key in whole else sorted(single[key]) for key, length in lengths.items()}
 
 
+_MOST_DIGITS = 9
+"""Of a step's index; Python reads no number of thousands of digits."""
+
+
 def _split_step(entry: str, known: Mapping[str, object]) -> tuple[str, int | None]:
     """An entry's episode and its step; an id may itself hold the character that separates them."""
     name, separator, index = entry.rpartition("#")
-    if entry in known or not separator or not (index.isascii() and index.isdigit()):
+    if entry in known or not separator or not (index.isascii() and index.isdigit()) or len(index) > _MOST_DIGITS:
         return entry, None
     return name, int(index)
 

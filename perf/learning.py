@@ -27,14 +27,12 @@ from numpy.typing import NDArray
 
 from guieval.journal import Records, read_planned
 
-KINDS = {
-    "sft": ("sft", "tiny-sft", "trainer.learning_rate=3.0e-5", "trainer.max_steps=80", "evaluation.every=40"),
-    "offline": ("grpo", "tiny-grpo", "trainer.max_steps=60", "evaluation.every=30"),
-    "semi-online": ("semi-online", "tiny-semi-online", "trainer.max_steps=60", "evaluation.every=30"),
-}
+KINDS = {"sft": ("sft", "tiny-sft"), "offline": ("grpo", "tiny-grpo"), "semi-online": ("semi-online", "tiny-semi-online")}
 NAMES = {"sft": "SFT", "offline": "offline RL (GRPO)", "semi-online": "semi-online RL"}
 FIGURES = ("step exact match", "PG", "TSR")
 RESAMPLES = 4000
+EPISODES = 200
+"""Held-out episodes of an evaluation."""
 
 
 class Evaluated(NamedTuple):
@@ -48,8 +46,8 @@ class Evaluated(NamedTuple):
 
 def train(kind: str, seed: int, out: Path, *, with_start: bool) -> None:
     """One training, in a process of its own; one that was broken off goes on. The start is the same for every seed."""
-    command, config, *settings = KINDS[kind]
-    settings = [*settings, f"seed={seed}", "evaluation.bench_options.episodes=300", f"evaluation.at_start={with_start}".lower()]
+    command, config = KINDS[kind]
+    settings = [f"seed={seed}", f"evaluation.bench_options.episodes={EPISODES}", f"evaluation.at_start={with_start}".lower()]
     words = [sys.executable, "-m", "guieval", "train", command, "--config", config, "--out", str(out)]
     words += [word for setting in settings for word in ("--set", setting)]
     if (out / "checkpoints").is_dir() and any((out / "checkpoints").iterdir()):
@@ -187,7 +185,8 @@ def main() -> None:
         tell(arguments.out, arguments.picture)
         return
     for seed in arguments.seeds:
-        train(arguments.command, seed, arguments.out / f"{arguments.command}-{seed}", with_start=seed == arguments.seeds[0])
+        begun = any(arguments.out.glob("*-[0-9]*/evaluations/step-0"))
+        train(arguments.command, seed, arguments.out / f"{arguments.command}-{seed}", with_start=not begun)
 
 
 if __name__ == "__main__":

@@ -186,6 +186,22 @@ def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path
     assert wrong.returncode == 2 and "holds no run in mode 'offline', only in sop" in wrong.stderr
 
 
+def test_sigterm_outside_any_run_is_as_ctrl_c(demo: Path, server: MockServer, tmp_path: Path) -> None:
+    script = f"""
+import signal
+from pathlib import Path
+from guieval.cli.run import perform
+from guieval.config import RunConfig
+config = RunConfig(model={MODEL!r}, bench="demo", data={str(demo)!r}, base_urls=({server.base_url!r},))
+try:
+    perform([(config, Path({str(tmp_path / "run")!r}))], fresh=True, quiet=True, first=lambda: signal.raise_signal(15))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done
+
+
 def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(demo: Path, server: MockServer, tmp_path: Path) -> None:
     run = tmp_path / "run"
     modes = ("--mode", "offline", "--mode", "sop", "--quiet")

@@ -127,7 +127,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("name: live", "name: sop", "two columns have one name"),
         ("name: mine", "name: other", "calls itself 'other'"),
         ("decimals: 1}\nrows", "decimals: 1, figure: PG}\nrows", "given together"),
-        ("caption: a caption", "captoin: a caption", "field caption"),
+        ("caption: a caption", "captoin: a caption", "field captoin: extra inputs are not permitted"),
         ("rows:", "rows: [", "no YAML"),
     ],
 )

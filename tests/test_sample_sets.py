@@ -389,7 +389,7 @@ def test_a_whole_part_is_filled_by_split_subset_and_groups(tmp_path: Path) -> No
         ({"without": {"3": [0, 1]}}, "no step of '3' counts"),
         ({"only": {"3": []}}, "no step of '3' counts"),
         ({"only": {"3": [0]}, "without": {"3": [1]}}, "'3' is both in without and in only"),
-        ({"ids": {"1": 0, "2": 3}}, r"field ids\.1: Input should be greater than or equal to 1"),
+        ({"ids": {"1": 0, "2": 3}}, r"field ids\.1: input should be greater than or equal to 1"),
         ({"name": "ac-test-8444"}, "calls itself 'ac-test-8444'; it must have its file's name"),
     ],
 )

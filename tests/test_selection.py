@@ -98,6 +98,7 @@ def test_a_file_names_episodes_and_steps(tmp_path: Path) -> None:
         (["1", "33"], r"line 2: there is no episode '33' \(did you mean '3'\?\)"),
         (["2"], "line 1: the episode '2' is in several subsets; write one of shop/2, work/2"),
         (["1#4"], "line 1: episode '1' has 4 steps, counted from 0, and no step 4"),
+        (["1#" + "9" * 5000], "no episode '1#999"),
         (["shop/1"], "no episode 'shop/1'"),
         (["", " "], "lists no episode"),
         (['["1", 2.5]'], r"entry 2: expected an episode id, got 2\.5"),

@@ -152,14 +152,14 @@ def _sweep(preset: str, asked: dict[str, Any]) -> Sweep:
     from pydantic import ValidationError
 
     from guieval.decisions.mix_sweep import Sweep, get_preset
-    from guieval.errors import UsageError
+    from guieval.errors import UsageError, first_fault
 
     try:
         return Sweep.model_validate({**get_preset(preset).model_dump(), **asked})
     except ValidationError as error:
-        first = error.errors()[0]
-        name = {"pairs": "pair", "seed": "mix-seed"}.get(str(first["loc"][0]), str(first["loc"][0]))
-        raise UsageError(f"--{name} is {first['input']!r}: {first['msg'][:1].lower() + first['msg'][1:]}") from None
+        fault = first_fault(error)
+        name = {"pairs": "pair", "seed": "mix-seed"}.get(fault.path[0], fault.path[0])
+        raise UsageError(f"--{name} is {fault.value!r}: {fault.said}") from None
 
 
 def _default_directory(config: RunConfig) -> Path:

@@ -71,7 +71,7 @@ def mock_server(
     """Serve scripted answers on an OpenAI-compatible endpoint until Ctrl-C; GET /stats tells what it saw."""
     from pydantic import ValidationError
 
-    from guieval.errors import UsageError
+    from guieval.errors import UsageError, first_fault
     from guieval.mock_server import MockSettings, serve
 
     values: dict[str, Any] = {
@@ -114,8 +114,8 @@ def mock_server(
     try:
         settings = MockSettings.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0] if first["loc"] else "setting")
+        fault = first_fault(error)
+        name = fault.path[0] if fault.path else "setting"
         option = "--" + _OPTIONS.get(name, name).replace("_", "-")
-        raise UsageError(f"{option} is {first['input']!r}: {first['msg'].lower()}") from None
+        raise UsageError(f"{option} is {fault.value!r}: {fault.said}") from None
     serve(settings)

@@ -170,7 +170,7 @@ def perform(
     from guieval.cli.launching import Launching, open_servers, tell
     from guieval.cli.telemetry import Telemetry
     from guieval.cluster import absorb_shards, has_shards
-    from guieval.engines.vllm_server import ServerFailure
+    from guieval.engines.vllm_server import ServerFailure, sigterm_as_interrupt
     from guieval.errors import GuievalError
     from guieval.journal import is_run
     from guieval.opening import open_run
@@ -184,7 +184,8 @@ def perform(
     telemetry = Telemetry(runs, quiet=quiet)
     results: list[Result] = []
     try:
-        with Launching(quiet=quiet) as launching, _machines(runs[0].config) as machines:
+        # a run stops in order by itself; this is for what lies before, between and behind runs
+        with sigterm_as_interrupt(), Launching(quiet=quiet) as launching, _machines(runs[0].config) as machines:
             first()  # only now: where there is no cluster, there is to be no directory either
             for opened in runs:
                 if fresh or not is_run(opened.directory):
@@ -220,7 +221,7 @@ def perform(
         if results:
             show(results)
         raise
-    except KeyboardInterrupt:  # while a server was starting or ending
+    except KeyboardInterrupt:  # while no run was under way
         if any(map(is_run, directories)):
             typer.echo(_how_to_resume(root))
         raise

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.decisions.artifacts import Artifacts, Pick, uniform
 from guieval.decisions.schedules import KAPPA, Schedule, Shape
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, first_fault, nearest
 from guieval.history import HistoryEntry, reference_entry
 from guieval.steps import EpisodeKey, HistoryOrigin, StepKey, StepTaskModel
 
@@ -55,13 +55,10 @@ def read_mix(values: Mapping[str, Any]) -> Mix:
     try:
         mix = Mix.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "missing":
-            raise UsageError(f"the setting 'mix.{field}' is required for a mixed history") from None
-        raise UsageError(
-            f"setting 'mix.{field}' is {first['input']!r}: {first['msg'][:1].lower() + first['msg'][1:]}"
-        ) from None
+        fault = first_fault(error)
+        if fault.kind == "missing":
+            raise UsageError(f"the setting 'mix.{fault.field}' is required for a mixed history") from None
+        raise UsageError(f"setting 'mix.{fault.field}' is {fault.value!r}: {fault.said}") from None
     _ = mix.schedule  # an impossible one is told now
     return mix
 

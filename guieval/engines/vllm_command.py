@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.engines.vllm_arguments import find_chat_template, merged_arguments, named_arguments
-from guieval.errors import UsageError
+from guieval.errors import UsageError, first_fault
 from guieval.models import ModelConfig
 
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -76,9 +76,8 @@ class VLLMSettings(BaseModel):
         try:
             return cls.model_validate({"arguments": given, **own, **others})
         except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0]).replace("_", "-")
-            raise UsageError(f"vllm.{name} is {first['input']!r}: {first['msg'].lower()}") from None
+            fault = first_fault(error)
+            raise UsageError(f"vllm.{fault.path[0].replace('_', '-')} is {fault.value!r}: {fault.said}") from None
 
 
 def interpreter(settings: VLLMSettings) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.actions import Action, Click, LongPress, Point
-from guieval.errors import UsageError
+from guieval.errors import UsageError, first_fault
 from guieval.mock_server.app import Answer, Answers, Tag
 from guieval.steps import StepKey, StepTaskModel
 
@@ -69,9 +69,8 @@ def read_distributions(file: Path) -> dict[str, Distribution]:
         try:
             each = Distribution.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            raise UsageError(f"{str(file)!r}, line {number}, field {field}: {first['msg'].lower()}") from None
+            fault = first_fault(error)
+            raise UsageError(f"{str(file)!r}, line {number}, field {fault.field}: {fault.said}") from None
         found[each.key] = each
     return found
 

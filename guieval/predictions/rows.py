@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guieval.errors import DataError, ParseError
+from guieval.errors import DataError, ParseError, first_fault
 from guieval.steps import StepTaskModel
 
 Built = TypeVar("Built")
@@ -100,7 +100,8 @@ class Row:
         try:
             return make()
         except ValidationError as error:
-            raise self.error(field, _first_problem(error)) from None
+            fault = first_fault(error)
+            raise self.error(field, f"{fault.said} (got {fault.value!r:.80})") from None
         except (ValueError, OverflowError, ParseError) as error:
             raise self.error(field, str(error)) from None
 
@@ -109,8 +110,8 @@ class Row:
         try:
             return StepTaskModel(**fields)
         except ValidationError as error:
-            field = ".".join(str(part) for part in error.errors()[0]["loc"]) or "(whole row)"
-            raise self.error(field, _first_problem(error)) from None
+            fault = first_fault(error)
+            raise self.error(fault.field or "(whole row)", f"{fault.said} (got {fault.value!r:.80})") from None
 
     def _list(self, field: str) -> list[Any]:
         value = self.value(field)
@@ -201,11 +202,6 @@ def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
             yield as_row(item, f"{file}, row {field}{number}")
         except DataError as error:
             yield error
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{first['msg'].removeprefix('Value error, ')} (got {first['input']!r:.80})"
 
 
 def _is_number(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.errors import UsageError
+from guieval.errors import UsageError, first_fault
 from guieval.steps import StepRecord
 
 UNTOLD_LIMIT = 10
@@ -96,11 +96,9 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
         try:
             prices.append(Price.model_validate(entry))
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"]) or "(whole entry)"
-            raise UsageError(
-                f"{str(path)!r}, price {number}, field {field}: {first['msg'].lower()} (got {first['input']!r:.80})"
-            ) from None
+            fault = first_fault(error)
+            field = fault.field or "(whole entry)"
+            raise UsageError(f"{str(path)!r}, price {number}, field {field}: {fault.said} (got {fault.value!r:.80})") from None
     return tuple(prices)
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, first_fault, nearest
 from guieval.training.config import SFTTraining, TrainingConfig
 
 CHECKPOINTS = "checkpoints"
@@ -69,8 +69,7 @@ def _fitting(kind: Any, name: str, value: Any) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
-        said = error.errors()[0]["msg"]
-        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {said[:1].lower()}{said[1:]}") from None
+        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {first_fault(error).said}") from None
 
 
 def check_enough(arguments: Any, tasks: int) -> None:

@@ -6,15 +6,17 @@ begins; everything else has a field here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from guieval.config import override, yaml_loader
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, first_fault, nearest
 from guieval.rewards.advantages import AdvantageSettings, EpisodeLevel, Normalise, SpreadOf
 from guieval.rewards.returns import Segment
 from guieval.rewards.rollout import PatchMethod, PatchPolicy
@@ -31,6 +33,14 @@ class Settings(BaseModel):
 
 def _one_or_more(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
+
+
+def _pattern(value: str | None) -> str | None:
+    try:
+        re.compile(value or "")
+    except re.error as error:
+        raise PydanticCustomError("pattern", "expected a regular expression: {why}", {"why": str(error)}) from None
+    return value
 
 
 class Lora(Settings):
@@ -150,6 +160,9 @@ class TrainingConfig(Settings):
     seed: int = Field(0, ge=0, description="seed of that sample and of the training")
     skip_damaged: bool = False
     lora: Lora | None = None
+    freeze: Annotated[str | None, AfterValidator(_pattern)] = Field(
+        None, description=r"regular expression of weights that stay as they are, e.g. .*\.visual\..*"
+    )
     evaluation: Evaluation | None = None
     report_to: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
         (), description="trackers that transformers knows and that are installed, e.g. tensorboard, wandb, trackio, mlflow"
@@ -166,6 +179,8 @@ class TrainingConfig(Settings):
             raise ValueError(
                 "dtype is 'float16', which only adapters (lora) can be trained beside: say float32, and trainer.fp16 for speed"
             )
+        if self.lora is not None and self.freeze is not None:
+            raise ValueError("freeze is given beside lora, which trains its adapters alone: leave one of them out")
         if taken := sorted(_OURS & self.trainer.keys()):
             raise ValueError(f"trainer.{taken[0]} is {_OURS_SAID[taken[0]]}")
         return self
@@ -263,22 +278,18 @@ def parse_config(values: Mapping[str, Any]) -> TrainingConfig:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        errors = error.errors()
-        # a misspelt name is the cause where one that is required seems to be missing
-        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-        path = [str(part) for part in first["loc"]]
-        field = ".".join(path)
-        if first["type"] == "extra_forbidden":
+        fault = first_fault(error)
+        path, field = fault.path, fault.field
+        if fault.kind == "extra_forbidden":
             known = _fields_at(model, path[:-1])
             prefix = ".".join(path[:-1])
             close = nearest(path[-1], known)
             raise UsageError(f"unknown setting {field!r}{close} in {prefix or f'a training of kind {kind}'}") from None
-        if first["type"] == "missing":
+        if fault.kind == "missing":
             raise UsageError(f"the setting {field!r} is required") from None
-        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"][:1].lower() + first["msg"][1:]
         if not path:
-            raise UsageError(f"setting {said}") from None
-        raise UsageError(f"setting {field!r} is {first['input']!r}: {said}") from None
+            raise UsageError(f"setting {fault.said}") from None
+        raise UsageError(f"setting {field!r} is {fault.value!r}: {fault.said}") from None
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:

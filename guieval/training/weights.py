@@ -6,6 +6,7 @@ Where a checkpoint lies, its chat template and the image limits of its adapter's
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,20 @@ def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
     if checkpoint.chat_template is not None:
         processor.chat_template = checkpoint.chat_template
     processor.tokenizer.padding_side = "left"
+    if config.freeze is not None:
+        _freeze(weights, config.freeze)
     return Weights(weights, processor, checkpoint)
+
+
+def _freeze(weights: Any, pattern: str) -> None:
+    names = {name: bool(re.fullmatch(pattern, name)) for name, _ in weights.named_parameters()}
+    if len(set(names.values())) < 2:
+        which = "all weights" if all(names.values()) else f"none, e.g. not {next(iter(names))!r}"
+        raise UsageError(
+            f"setting 'freeze' is {pattern!r}: expected to match whole names of some weights, and it matches {which}"
+        )
+    for name, parameter in weights.named_parameters():
+        parameter.requires_grad_(not names[name])
 
 
 def lora_config(lora: Lora) -> Any:

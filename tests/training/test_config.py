@@ -103,6 +103,8 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"dynamic_sampling": {"eta": -1}}, "setting 'dynamic_sampling.eta' is -1: "),
         ({"trainer": {"output_dir": "x"}}, "trainer.output_dir is given as out"),
         ({"dtype": "float16"}, "setting dtype is 'float16', which only adapters (lora) can be trained beside"),
+        ({"lora": {}, "freeze": ".*"}, "setting freeze is given beside lora, which trains its adapters alone"),
+        ({"freeze": "("}, "setting 'freeze' is '(': expected a regular expression: missing )"),
         ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: say evaluation.every"),
         ({"trainer": {"max_length": 512}}, "it would cut image tokens"),
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training

@@ -374,6 +374,15 @@ def test_low_rank_adapters_are_saved_alone(configured: Configured) -> None:
     assert names and not any("visual" in name for name in names)
 
 
+def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy: Path) -> None:
+    from safetensors.torch import load_file  # type: ignore[import-not-found, unused-ignore]  # not in every environment
+
+    config = configured("grpo", freeze=r".*\.visual\..*", trainer={"learning_rate": 1e-3, "lr_scheduler_type": "constant"})
+    before, after = (load_file(folder / "model.safetensors") for folder in (policy, train(config)))
+    moved = {name for name, value in before.items() if not bool((value.float() == after[name].float()).all())}
+    assert moved and moved.isdisjoint(name for name in before if ".visual." in name)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -388,6 +397,8 @@ def test_low_rank_adapters_are_saved_alone(configured: Configured) -> None:
         ({"trainer": {"use_vllm": True}}, "TRL refuses the settings in 'trainer'"),
         ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),
         ({"reward": {"name": "ui-s2"}}, "did you mean 'ui-s1'"),
+        ({"freeze": "visual"}, "expected to match some weights' names, and it matches none, e.g. not 'model."),
+        ({"freeze": ".*"}, "and it matches all weights"),
         ({"model_path": "/nowhere"}, "the model folder '/nowhere' does not exist"),
         ({"rollout": {"patch": "off-policy"}}, "needs 'rollout.thoughts'"),
     ],

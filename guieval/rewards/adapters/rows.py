@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from guieval.errors import UsageError
+from guieval.errors import UsageError, first_fault
 from guieval.registry import load_model
 from guieval.rewards.reply import ReplyScorer, ScoredReply
 from guieval.rewards.shapes import weighed
@@ -30,11 +30,10 @@ def task_of(value: Any) -> StepTaskModel:
     try:
         return _read(value) if isinstance(value, str) else StepTaskModel.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "(whole value)"
+        fault = first_fault(error)
         raise UsageError(
             f"the {TASK!r} of a row must be the text of StepTaskModel.model_dump_json(), got {value!r:.80} "
-            f"(field {field}: {first['msg']})"
+            f"(field {fault.field or '(whole value)'}: {fault.said})"
         ) from None
 
 

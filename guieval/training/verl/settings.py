@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError, first_fault, nearest
 from guieval.models import ABCModel
 from guieval.registry import build_model, model_config
 from guieval.rewards.reply import ReplyScorer
@@ -81,16 +81,15 @@ def _parsed(text: str) -> VerlSettings:
     try:
         return VerlSettings.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = [str(part) for part in first["loc"]]
-        field = ".".join([GROUP, *path])
-        if first["type"] == "extra_forbidden":
+        fault = first_fault(error)
+        path, field = fault.path, ".".join([GROUP, *fault.path])
+        if fault.kind == "extra_forbidden":
             raise UsageError(f"unknown setting {field!r}{nearest(path[-1], _fields_at(VerlSettings, path[:-1]))}") from None
-        if first["type"] == "value_error":
-            raise UsageError(f"setting {first['ctx']['error']}") from None
-        if first["type"] == "missing":
+        if fault.kind == "value_error":
+            raise UsageError(f"setting {fault.said}") from None
+        if fault.kind == "missing":
             raise UsageError(f"the setting {field!r} is required") from None
-        raise UsageError(f"setting {field!r} is {first['input']!r}: {first['msg']}") from None
+        raise UsageError(f"setting {field!r} is {fault.value!r}: {fault.said}") from None
 
 
 def _plain(group: Any) -> Any:
