@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 
 if TYPE_CHECKING:
     import yaml
@@ -308,20 +308,20 @@ def parse(values: Mapping[str, Any]) -> RunConfig:
     try:
         config = RunConfig.model_validate(dict(values))
     except ValidationError as error:
-        fault = first_fault(error)
-        field = fault.field
-        if fault.kind == "missing":
+        problem = first_problem(error)
+        field = problem.field
+        if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
         if field in ("api_key_env", "patch_api_key_env"):  # whoever takes it for the key must not find the key in a log
             raise UsageError(f"setting {field!r} must be the name of an environment variable, not a key") from None
-        if fault.path[0] in ("base_urls", "patch_base_urls"):  # it may hold a password
-            raise UsageError(f"setting {fault.path[0]!r} must be a list of URLs like http://localhost:8000/v1") from None
-        if fault.kind == "secret":
+        if problem.path[0] in ("base_urls", "patch_base_urls"):  # it may hold a password
+            raise UsageError(f"setting {problem.path[0]!r} must be a list of URLs like http://localhost:8000/v1") from None
+        if problem.kind == "secret":
             raise UsageError(
-                f"{field}.{fault.said} cannot be given as a setting, for it is a secret and a run's files hold its settings; "
+                f"{field}.{problem.said} cannot be given as a setting, for it is a secret and a run's files hold its settings; "
                 "a key belongs in the environment, in the variable that --api-key-env names"
             ) from None
-        raise UsageError(f"setting {field!r} is {fault.value!r}: {fault.said}") from None
+        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.said}") from None
     _refuse_the_key(config)
     if config.compact and config.cluster != "none":
         raise UsageError("a compact journal is written on one machine: leave out compact, or --cluster")

@@ -59,7 +59,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {best[0]!r}?)" if best else ""
 
 
-class Fault(NamedTuple):
+class Problem(NamedTuple):
     """A problem that pydantic found: where, of which of its types, what was expected, and what was there instead."""
 
     path: tuple[str, ...]
@@ -73,7 +73,7 @@ class Fault(NamedTuple):
         return ".".join(self.path)
 
 
-def first_fault(error: ValidationError) -> Fault:
+def first_problem(error: ValidationError) -> Problem:
     """The problem to tell of: a name that is not known, where there is one (it is why another seems missing), else the first.
 
     ``said`` begins in lower case, as the rest of a sentence does, and is without pydantic's own "Value error".
@@ -81,4 +81,4 @@ def first_fault(error: ValidationError) -> Fault:
     errors = error.errors()
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     said = str(first["ctx"]["error"]) if first["type"] in ("value_error", "assertion_error") else first["msg"]
-    return Fault(tuple(map(str, first["loc"])), first["type"], said[:1].lower() + said[1:], first["input"])
+    return Problem(tuple(map(str, first["loc"])), first["type"], said[:1].lower() + said[1:], first["input"])

@@ -13,7 +13,8 @@ from guieval.journal import journal_file, read_manifest
 from guieval.modes import get_mode
 from guieval.overlays import Overlaid, read_overlay
 from guieval.registry import build_model, config_folder, default_data_folder, load_benchmark, model_config
-from guieval.runner import Run, patch_policy
+from guieval.run_settings import patch_policy
+from guieval.runner import Run
 from guieval.thoughts import FixedThoughts, read_thoughts
 
 if TYPE_CHECKING:

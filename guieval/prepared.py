@@ -28,7 +28,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError, ScreenshotError, UsageError, first_fault, nearest
+from guieval.errors import DataError, ScreenshotError, UsageError, first_problem, nearest
 from guieval.frames import PIXELS, RELATIVE, Size
 from guieval.screenshots import header, resolve
 from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel, pattern_problem
@@ -151,9 +151,9 @@ def read_preparation(folder: Path) -> Preparation:
     except OSError as error:
         raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        fault = first_fault(error)
-        place = f"field {fault.field}: " if fault.field else ""
-        raise UsageError(f"{str(file)!r} cannot be read: {place}{fault.said}") from None
+        problem = first_problem(error)
+        place = f"field {problem.field}: " if problem.field else ""
+        raise UsageError(f"{str(file)!r} cannot be read: {place}{problem.said}") from None
     if found.format != FORMAT:
         raise UsageError(f"{str(file)!r} is of format {found.format!r}; this version reads {FORMAT!r}")
     return found
@@ -507,26 +507,26 @@ def _parsed(where: str, line: bytes) -> EpisodeLine:
 
 def _first_problem(place: str, error: ValidationError) -> DataError:
     """The first problem that pydantic tells, with the nearest name where a name is unknown."""
-    fault = first_fault(error)
-    path = fault.path
+    problem = first_problem(error)
+    path = problem.path
     field = ".".join(part for part in path if part not in _ACTIONS)
-    match fault.kind:
+    match problem.kind:
         case "json_invalid":
-            return DataError(f"{place.removesuffix(', field ')}: is not JSON ({fault.said.removeprefix('invalid JSON: ')})")
+            return DataError(f"{place.removesuffix(', field ')}: is not JSON ({problem.said.removeprefix('invalid JSON: ')})")
         case "extra_forbidden":
             action = next((each for each in path if each in _ACTIONS), None)
             model = _ACTIONS[action] if action else EpisodeLine if len(path) == 1 else StepLine
             known = model.model_fields
             return DataError(f"{place}{field}: is not known{nearest(path[-1], known)}; known: {', '.join(known)}")
         case "union_tag_invalid" | "union_tag_not_found":
-            told = fault.value.get("type")
+            told = problem.value.get("type")
             return DataError(f"{place}{field}.type: expected {', '.join(_ACTIONS)}, got {told!r}{nearest(str(told), _ACTIONS)}")
         case "missing":
             return DataError(f"{place}{field}: is missing")
         case "model_type":
-            return DataError(f"{f'{place}{field}'.removesuffix(', field ')}: expected an object, got {fault.value!r:.80}")
+            return DataError(f"{f'{place}{field}'.removesuffix(', field ')}: expected an object, got {problem.value!r:.80}")
         case _:
-            return DataError(f"{place}{field}: {fault.said} (got {fault.value!r:.80})")
+            return DataError(f"{place}{field}: {problem.said} (got {problem.value!r:.80})")
 
 
 def _unified(place: str, action: dict[str, Any], frame: EpisodesFrame, size: Size) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 
 
 class _Value(BaseModel):
@@ -142,9 +142,9 @@ def get_results(name: str) -> ResultTable:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"the table {str(path)!r} is no YAML file: {' '.join(str(error).split())}") from None
     except ValidationError as error:
-        fault = first_fault(error)
-        field = f", field {fault.field}" if fault.field else ""
-        raise UsageError(f"the table {str(path)!r} is not valid{field}: {fault.said}") from None
+        problem = first_problem(error)
+        field = f", field {problem.field}" if problem.field else ""
+        raise UsageError(f"the table {str(path)!r} is not valid{field}: {problem.said}") from None
     if table.name != path.stem:  # reports name a table by it: no file may pass for another
         raise UsageError(f"the table {str(path)!r} calls itself {table.name!r}; it must have its file's name")
     return table

@@ -18,9 +18,8 @@ import asyncio
 import os
 import platform
 import signal
-import time
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,29 +29,30 @@ from pathlib import Path
 from typing import Any
 
 from guieval import __version__
+from guieval.asking import Asker
 from guieval.audit import FrameWatch
 from guieval.benchmark import ABCBenchmark, EpisodeRef
 from guieval.config import RunConfig
-from guieval.engines import EndpointStats, TellsStats, request_id
+from guieval.engines import EndpointStats, TellsStats
 from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.errors import DataError, EngineError, FatalEngineError, GuievalError, ScreenshotError, UsageError
+from guieval.errors import DataError, EngineError, FatalEngineError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
-from guieval.history import DrawnPast, HistoryEntry, recalled, reference_entry, reference_history
+from guieval.history import DrawnPast, recalled, reference_entry, reference_history
 from guieval.identity import digest, refuse_unlike
 from guieval.images import ImageLoader
 from guieval.journal import SCHEMA, Journal, Records, has_records, is_run, journal_file, plan_rows, read_manifest
 from guieval.metrics import RunTally
-from guieval.models import ABCModel, Engine, ImageRef, ModelConfig, Reply, Request
-from guieval.modes import Mode, PatchPolicy, after, get_mode
-from guieval.patching import off_policy_input, on_policy_input, read_thought, thought_fingerprint, unbound
+from guieval.models import ABCModel, Engine
+from guieval.modes import Mode, get_mode
+from guieval.patching import thought_fingerprint
 from guieval.prompts import example_requests, fixed_thought_form
-from guieval.replies import failed_sample, read_reply
+from guieval.run_settings import patch_policy, sample_parameters
 from guieval.scheduler import ActiveEpisode, Scheduler
-from guieval.screenshots import Screenshot
 from guieval.selection import Choice, Selection, select
-from guieval.steps import Episode, EpisodeKey, Patch, PatchedBy, Plan, Sample, StepRecord, StepTaskModel, Verdict
+from guieval.steps import Episode, EpisodeKey, Plan, StepRecord, Verdict
 from guieval.telemetry.costs import Tokens
 from guieval.thoughts import FixedThoughts
+from guieval.workers import Gate, Workers
 
 GIVE_UP_AFTER = 100
 """Requests that may fail in a row, all tries of each, before a run stops: whoever answers is gone, and a resume is cheaper."""
@@ -202,7 +202,6 @@ class Run:
         self._watch = FrameWatch(self.model)
         self._sampling = sample_parameters(self.config, self.model.config)
         self._patched: Counter[EpisodeKey] = Counter()
-        self._thought_images: ImageLoader | None = None
 
     def execute(self, *, resume: bool) -> RunOutcome:
         """Run to the end, to the user's Ctrl-C, or to an error that no further step could survive.
@@ -354,7 +353,7 @@ class Run:
     ) -> bool:
         """Answer everything that is left; whether it was stopped before the end."""
         records = Records(self.directory)
-        gate = _Gate(self.concurrency)
+        gate = Gate(self.concurrency)
         scheduler = Scheduler(
             self.selection.refs,
             lambda ref: self._activate(ref, done.get(ref.key, {}), records, progress),
@@ -363,11 +362,9 @@ class Run:
             count=lambda ref: len(self._plan[ref.key]),
         )
         threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
-        images = ImageLoader(self.benchmark.root, threads, form=self.engine.images)
-        if self.thoughts is not None:
-            self._thought_images = ImageLoader(self.benchmark.root, threads, form=self.thoughts.images)
+        asker = self._asker(threads, gate)
         changed = asyncio.Event()
-        workers = _Workers()
+        workers = Workers()
         driver = asyncio.current_task()
         stopped = False
 
@@ -390,7 +387,7 @@ class Run:
                     continue
                 active, index = taken
                 progress.in_flight += 1
-                record = await self._answer(active.episode, index, images, gate)
+                record = await self._answer(asker, active.episode, index)
                 progress.in_flight -= 1
                 journal.append(record)
                 tally.add(record)
@@ -424,6 +421,21 @@ class Run:
                 await self.thoughts.close()
             threads.shutdown(wait=False, cancel_futures=True)
         return stopped
+
+    def _asker(self, threads: ThreadPoolExecutor, gate: Gate) -> Asker:
+        root = self.benchmark.root
+        return Asker(
+            model=self.model,
+            engine=self.engine,
+            evaluator=self._evaluator,
+            mode=self.mode,
+            sampling=self._sampling,
+            images=ImageLoader(root, threads, form=self.engine.images),
+            gate=gate,
+            thoughts=self.thoughts,
+            thought_images=None if self.thoughts is None else ImageLoader(root, threads, form=self.thoughts.images),
+            fixed=self.fixed,
+        )
 
     def _look(self, record: StepRecord, progress: Progress) -> None:
         """Tell once when the answers so far fit another coordinate frame far better than the adapter's."""
@@ -526,291 +538,23 @@ class Run:
             return False
         return self.mode.stop == "never" or record.sample.outcome.exact_match or record.patch is not None
 
-    async def _answer(self, episode: Episode, index: int, images: ImageLoader, gate: _Gate) -> StepRecord:
+    async def _answer(self, asker: Asker, episode: Episode, index: int) -> StepRecord:
         task = episode.steps[index]
-        memory = self.model.memory
         if self.mode.sequential:
             self._catch_up(episode, index)
-            past = memory.history(task.episode_key)
+            past = self.model.memory.history(task.episode_key)
         elif self.mode.history == "mixed":
             past = self._mixture.history(episode.steps[:index])
         else:
             past = reference_history(episode.steps[:index])
-        samples = await self._samples(task, past, images, gate)
-        if self.fixed is not None:
-            samples = [self.fixed.told(task.key, sample) for sample in samples]
-        record = StepRecord(task=task, history=tuple(entry.origin for entry in past), samples=tuple(samples))
-        if self.mode.stop == "never" or not record.finished:
-            return record
-        if after(record.sample.outcome.exact_match, self._patched[task.episode_key], self.mode.patch) != "patch":
-            return record
-        return await self._patch(record, past, images, gate)
+        last = index == self._plan[task.episode_key][-1]
+        return await asker.answer(task, past, patched=self._patched[task.episode_key], last=last)
 
     @property
     def _mixture(self) -> DrawnPast:
         if self.mixture is None:
             raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
         return self.mixture
-
-    async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate) -> StepRecord:
-        """A mismatched step with its patch; as one without an answer, to be asked again, where the thought cannot be had."""
-        method = self.mode.patch.method
-        assert method != "none"  # it allows no patch
-        task = record.task
-        if method == "thought-free" or task.step_index == self._plan[task.episode_key][-1]:  # whose thought nobody would see
-            return record.model_copy(update={"patch": Patch(method=method)})
-        thought = await self._thought(method, task, past, images, gate)
-        if isinstance(thought, Patch):
-            return record.model_copy(update={"patch": thought})
-        thought = thought.model_copy(update={"usage": record.sample.usage})  # what the answer itself cost was paid all the same
-        return record.model_copy(update={"samples": (thought, *record.samples[1:])})
-
-    async def _thought(
-        self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate
-    ) -> Patch | Sample:
-        """The thought that leads to a step's reference action, or the failed sample that says why there is none."""
-        about = "the thought of its patch: "
-        policy = self.model if method == "on-policy" else None
-        try:
-            prepared = off_policy_input(task) if policy is None else on_policy_input(policy, task, past)
-            wanted = prepared.images
-        except Exception as error:  # an adapter may be anyone's code
-            return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
-        if policy is not None:
-            engine, ask, sampling = self.engine, policy.generate, unbound(self._sampling[0])
-        elif self.thoughts is not None and self._thought_images is not None:
-            engine, ask, sampling, images = self.thoughts, self.thoughts.generate, {}, self._thought_images
-        else:
-            raise FatalEngineError("nobody writes the thoughts of off-policy patches: the run was given no engine for them")
-        loaded = await _load(wanted, engine, images, about=about)
-        if isinstance(loaded, Sample):
-            return loaded
-        name = request_id(task.key, len(self._sampling))  # behind those of the samples
-        async with gate:
-            reply = await _reply(ask, Request(prepared, loaded, sampling, name, task), about=about)
-        if isinstance(reply, Sample):
-            return reply
-        try:
-            thought = read_thought(reply.text, reasoning=reply.reasoning, model=policy, task=task)
-        except Exception as error:  # its parser may be anyone's code
-            return failed_sample("parse", f"{about}{type(error).__name__}: {error}")
-        return Patch(method=method, thought=thought, usage=reply.usage)
-
-    async def _samples(
-        self, task: StepTaskModel, past: Sequence[HistoryEntry], images: ImageLoader, gate: _Gate
-    ) -> Sequence[Sample]:
-        """Every sample of a step, or the one that says why there is none."""
-        try:
-            if self.fixed is None:
-                prepared = self.model.prepare_input(task, past)
-            else:
-                prepared = self.model.prepare_fixed_thought(task, past, self.fixed.texts[task.key])
-            wanted = prepared.images
-        except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
-            return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
-        loaded = await _load(wanted, self.engine, images)
-        if isinstance(loaded, Sample):
-            return [loaded]
-        requests = [
-            Request(prepared, loaded, sampling, request_id(task.key, number), task)
-            for number, sampling in enumerate(self._sampling)
-        ]
-        if len(requests) == 1:
-            return [await self._sample(requests[0], gate)]
-        asking = [asyncio.create_task(self._sample(request, gate)) for request in requests]
-        try:
-            return await asyncio.gather(*asking)
-        finally:  # after one has ended the run the others must not go on
-            for each in asking:
-                each.cancel()
-
-    async def _sample(self, request: Request, gate: _Gate) -> Sample:
-        async with gate:
-            started = time.monotonic()
-            reply = await _reply(self.model.generate, request)
-        if isinstance(reply, Sample):
-            return reply
-        return read_reply(
-            self.model,
-            self._evaluator,
-            request.task,
-            reply.text,
-            reasoning=reply.reasoning,
-            usage=reply.usage,
-            finish_reason=reply.finish_reason,
-            seconds=round(time.monotonic() - started, 4),
-            attempts=reply.attempts,
-            logprob=reply.logprob,
-        )
-
-
-async def _load(
-    wanted: Sequence[ImageRef], engine: Engine, images: ImageLoader, *, about: str = ""
-) -> tuple[Screenshot, ...] | Sample:
-    """The screenshots of a request, where its engine wants any, or the failed sample that says what became of them."""
-    if engine.images == "none":
-        return ()
-    try:
-        return tuple([await images.load(image) for image in wanted])
-    except ScreenshotError as error:
-        return failed_sample("screenshot", f"{about}{error}")
-    except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
-        return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
-
-
-async def _reply(ask: Callable[[Request], Awaitable[Reply]], request: Request, *, about: str = "") -> Reply | Sample:
-    """The answer to a request, or the failed sample that says why there is none."""
-    try:
-        return await ask(request)
-    except FatalEngineError:
-        raise
-    except EngineError as error:
-        return failed_sample("generate", f"{about}{error}", attempts=error.attempts)
-    except Exception as error:  # an adapter may answer by itself, in any way
-        return failed_sample("generate", f"{about}{type(error).__name__}: {error}")
-
-
-def patch_policy(config: RunConfig) -> PatchPolicy:
-    """How a run patches mismatches. Raises :class:`UsageError` for settings of patches that do not go together."""
-    given = {"patch_budget": config.patch_budget, "patch_model": config.patch_model, "patch_base_urls": config.patch_base_urls}
-    flags = {"patch_budget": "--patch-budget", "patch_model": "--patch-model", "patch_base_urls": "--patch-base-url"}
-    if config.patch == "none":
-        for name, value in given.items():
-            if value:  # a budget of 0 is no patch
-                raise UsageError(f"{flags[name]} is for patches, and there are none: add --patch thought-free, say")
-        return PatchPolicy()
-    budget = None if config.patch_budget == "unlimited" else config.patch_budget
-    policy = PatchPolicy(config.patch, 1 if config.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
-    for name in ("patch_model", "patch_base_urls"):
-        if policy.method == "off-policy" and not given[name]:
-            raise UsageError(
-                "off-policy patches are written by an auxiliary model: add --patch-base-url URL of an OpenAI-compatible "
-                "endpoint and --patch-model NAME, as it is called there"
-            )
-        if policy.method != "off-policy" and given[name]:
-            raise UsageError(f"{flags[name]} is for --patch off-policy; {policy.method} patches ask no auxiliary model")
-    return policy
-
-
-def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
-    """The request parameters of each sample of a step.
-
-    The first is asked as one alone would be. Of several, each that is not greedy gets the seed ``seed`` + its number: that of
-    ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the first. Raises
-    :class:`UsageError` when a server would be asked the same greedy question more than once.
-    """
-    first = {**model.sampling, **config.sampling}
-    if config.samples == 1:
-        if config.resampling:
-            raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
-        return [first]
-    further = {**first, **config.resampling}
-    asks_a_server = (model.engine if config.engine == "auto" else config.engine) not in ("local", "replay")
-    if asks_a_server and is_greedy(further):
-        raise UsageError(
-            f"{config.samples} samples of greedy decoding (temperature 0) would be {config.samples} times the same answer: "
-            "add --set resampling.temperature=0.7, which leaves the first one greedy, or --set sampling.temperature=0.7"
-        )
-    seed = further.get("seed", config.seed)
-    if type(seed) is not int:
-        raise UsageError(f"setting 'sampling.seed' is {seed!r}: expected a whole number")
-    each = [first, *(dict(further) for _ in range(config.samples - 1))]
-    return [given if is_greedy(given) else {**given, "seed": seed + number} for number, given in enumerate(each)]
-
-
-def is_greedy(sampling: Mapping[str, Any]) -> bool:
-    """Whether request parameters ask for the likeliest token each time; those not given are the server's, and not greedy."""
-    return sampling.get("temperature") == 0 or sampling.get("top_k") == 1
-
-
-class _Gate:
-    """Lets as many requests through at once as the limit is at that moment, in order of arrival."""
-
-    def __init__(self, concurrency: int | AdaptiveConcurrency) -> None:
-        self._concurrency = concurrency
-        self._inside = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def limit(self) -> int:
-        """How many may be inside now."""
-        return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.value
-
-    @property
-    def most(self) -> int:
-        """What the limit is at most."""
-        return self._concurrency if isinstance(self._concurrency, int) else self._concurrency.most
-
-    async def __aenter__(self) -> None:
-        if self._inside < self.limit and not self._waiting:
-            self._inside += 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was let in just then
-                self._leave()
-            raise
-
-    async def __aexit__(self, *exception: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        self._inside -= 1
-        while self._waiting and self._inside < self.limit:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._inside += 1
-                turn.set_result(None)
-
-
-class _Workers:
-    """Tasks that do the same, as many as are wanted at the moment; the first that fails ends the waiting for all."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._leaving: set[asyncio.Task[None]] = set()
-        self._failure: BaseException | None = None
-        self._over = asyncio.Event()
-
-    def dismisses(self, wanted: int) -> bool:
-        """Whether there are more than are wanted, and the task that asks is to end."""
-        task = asyncio.current_task()
-        if task is None or len(self._tasks) - len(self._leaving) <= wanted:
-            return False
-        self._leaving.add(task)
-        return True
-
-    def fill(self, wanted: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start what is missing."""
-        while len(self._tasks) - len(self._leaving) < wanted:
-            task = asyncio.create_task(work())
-            self._tasks.add(task)
-            task.add_done_callback(self._ended)
-
-    async def done(self) -> None:
-        """Wait until none is left; raises what the first that failed raised, at once."""
-        await self._over.wait()
-        if self._failure is not None:
-            raise self._failure
-
-    async def cancel(self) -> None:
-        """End those that are left."""
-        left = list(self._tasks)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._leaving.discard(task)
-        if not task.cancelled() and (failure := task.exception()) is not None and self._failure is None:
-            self._failure = failure
-            self._over.set()
-        if not self._tasks:
-            self._over.set()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from guieval.actions import ActionType
 from guieval.benchmark import EpisodeRef
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 from guieval.steps import EpisodeKey, StepTaskModel
 
 SHOWN = 5
@@ -162,9 +162,9 @@ def get_sample_set(name: str) -> SampleSet:
     except OSError as error:
         raise UsageError(f"the sample set {str(path)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        fault = first_fault(error)
-        field = f", field {fault.field}" if fault.field else ""
-        raise UsageError(f"the sample set {str(path)!r} is not valid{field}: {fault.said}") from None
+        problem = first_problem(error)
+        field = f", field {problem.field}" if problem.field else ""
+        raise UsageError(f"the sample set {str(path)!r} is not valid{field}: {problem.said}") from None
     if sample_set.name != path.stem:  # results show the name alone: no file may pass for another
         raise UsageError(f"the sample set {str(path)!r} calls itself {sample_set.name!r}; it must have its file's name")
     return sample_set

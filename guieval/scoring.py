@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from guieval.actions import Action, ActionSpace
 from guieval.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError, UsageError, first_fault
+from guieval.errors import DataError, UsageError, first_problem
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import METRICS, Planned, Records, read_manifest, read_planned, write_atomically
 from guieval.metrics import RunSummary, RunTally
@@ -148,7 +148,7 @@ def recorded_model(manifest: Mapping[str, Any]) -> ABCModel:
         config = ModelConfig.model_validate(manifest["model"])
     except ValidationError as error:
         raise UsageError(
-            f"the manifest's model has a field {first_fault(error).field!r} that this version cannot read"
+            f"the manifest's model has a field {first_problem(error).field!r} that this version cannot read"
         ) from None
     return build_model(config, thinking=manifest["config"].get("thinking"))
 

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from guieval.actions import Action, Boxes
-from guieval.errors import DataError, first_fault
+from guieval.errors import DataError, first_problem
 
 Setting: TypeAlias = Literal["high", "low", "grounding"]
 Verdict: TypeAlias = Literal["right", "wrong", "unparseable", "unsupported", "infrastructure_failure"]
@@ -239,9 +239,9 @@ def validated(model: type[BaseModel], text: str | bytes, *, file: Path | str, li
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        fault = first_fault(error)
-        field = fault.field or "(whole line)"
-        raise DataError(f"{file}, line {line}, field {field}: {fault.said} (got {fault.value!r:.80})") from None
+        problem = first_problem(error)
+        field = problem.field or "(whole line)"
+        raise DataError(f"{file}, line {line}, field {field}: {problem.said} (got {problem.value!r:.80})") from None
 
 
 def read_lines(model: type[BaseModel], file: Path) -> Iterator[Any]:

@@ -31,7 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "packing": set(),
     "thoughts": {"errors", "journal", "selection", "steps"},
     "decisions": LAYER_0
-    | {"config", "evaluation", "history", "journal", "metrics", "registry", "runner", "scoring", "selection", "thoughts"},
+    | {"config", "evaluation", "history", "journal", "metrics", "registry", "run_settings", "runner", "scoring", "selection"}
+    | {"thoughts"},
     "patching": {"errors", "history", "models", "steps"},
     "rewards": LAYER_0 | {"evaluation", "history", "models", "modes", "patching", "registry", "replies"},
     "curation": LAYER_0 | {"evaluation", "journal", "sample_sets", "scoring"},
@@ -68,6 +69,7 @@ ALLOWED: dict[str, set[str]] = {
         "modes",
         "overlays",
         "registry",
+        "run_settings",
         "runner",
         "sample_sets",
         "selection",
@@ -83,8 +85,12 @@ ALLOWED: dict[str, set[str]] = {
     "lint": LAYER_0,
     "published": {"actions", "benchmark"},
     "examination": LAYER_0 | {"lint", "published", "sample_sets", "selection"},
+    "run_settings": {"config", "errors", "models", "modes"},
+    "workers": {"engines"},
+    "asking": {"engines", "errors", "evaluation", "history", "images", "models", "modes", "patching", "replies", "screenshots"}
+    | {"steps", "thoughts", "workers"},
     "runner": LAYER_0
-    | {"audit", "images", "identity", "patching", "prompts", "replies"}
+    | {"asking", "audit", "images", "identity", "patching", "prompts", "run_settings", "workers"}
     | {"config", "engines", "evaluation", "history", "journal", "metrics", "models", "modes", "registry", "scheduler"}
     | {"sample_sets", "selection", "telemetry", "thoughts"},
 }

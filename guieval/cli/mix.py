@@ -152,14 +152,14 @@ def _sweep(preset: str, asked: dict[str, Any]) -> Sweep:
     from pydantic import ValidationError
 
     from guieval.decisions.mix_sweep import Sweep, get_preset
-    from guieval.errors import UsageError, first_fault
+    from guieval.errors import UsageError, first_problem
 
     try:
         return Sweep.model_validate({**get_preset(preset).model_dump(), **asked})
     except ValidationError as error:
-        fault = first_fault(error)
-        name = {"pairs": "pair", "seed": "mix-seed"}.get(fault.path[0], fault.path[0])
-        raise UsageError(f"--{name} is {fault.value!r}: {fault.said}") from None
+        problem = first_problem(error)
+        name = {"pairs": "pair", "seed": "mix-seed"}.get(problem.path[0], problem.path[0])
+        raise UsageError(f"--{name} is {problem.value!r}: {problem.said}") from None
 
 
 def _default_directory(config: RunConfig) -> Path:
@@ -258,7 +258,7 @@ def _lost(number: int, ended: RunOutcome) -> None:
 
 def _answers_alike(run: Run) -> bool:
     """Whether a server is asked, one sample a step and greedily: an equal prompt then has an equal answer."""
-    from guieval.runner import is_greedy, sample_parameters
+    from guieval.run_settings import is_greedy, sample_parameters
 
     config = run.config
     kind = run.model.config.engine if config.engine == "auto" else config.engine

@@ -71,7 +71,7 @@ def mock_server(
     """Serve scripted answers on an OpenAI-compatible endpoint until Ctrl-C; GET /stats tells what it saw."""
     from pydantic import ValidationError
 
-    from guieval.errors import UsageError, first_fault
+    from guieval.errors import UsageError, first_problem
     from guieval.mock_server import MockSettings, serve
 
     values: dict[str, Any] = {
@@ -114,8 +114,8 @@ def mock_server(
     try:
         settings = MockSettings.model_validate(values)
     except ValidationError as error:
-        fault = first_fault(error)
-        name = fault.path[0] if fault.path else "setting"
+        problem = first_problem(error)
+        name = problem.path[0] if problem.path else "setting"
         option = "--" + _OPTIONS.get(name, name).replace("_", "-")
-        raise UsageError(f"{option} is {fault.value!r}: {fault.said}") from None
+        raise UsageError(f"{option} is {problem.value!r}: {problem.said}") from None
     serve(settings)

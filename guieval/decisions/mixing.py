@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.decisions.artifacts import Artifacts, Pick, uniform
 from guieval.decisions.schedules import KAPPA, Schedule, Shape
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 from guieval.history import HistoryEntry, reference_entry
 from guieval.steps import EpisodeKey, HistoryOrigin, StepKey, StepTaskModel
 
@@ -55,10 +55,10 @@ def read_mix(values: Mapping[str, Any]) -> Mix:
     try:
         mix = Mix.model_validate(dict(values))
     except ValidationError as error:
-        fault = first_fault(error)
-        if fault.kind == "missing":
-            raise UsageError(f"the setting 'mix.{fault.field}' is required for a mixed history") from None
-        raise UsageError(f"setting 'mix.{fault.field}' is {fault.value!r}: {fault.said}") from None
+        problem = first_problem(error)
+        if problem.kind == "missing":
+            raise UsageError(f"the setting 'mix.{problem.field}' is required for a mixed history") from None
+        raise UsageError(f"setting 'mix.{problem.field}' is {problem.value!r}: {problem.said}") from None
     _ = mix.schedule  # an impossible one is told now
     return mix
 

@@ -18,7 +18,7 @@ from guieval.decisions.executions import ROLLOUT
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
 from guieval.registry import model_config
-from guieval.runner import is_greedy
+from guieval.run_settings import is_greedy
 
 PAPER_SEEDS = (7278727, 7779397, 7771087, 7867747, 7977857, 5113051, 9581717, 20000303)
 """The seeds that appendix C.2.1 lists, one a round."""

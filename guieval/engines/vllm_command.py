@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.engines.vllm_arguments import find_chat_template, merged_arguments, named_arguments
-from guieval.errors import UsageError, first_fault
+from guieval.errors import UsageError, first_problem
 from guieval.models import ModelConfig
 
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -76,8 +76,8 @@ class VLLMSettings(BaseModel):
         try:
             return cls.model_validate({"arguments": given, **own, **others})
         except ValidationError as error:
-            fault = first_fault(error)
-            raise UsageError(f"vllm.{fault.path[0].replace('_', '-')} is {fault.value!r}: {fault.said}") from None
+            problem = first_problem(error)
+            raise UsageError(f"vllm.{problem.path[0].replace('_', '-')} is {problem.value!r}: {problem.said}") from None
 
 
 def interpreter(settings: VLLMSettings) -> str:

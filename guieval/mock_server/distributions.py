@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.actions import Action, Click, LongPress, Point
-from guieval.errors import UsageError, first_fault
+from guieval.errors import UsageError, first_problem
 from guieval.mock_server.app import Answer, Answers, Tag
 from guieval.steps import StepKey, StepTaskModel
 
@@ -69,8 +69,8 @@ def read_distributions(file: Path) -> dict[str, Distribution]:
         try:
             each = Distribution.model_validate_json(line)
         except ValidationError as error:
-            fault = first_fault(error)
-            raise UsageError(f"{str(file)!r}, line {number}, field {fault.field}: {fault.said}") from None
+            problem = first_problem(error)
+            raise UsageError(f"{str(file)!r}, line {number}, field {problem.field}: {problem.said}") from None
         found[each.key] = each
     return found
 

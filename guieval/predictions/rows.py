@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guieval.errors import DataError, ParseError, first_fault
+from guieval.errors import DataError, ParseError, first_problem
 from guieval.steps import StepTaskModel
 
 Built = TypeVar("Built")
@@ -100,8 +100,8 @@ class Row:
         try:
             return make()
         except ValidationError as error:
-            fault = first_fault(error)
-            raise self.error(field, f"{fault.said} (got {fault.value!r:.80})") from None
+            problem = first_problem(error)
+            raise self.error(field, f"{problem.said} (got {problem.value!r:.80})") from None
         except (ValueError, OverflowError, ParseError) as error:
             raise self.error(field, str(error)) from None
 
@@ -110,8 +110,8 @@ class Row:
         try:
             return StepTaskModel(**fields)
         except ValidationError as error:
-            fault = first_fault(error)
-            raise self.error(fault.field or "(whole row)", f"{fault.said} (got {fault.value!r:.80})") from None
+            problem = first_problem(error)
+            raise self.error(problem.field or "(whole row)", f"{problem.said} (got {problem.value!r:.80})") from None
 
     def _list(self, field: str) -> list[Any]:
         value = self.value(field)

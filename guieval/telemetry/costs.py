@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from guieval.errors import UsageError, first_fault
+from guieval.errors import UsageError, first_problem
 from guieval.steps import StepRecord
 
 UNTOLD_LIMIT = 10
@@ -96,9 +96,11 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
         try:
             prices.append(Price.model_validate(entry))
         except ValidationError as error:
-            fault = first_fault(error)
-            field = fault.field or "(whole entry)"
-            raise UsageError(f"{str(path)!r}, price {number}, field {field}: {fault.said} (got {fault.value!r:.80})") from None
+            problem = first_problem(error)
+            field = problem.field or "(whole entry)"
+            raise UsageError(
+                f"{str(path)!r}, price {number}, field {field}: {problem.said} (got {problem.value!r:.80})"
+            ) from None
     return tuple(prices)
 
 

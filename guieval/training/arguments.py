@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 from guieval.training.config import SFTTraining, TrainingConfig
 
 CHECKPOINTS = "checkpoints"
@@ -69,7 +69,7 @@ def _fitting(kind: Any, name: str, value: Any) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
-        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {first_fault(error).said}") from None
+        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {first_problem(error).said}") from None
 
 
 def check_enough(arguments: Any, tasks: int) -> None:

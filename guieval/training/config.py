@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from guieval.config import override, yaml_loader
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 from guieval.rewards.advantages import AdvantageSettings, EpisodeLevel, Normalise, SpreadOf
 from guieval.rewards.returns import Segment
 from guieval.rewards.rollout import PatchMethod, PatchPolicy
@@ -278,18 +278,18 @@ def parse_config(values: Mapping[str, Any]) -> TrainingConfig:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        fault = first_fault(error)
-        path, field = fault.path, fault.field
-        if fault.kind == "extra_forbidden":
+        problem = first_problem(error)
+        path, field = problem.path, problem.field
+        if problem.kind == "extra_forbidden":
             known = _fields_at(model, path[:-1])
             prefix = ".".join(path[:-1])
             close = nearest(path[-1], known)
             raise UsageError(f"unknown setting {field!r}{close} in {prefix or f'a training of kind {kind}'}") from None
-        if fault.kind == "missing":
+        if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required") from None
         if not path:
-            raise UsageError(f"setting {fault.said}") from None
-        raise UsageError(f"setting {field!r} is {fault.value!r}: {fault.said}") from None
+            raise UsageError(f"setting {problem.said}") from None
+        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.said}") from None
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:

@@ -22,7 +22,8 @@ from guieval.metrics.sampling import sampled
 from guieval.mock_server import MockServer, MockSettings
 from guieval.models import ModelConfig, Request
 from guieval.opening import open_run
-from guieval.runner import Run, sample_parameters
+from guieval.run_settings import sample_parameters
+from guieval.runner import Run
 from guieval.scoring import evaluate_run
 from guieval.steps import StepRecord
 from tests.command_line import CommandLine

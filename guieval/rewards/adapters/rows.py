@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from guieval.errors import UsageError, first_fault
+from guieval.errors import UsageError, first_problem
 from guieval.registry import load_model
 from guieval.rewards.reply import ReplyScorer, ScoredReply
 from guieval.rewards.shapes import weighed
@@ -30,10 +30,10 @@ def task_of(value: Any) -> StepTaskModel:
     try:
         return _read(value) if isinstance(value, str) else StepTaskModel.model_validate(value)
     except ValidationError as error:
-        fault = first_fault(error)
+        problem = first_problem(error)
         raise UsageError(
             f"the {TASK!r} of a row must be the text of StepTaskModel.model_dump_json(), got {value!r:.80} "
-            f"(field {fault.field or '(whole value)'}: {fault.said})"
+            f"(field {problem.field or '(whole value)'}: {problem.said})"
         ) from None
 
 

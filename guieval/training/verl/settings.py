@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from guieval.errors import UsageError, first_fault, nearest
+from guieval.errors import UsageError, first_problem, nearest
 from guieval.models import ABCModel
 from guieval.registry import build_model, model_config
 from guieval.rewards.reply import ReplyScorer
@@ -81,15 +81,15 @@ def _parsed(text: str) -> VerlSettings:
     try:
         return VerlSettings.model_validate_json(text)
     except ValidationError as error:
-        fault = first_fault(error)
-        path, field = fault.path, ".".join([GROUP, *fault.path])
-        if fault.kind == "extra_forbidden":
+        problem = first_problem(error)
+        path, field = problem.path, ".".join([GROUP, *problem.path])
+        if problem.kind == "extra_forbidden":
             raise UsageError(f"unknown setting {field!r}{nearest(path[-1], _fields_at(VerlSettings, path[:-1]))}") from None
-        if fault.kind == "value_error":
-            raise UsageError(f"setting {fault.said}") from None
-        if fault.kind == "missing":
+        if problem.kind == "value_error":
+            raise UsageError(f"setting {problem.said}") from None
+        if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required") from None
-        raise UsageError(f"setting {field!r} is {fault.value!r}: {fault.said}") from None
+        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.said}") from None
 
 
 def _plain(group: Any) -> Any:
