@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 
@@ -22,7 +23,7 @@ def compare(
         Path | None,
         typer.Option(parser=path, metavar=PATH, help="Write every step that flipped to this .csv or .jsonl file."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Tell how two runs on the same steps differ: every figure with its interval, and the steps that flipped."""
     import sys

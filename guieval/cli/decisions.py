@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def decisions(
         typer.Option(help=f"What --plot shows: {'; '.join(f'{name}: {what}' for name, what in FIGURES.items())}."),
     ] = None,
     width: Annotated[str, typer.Option(help="--plot: column (3.3 in) or two-column (6.8 in).")] = "column",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Tell what a model decides behind its actions: diversity, stability and PASS@n of several samples a step, and shifts."""
     from guieval.cli.run_folders import writable

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ MOST_VALUES = 12
 
 def doctor(
     bench: Annotated[str | None, typer.Argument(help="Check this benchmark's data folder.")] = None,
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
+    data: options.Data = None,
     overlay: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="A file of further accepted actions, to be checked too.")
     ] = None,

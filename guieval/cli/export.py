@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.loader_options import loader_options
 from guieval.cli.paths import PATH, path
 
@@ -15,8 +16,8 @@ from guieval.cli.paths import PATH, path
 def export(
     bench: Annotated[str, typer.Argument(help="Benchmark, see `guieval benchmarks`.")],
     out: Annotated[Path, typer.Option(parser=path, metavar=PATH, help="File to write: NAME.jsonl or NAME.jsonl.gz.")],
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
-    override: Annotated[list[str] | None, typer.Option("--set", help="Loader's option=value; may be repeated.")] = None,
+    data: options.Data = None,
+    override: options.LoaderOptions = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many episodes.")] = None,
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Leave out episodes that cannot be read, and say so.")

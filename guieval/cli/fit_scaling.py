@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def fit_scaling(
     unit: Annotated[float, typer.Option(help="exponential: k is per so many of the sizes, e.g. 1000.")] = 1.0,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     out: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="Picture to write: .pdf, .svg or .png.")] = None,
-    width: Annotated[str, typer.Option(help="Of the picture: column (3.3 in) or two-column (6.8 in).")] = "column",
+    width: options.Width = "column",
 ) -> None:
     """Fit a scaling law to trained models' scores: coefficients with intervals, R², and a picture of it all."""
     from dataclasses import replace

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.loader_options import loader_options
 from guieval.cli.paths import PATH, path
 
@@ -28,7 +29,7 @@ def import_predictions(
     data: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="That benchmark's data folder, for files that name no steps.")
     ] = None,
-    override: Annotated[list[str] | None, typer.Option("--set", help="Loader's option=value; may be repeated.")] = None,
+    override: options.LoaderOptions = None,
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Leave out rows that cannot be read, and say so.")
     ] = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 
@@ -27,7 +28,7 @@ def leaderboard(
         list[str] | None, typer.Option(help="A published table to put beside; may be repeated. A .yaml path: your own.")
     ] = None,
     list_references: Annotated[bool, typer.Option("--list-references", help="List the published tables.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Put runs into one table: a column for each benchmark, protocol and figure, with intervals and ranks."""
     from guieval.errors import UsageError

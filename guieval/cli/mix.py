@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from guieval.cli.paths import PATH, path
+from guieval.cli import options
+from guieval.cli.paths import PATH, new_directory, path
 
 if TYPE_CHECKING:
     from guieval.config import RunConfig
@@ -19,8 +20,8 @@ SETTINGS, TABLE = "settings", "mixing.csv"
 
 
 def mix(
-    model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
-    bench: Annotated[str | None, typer.Option(help="Benchmark, see `guieval benchmarks`.")] = None,
+    model: options.Model = None,
+    bench: options.Bench = None,
     artifacts: Annotated[
         Path | None,
         typer.Option(parser=path, metavar="RUN", help="Run or rollout of the same model, whose exact answers are mixed in."),
@@ -47,21 +48,19 @@ def mix(
         Path | None, typer.Option(parser=path, metavar=PATH, help="Go on with the sweep in this folder, or show its figures.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="Picture to write: .pdf, .svg or .png.")] = None,
-    width: Annotated[str, typer.Option(help="Of the picture: column (3.3 in) or two-column (6.8 in).")] = "column",
+    width: options.Width = "column",
     drop_answers: Annotated[
         bool, typer.Option("--drop-answers", help="Keep of a finished setting its figures alone, and no run to score again.")
     ] = False,
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
-    base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
+    data: options.Data = None,
+    base_url: options.BaseURL = None,
     engine: Annotated[str | None, typer.Option(help="Who answers, see `guieval run`.")] = None,
-    subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
-    sample_set: Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval sample-sets`.")] = None,
-    episodes: Annotated[
-        Path | None, typer.Option(parser=path, metavar=PATH, help="Only the episodes, or steps, that this file lists.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
-    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
+    subset: options.Subset = None,
+    sample_set: options.SampleSet = None,
+    episodes: options.Episodes = None,
+    limit: options.Limit = None,
+    protocol: options.Protocol = None,
+    thinking: options.Thinking = None,
     concurrency: Annotated[str | None, typer.Option(metavar="N|auto", help="Requests in flight, see `guieval run`.")] = None,
     config: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file with any setting of a run.")] = None,
     override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, as of `guieval run`.")] = None,
@@ -76,21 +75,21 @@ def mix(
         raise UsageError(f"unknown --width {width!r}{nearest(width, WIDTHS)}; it is one of {', '.join(WIDTHS)}")
     if plot is not None:
         check_file(plot)
-    flags: dict[str, Any] = {
-        "model": model,
-        "bench": bench,
-        "mix_artifacts": str(artifacts) if artifacts else None,
-        "data": str(data) if data else None,
-        "base_urls": tuple(base_url) if base_url else None,
-        "engine": engine,
-        "subset": tuple(subset) if subset else None,
-        "sample_set": sample_set,
-        "episodes": str(episodes) if episodes else None,
-        "limit": limit,
-        "protocol": protocol,
-        "thinking": thinking,
-        "concurrency": concurrency,
-    }
+    flags = options.as_settings(
+        model=model,
+        bench=bench,
+        mix_artifacts=artifacts,
+        data=data,
+        base_url=base_url,
+        engine=engine,
+        subset=subset,
+        sample_set=sample_set,
+        episodes=episodes,
+        limit=limit,
+        protocol=protocol,
+        thinking=thinking,
+        concurrency=concurrency,
+    )
     asked: dict[str, Any] = {
         "levels": levels,
         "pairs": tuple(map(_pair, pair)) if pair else None,
@@ -105,7 +104,8 @@ def mix(
     if resume is None:
         base: dict[str, Any] = {"compact": True}  # hundreds of runs over the same steps
         sweep = _sweep(preset or "try", asked)
-        directory = out or _default_directory(merge(config, override or [], flags, base=base))
+        given = merge(config, override or [], flags, base=base)
+        directory = out or new_directory(given.model, given.bench, "mix")
     else:
         if out is not None:
             raise UsageError("--resume names the sweep's folder; leave out --out")
@@ -160,14 +160,6 @@ def _sweep(preset: str, asked: dict[str, Any]) -> Sweep:
         problem = first_problem(error)
         name = {"pairs": "pair", "seed": "mix-seed"}.get(problem.path[0], problem.path[0])
         raise UsageError(f"--{name} is {problem.value!r}: {problem.said}") from None
-
-
-def _default_directory(config: RunConfig) -> Path:
-    import re
-    import time
-
-    name = f"{config.model}-{config.bench}-mix-{time.strftime('%Y%m%d-%H%M%S')}"
-    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", name)[-200:]
 
 
 def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, drop_answers: bool, quiet: bool) -> int | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def plot(
     x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static figure; may be repeated.")] = None,
     y: Annotated[str | None, typer.Option(help="reliability: column of the live one.")] = None,
     degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
-    sample_set: Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval sample-sets`.")] = None,
-    subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
+    sample_set: options.SampleSet = None,
+    subset: options.Subset = None,
 ) -> None:
     """Draw a picture for a paper: runs by action type, by horizon, under protocols, by tries, or a table's correlations."""
     from guieval.errors import UsageError, nearest

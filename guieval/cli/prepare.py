@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.loader_options import loader_options
 from guieval.cli.paths import PATH, path
 
@@ -27,7 +28,7 @@ def prepare(
     bench: Annotated[str, typer.Argument(help="Benchmark, see `guieval benchmarks`.")],
     source: Annotated[Path, typer.Option(parser=path, metavar=PATH, help="Folder of the authors' release; only read.")],
     out: Annotated[Path, typer.Option(parser=path, metavar=PATH, help="Folder to make, or to go on with.")],
-    override: Annotated[list[str] | None, typer.Option("--set", help="Loader's option=value; may be repeated.")] = None,
+    override: options.LoaderOptions = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many episodes of the release.")] = None,
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Leave damaged records out and list them in prepared.json.")

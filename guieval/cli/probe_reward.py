@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guieval.cli.paths import PATH, path
+from guieval.cli import options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +23,9 @@ SUSPICIOUS = 0.5
 def probe_reward(
     reward: Annotated[str, typer.Argument(help="Reward, e.g. ui-s1, ui-r1 or hypertrack; see docs/rewards.md.")],
     bench: Annotated[str, typer.Option(help="Benchmark whose steps are answered, see `guieval benchmarks`.")],
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
+    data: options.Data = None,
     model: Annotated[str, typer.Option(help="Checkpoint in whose format the policies answer.")] = "qwen2.5-vl-7b",
-    adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
+    adapter: options.Adapter = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many steps, from the first episode on.")] = 500,
     protocol: Annotated[
         list[str] | None, typer.Option(help="Protocol that judges; may be repeated. Default: the reward's own.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.cli import options
 from guieval.cli.paths import PATH, path
 
 if TYPE_CHECKING:
@@ -21,15 +22,15 @@ def prompt(
     bench: Annotated[str, typer.Option(help="Benchmark, see `guieval benchmarks`.")],
     episode: Annotated[str, typer.Option(help="Id of the episode.")],
     step: Annotated[int, typer.Option(help="Number of the step within it, from 0.")],
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
+    data: options.Data = None,
     mode: Annotated[str, typer.Option(help="offline, or with --run soeval or sop.")] = "offline",
     run: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Run whose answers are the model's own past.")
     ] = None,
     subset: Annotated[str | None, typer.Option(help="Subset, where an id is in several.")] = None,
-    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
+    thinking: options.Thinking = None,
     thought: Annotated[str | None, typer.Option(help="Show the prompt in which this thought is given.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
+    adapter: options.Adapter = None,
     override: Annotated[list[str] | None, typer.Option("--set", help="option=value, an option of the loader.")] = None,
 ) -> None:
     """Print what a model would be sent for one step; screenshots are told by name and size, and what they are resized to."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guieval.cli.paths import PATH, path
+from guieval.cli import options
+from guieval.cli.paths import PATH, new_directory, path
 
 if TYPE_CHECKING:
     from guieval.cli.run import Result
@@ -18,8 +19,8 @@ _MOST_DIGITS = 20
 
 
 def rollout(
-    model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
-    bench: Annotated[str | None, typer.Option(help="Benchmark, see `guieval benchmarks`.")] = None,
+    model: options.Model = None,
+    bench: options.Bench = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, each with a seed of its own (default 8).")] = None,
     samples: Annotated[int | None, typer.Option(help="Samples of each step in a round (default 64).")] = None,
     seeds: Annotated[
@@ -27,10 +28,10 @@ def rollout(
     ] = None,
     mode: Annotated[str | None, typer.Option(help="offline or soeval; it goes on with a round's first sample.")] = None,
     preset: Annotated[str | None, typer.Option(help="Draw as many episodes as a study did, e.g. guievalkit-table-17.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
+    limit: options.Limit = None,
     seed: Annotated[int | None, typer.Option(help="Seed of that sample of episodes (default 0).")] = None,
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
-    base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
+    data: options.Data = None,
+    base_url: options.BaseURL = None,
     engine: Annotated[str | None, typer.Option(help="Who answers; vllm starts a server.")] = None,
     out: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Rollout directory to create (default: below runs/).")
@@ -39,25 +40,21 @@ def rollout(
         Path | None, typer.Option(parser=path, metavar=PATH, help="Go on with the rounds in this directory.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Only this split, or all.")] = None,
-    subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
-    episodes: Annotated[
-        Path | None, typer.Option(parser=path, metavar=PATH, help="Only the episodes, or steps, that this file lists.")
-    ] = None,
-    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
-    fixed_thoughts: Annotated[
-        Path | None, typer.Option(parser=path, metavar=PATH, help="Make the model think what this earlier run's model thought.")
-    ] = None,
-    protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
-    adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
-    served_model: Annotated[str | None, typer.Option(help="Model name to ask the server for.")] = None,
+    subset: options.Subset = None,
+    episodes: options.Episodes = None,
+    thinking: options.Thinking = None,
+    fixed_thoughts: options.FixedThoughts = None,
+    protocol: options.Protocol = None,
+    adapter: options.Adapter = None,
+    served_model: options.ServedModel = None,
     concurrency: Annotated[str | None, typer.Option(metavar="N|auto", help="Requests in flight, or auto.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
-    max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,
+    timeout: options.Timeout = None,
+    max_attempts: options.MaxAttempts = None,
     config: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file with any setting of `guieval run`.")
     ] = None,
-    override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
+    override: options.Override = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Draw many samples of every step, in rounds of one seed each, or go on with a rollout that was stopped."""
     from guieval.cli.run import perform
@@ -65,28 +62,28 @@ def rollout(
     from guieval.decisions.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
     from guieval.errors import UsageError
 
-    flags: dict[str, Any] = {
-        "model": model,
-        "bench": bench,
-        "mode": mode,
-        "samples": samples,
-        "limit": limit,
-        "seed": seed,
-        "data": str(data) if data else None,
-        "base_urls": tuple(base_url) if base_url else None,
-        "engine": engine,
-        "split": split,
-        "subset": tuple(subset) if subset else None,
-        "episodes": str(episodes) if episodes else None,
-        "thinking": thinking,
-        "fixed_thoughts": str(fixed_thoughts) if fixed_thoughts else None,
-        "protocol": protocol,
-        "adapter": adapter,
-        "served_model": served_model,
-        "concurrency": concurrency,
-        "timeout": timeout,
-        "max_attempts": max_attempts,
-    }
+    flags = options.as_settings(
+        model=model,
+        bench=bench,
+        mode=mode,
+        samples=samples,
+        limit=limit,
+        seed=seed,
+        data=data,
+        base_url=base_url,
+        engine=engine,
+        split=split,
+        subset=subset,
+        episodes=episodes,
+        thinking=thinking,
+        fixed_thoughts=fixed_thoughts,
+        protocol=protocol,
+        adapter=adapter,
+        served_model=served_model,
+        concurrency=concurrency,
+        timeout=timeout,
+        max_attempts=max_attempts,
+    )
     if resume is not None:
         for option, value in {"out": out, "rounds": rounds, "seeds": seeds, "preset": preset}.items():
             if value is not None:
@@ -100,7 +97,7 @@ def rollout(
         if preset is not None:
             settings = _drawn_as(preset, settings)
         planned = plan_rounds(settings, rounds, _numbers(seeds))
-        directory = out or _default_directory(settings)
+        directory = out or new_directory(settings.model, settings.bench, "rollout", settings.mode)
     if settings.cluster != "none":
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
     perform(
@@ -135,14 +132,6 @@ def _numbers(text: str | None) -> list[int]:
             raise UsageError(f"--seeds has {part!r:.80}: expected whole numbers like 7278727,7779397")
         numbers.append(int(part))
     return numbers
-
-
-def _default_directory(settings: RunConfig) -> Path:
-    import re
-    import time
-
-    name = "-".join((settings.model, settings.bench, "rollout", settings.mode, time.strftime("%Y%m%d-%H%M%S")))
-    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", name)[-200:]
 
 
 def _show(directory: Path, results: list[Result]) -> None:

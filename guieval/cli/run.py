@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from guieval.cli.paths import PATH, path
+from guieval.cli import options
+from guieval.cli.paths import PATH, new_directory, path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def run(
-    model: Annotated[str | None, typer.Option(help="Checkpoint, see `guieval models`.")] = None,
-    bench: Annotated[str | None, typer.Option(help="Benchmark, see `guieval benchmarks`.")] = None,
+    model: options.Model = None,
+    bench: options.Bench = None,
     mode: Annotated[
         list[str] | None, typer.Option(help="offline, soeval or sop; may be repeated. With --resume: only these.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
-    base_url: Annotated[list[str] | None, typer.Option(help="OpenAI-compatible endpoint; may be repeated.")] = None,
+    data: options.Data = None,
+    base_url: options.BaseURL = None,
     engine: Annotated[
         str | None, typer.Option(help="Who answers; vllm starts a server for the run (arguments: --set vllm.NAME=VALUE).")
     ] = None,
@@ -43,18 +44,16 @@ def run(
     split: Annotated[
         str | None, typer.Option(help="Only this split, or all (default: test where the data has one, else all).")
     ] = None,
-    subset: Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")] = None,
-    sample_set: Annotated[str | None, typer.Option(help="Only the steps of this set, see `guieval sample-sets`.")] = None,
-    episodes: Annotated[
-        Path | None, typer.Option(parser=path, metavar=PATH, help="Only the episodes, or steps, that this file lists.")
-    ] = None,
+    subset: options.Subset = None,
+    sample_set: options.SampleSet = None,
+    episodes: options.Episodes = None,
     skip_damaged: Annotated[
         bool | None, typer.Option("--skip-damaged", help="Leave out episodes that cannot be read, and say so.")
     ] = None,
     overlay: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="JSONL file of further accepted actions.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only this many whole episodes, a seeded sample.")] = None,
+    limit: options.Limit = None,
     patch: Annotated[
         str | None, typer.Option(help="Patch mismatches in mode sop: thought-free, off-policy or on-policy.")
     ] = None,
@@ -63,23 +62,21 @@ def run(
     ] = None,
     patch_model: Annotated[str | None, typer.Option(help="Auxiliary model that writes off-policy thoughts.")] = None,
     patch_base_url: Annotated[list[str] | None, typer.Option(help="Its OpenAI-compatible endpoint; may be repeated.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Scoring protocol (default: the benchmark's).")] = None,
-    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Switch thinking on or off.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="Family, or path of a Python file, that serves --model.")] = None,
-    served_model: Annotated[str | None, typer.Option(help="Model name to ask the server for.")] = None,
+    protocol: options.Protocol = None,
+    thinking: options.Thinking = None,
+    adapter: options.Adapter = None,
+    served_model: options.ServedModel = None,
     replay: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="Answer from the journal of this earlier run.")
     ] = None,
-    fixed_thoughts: Annotated[
-        Path | None, typer.Option(parser=path, metavar=PATH, help="Make the model think what this earlier run's model thought.")
-    ] = None,
+    fixed_thoughts: options.FixedThoughts = None,
     samples: Annotated[int | None, typer.Option(help="Answers to each step, for pass@n and votes (default 1).")] = None,
     concurrency: Annotated[
         str | None,
         typer.Option(metavar="N|auto", help="Requests in flight, or auto to find out (default 64; engine vllm: auto)."),
     ] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds one try of a request may take (default 120).")] = None,
-    max_attempts: Annotated[int | None, typer.Option(help="Tries of a request (default 5).")] = None,
+    timeout: options.Timeout = None,
+    max_attempts: options.MaxAttempts = None,
     cluster: Annotated[
         str | None, typer.Option(help="ray runs on the machines of a Ray cluster; none, with --resume, on this one.")
     ] = None,
@@ -90,55 +87,55 @@ def run(
     config: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file with any of these settings.")
     ] = None,
-    override: Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")] = None,
+    override: options.Override = None,
     budget: Annotated[float | None, typer.Option(help="Begin no further step once the estimated cost comes to this.")] = None,
     prices: Annotated[
         Path | None, typer.Option(parser=path, metavar=PATH, help="YAML file of prices per million tokens.")
     ] = None,
     track: Annotated[list[str] | None, typer.Option(help="Also tell wandb, mlflow or trackio; may be repeated.")] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress, only the result.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Evaluate a model on a benchmark, or go on with a run that was stopped."""
     from guieval.config import merge
     from guieval.errors import UsageError
 
-    flags: dict[str, Any] = {
-        "model": model,
-        "bench": bench,
-        "data": str(data) if data else None,
-        "base_urls": tuple(base_url) if base_url else None,
-        "split": split,
-        "subset": tuple(subset) if subset else None,
-        "sample_set": sample_set,
-        "episodes": str(episodes) if episodes else None,
-        "skip_damaged": skip_damaged,
-        "overlay": str(overlay) if overlay else None,
-        "limit": limit,
-        "patch": patch,
-        "patch_budget": patch_budget,
-        "patch_model": patch_model,
-        "patch_base_urls": tuple(patch_base_url) if patch_base_url else None,
-        "protocol": protocol,
-        "thinking": thinking,
-        "adapter": adapter,
-        "served_model": served_model,
-        "replay": str(replay) if replay else None,
-        "engine": engine or ("replay" if replay else None),
-        "reuse_server": reuse_server,
-        "fixed_thoughts": str(fixed_thoughts) if fixed_thoughts else None,
-        "samples": samples,
-        "concurrency": concurrency,
-        "timeout": timeout,
-        "max_attempts": max_attempts,
-        "cluster": cluster,
-        "workers": workers,
-        "cluster_address": cluster_address,
-        "seed": seed,
-        "api_key_env": api_key_env,
-        "budget": budget,
-        "prices": str(prices) if prices else None,
-        "track": tuple(track) if track else None,
-    }
+    flags = options.as_settings(
+        model=model,
+        bench=bench,
+        data=data,
+        base_url=base_url,
+        split=split,
+        subset=subset,
+        sample_set=sample_set,
+        episodes=episodes,
+        skip_damaged=skip_damaged,
+        overlay=overlay,
+        limit=limit,
+        patch=patch,
+        patch_budget=patch_budget,
+        patch_model=patch_model,
+        patch_base_url=patch_base_url,
+        protocol=protocol,
+        thinking=thinking,
+        adapter=adapter,
+        served_model=served_model,
+        replay=replay,
+        engine=engine or ("replay" if replay else None),
+        reuse_server=reuse_server,
+        fixed_thoughts=fixed_thoughts,
+        samples=samples,
+        concurrency=concurrency,
+        timeout=timeout,
+        max_attempts=max_attempts,
+        cluster=cluster,
+        workers=workers,
+        cluster_address=cluster_address,
+        seed=seed,
+        api_key_env=api_key_env,
+        budget=budget,
+        prices=prices,
+        track=track,
+    )
     if resume is not None:
         if out is not None:
             raise UsageError("--resume names the run directory; leave out --out")
@@ -147,7 +144,7 @@ def run(
         first = merge(config, override or [], {**flags, "mode": mode[0] if mode else None})
         modes = mode or [first.mode]
         configs = [first.model_copy(update={"mode": name}) for name in dict.fromkeys(modes)]
-        parent = out or _default_directory(first, modes)
+        parent = out or new_directory(first.model, first.bench, *(modes if len(modes) == 1 else []))
         jobs = [(item, parent / item.mode if len(configs) > 1 else parent) for item in configs]
     perform(jobs, fresh=resume is None, quiet=quiet)
 
@@ -273,14 +270,6 @@ def _resumed(
         if mode not in here:
             raise UsageError(f"{str(directory)!r} holds no run in mode {mode!r}, only in {', '.join(sorted(here))}")
     return [(item, each) for item, each in jobs if not modes or item.mode in modes]
-
-
-def _default_directory(config: RunConfig, modes: list[str]) -> Path:
-    import re
-    import time
-
-    name = [config.model, config.bench, *(modes if len(modes) == 1 else []), time.strftime("%Y%m%d-%H%M%S")]
-    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", "-".join(name))[-200:]
 
 
 def _print(results: list[Result]) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guieval.cli.paths import PATH, path
+from guieval.cli import options
 
 if TYPE_CHECKING:
     from guieval.sample_sets import SampleSet
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def sample_sets(
     name: Annotated[str | None, typer.Argument(help="Show one set; with --bench, check that the data fills it.")] = None,
     bench: Annotated[str | None, typer.Option(help="Only sets of this benchmark's data; with a name, check it.")] = None,
-    data: Annotated[Path | None, typer.Option(parser=path, metavar=PATH, help="The benchmark's data folder.")] = None,
+    data: options.Data = None,
     override: Annotated[list[str] | None, typer.Option("--set", help="option=value, an option of its loader.")] = None,
 ) -> None:
     """List the named sample sets, show one, or check that a data folder fills it, label by label."""
