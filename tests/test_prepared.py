@@ -131,7 +131,10 @@ def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tm
             "line 2, field steps.0.low_level_instuction: is not known (did you mean 'low_level_in",
         ),
         (line(steps=[{"screenshot": "a.png", "screenshot_size": [1, 1]}]), "line 2, field steps.0.action: is missing"),
-        (line(frame="pixel"), "line 2, field frame: input should be 'unified', 'pixels' or 'relative' (got 'pixel')"),
+        (
+            line(frame="pixel"),
+            "line 2, field frame: input should be 'unified', 'pixels' or 'relative' (did you mean 'pixels'?) (got 'pixel')",
+        ),
         (
             {"episode_id": "e", "instruction": "go", "steps": [step()]},
             "line 2, field frame: is missing, but step 0 has places; exp",
