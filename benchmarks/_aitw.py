@@ -19,7 +19,7 @@ from guieval.errors import DataError
 from guieval.frames import RELATIVE
 
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, as_row, read_list
+from ._rows import Row, read_list
 
 TAP_DISTANCE = 0.04
 """Longest way, as a fraction of the screen, between touch and lift that is still a tap (GUIEvalKit, AgentCPM-GUI)."""
@@ -122,7 +122,7 @@ def annotation_in(folder: Path) -> Path:
 
 def step_rows(file: Path) -> list[Row]:
     """The steps of an annotation file, all of the same episode and at least one."""
-    rows = [as_row(value, f"{file}, step {index}") for index, value in enumerate(read_list(file))]
+    rows = [Row.of(value, f"{file}, step {index}") for index, value in enumerate(read_list(file))]
     if not rows:
         raise DataError(f"{file}: holds no step")
     for row in rows:

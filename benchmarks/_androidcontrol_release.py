@@ -32,7 +32,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
 
 from ._accessibility import rectangles
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 from ._tfrecord import Example, RecordFile
 
 FINISH_INSTRUCTION = "finish the task"
@@ -173,7 +173,7 @@ class _Reader:
 
     def _acted(self, index: int, length: int) -> StepTaskModel:
         where = f"{self._example.where}, action {index}"
-        row = as_row(parse(self._actions[index], where), where)
+        row = Row.of(parse(self._actions[index], where), where)
         extras: dict[str, Any] = {}
         action = _action(row, self._sizes[index], extras)
         return self._step(index, length, self._instructions[index], action, extras)
@@ -275,7 +275,7 @@ def _png_size(image: bytes) -> Size | None:
 
 def _lists(file: Path) -> dict[str, list[int]]:
     """Lists of episode numbers by name."""
-    row = as_row(parse(read(file), str(file)), str(file))
+    row = Row.of(parse(read(file), str(file)), str(file))
     for name, numbers in row.values.items():
         if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
             raise row.error(name, f"expected a list of episode numbers, got {numbers!r:.80}")

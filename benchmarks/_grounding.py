@@ -26,7 +26,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, Setting
 
 from ._images import find_image
-from ._rows import Row, as_row, episode, read_list, step
+from ._rows import Row, episode, read_list, step
 
 CORNERS = "[x1, y1, x2, y2]"
 
@@ -115,7 +115,7 @@ class GroundingBenchmark(ABCBenchmark):
                 continue
             for number, value in enumerate(values):
                 try:
-                    entry = Entry(as_row(value, f"{source.file}, row {number}"), source, number)
+                    entry = Entry(Row.of(value, f"{source.file}, row {number}"), source, number)
                     key = EpisodeKey(self.name, source.subset, self._episode_id(entry))
                     if key in entries:
                         raise entry.row.error("id", f"{key.episode_id!r} is already that of {entries[key].row.where}")

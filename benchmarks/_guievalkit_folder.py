@@ -22,7 +22,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._aitw import CODES, boxes_from_fractions, holds_episodes, labelled_action
 from ._images import RecordedPaths
-from ._rows import Row, as_row, episode, read, read_list, step
+from ._rows import Row, episode, read, read_list, step
 
 FINISH = b"10"
 _ENTRY = re.compile(rb'"result_action_type"\s*:\s*(10\b)?')  # a quote inside a JSON string is escaped, so only keys match
@@ -68,7 +68,7 @@ class EpisodeFolder:
         name = str(ref.locator)
         file = self._file(name)
         entries = read_list(file)
-        rows = [as_row(entry, f"{file}, step {index}") for index, entry in enumerate(entries)]
+        rows = [Row.of(entry, f"{file}, step {index}") for index, entry in enumerate(entries)]
         if not self._finish and rows and rows[-1].whole("result_action_type") == int(FINISH):
             rows.pop()
         return episode(str(file), [self._step(name, index, len(rows), row) for index, row in enumerate(rows)])

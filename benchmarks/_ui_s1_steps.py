@@ -39,7 +39,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey
 
 from ._images import RecordedPaths, image_size
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 SCREENS: tuple[Size, ...] = ((1080, 2400), (1440, 3120))
 """Screens that UI-S1's test file was recorded on, (width, height) in pixels, the common one first."""
@@ -119,14 +119,14 @@ class StepsFile:
 
     def _row(self, number: int, line: bytes) -> Row:
         where = f"{self._file}, line {number}"
-        return as_row(parse(line, where), where)
+        return Row.of(parse(line, where), where)
 
     def load(self, ref: EpisodeRef) -> Episode:
         """The episode behind ``ref``."""
         span: _Span = ref.locator
         row = self._row(span.number, self._cut(span))
         goal = row.text("goal")
-        rows = [as_row(item, f"{row.where}, step {index}") for index, item in enumerate(_steps(row))]
+        rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_steps(row))]
         drawn = [_drawn(item) for item in rows]
         told = (self._size, "option") if self._size else _screen_of(drawn)
         if not self._finish and _ends(rows[-1].values):
@@ -207,7 +207,7 @@ def _episode_id(row: Row) -> str:
     """The episode's id; the training file has none but in its screenshots' names, ``<episode>_<step>.png``."""
     if "episode_id" in row:
         return str(row.value("episode_id"))
-    path = as_row(_steps(row)[0], f"{row.where}, step 0").text("screenshot")
+    path = Row.of(_steps(row)[0], f"{row.where}, step 0").text("screenshot")
     name, separator, _ = path.rsplit("/", 1)[-1].rpartition("_")
     if not separator or not name:
         raise row.error("episode_id", f"is missing, and the screenshot {path!r} is not named <episode>_<step>.png")

@@ -40,7 +40,7 @@ from guieval.frames import RELATIVE, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import find_image, image_size
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
@@ -115,7 +115,7 @@ class AgentNetBench(ABCBenchmark):
 
     def load(self, ref: EpisodeRef) -> Episode:
         row = _trajectory(ref.locator)
-        rows = [as_row(item, f"{row.where}, step {index}") for index, item in enumerate(_list(row, "steps"))]
+        rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_list(row, "steps"))]
         steps = [self._step(row, item, ref.key.episode_id, index, rows) for index, item in enumerate(rows)]
         return episode(row.where, steps)
 
@@ -173,7 +173,7 @@ def _head(file: Path) -> bytes:
 
 
 def _trajectory(file: Path) -> Row:
-    return as_row(parse(read(file), str(file)), str(file))
+    return Row.of(parse(read(file), str(file)), str(file))
 
 
 def _list(row: Row, name: str) -> list[Any]:
@@ -215,7 +215,7 @@ def _read(row: Row, where: str, actions: Any) -> _Reading:
     """What a list of actions, which together are one step, means."""
     if not isinstance(actions, list) or not actions:
         raise row.error(where, f"expected a list of actions, got {actions!r:.80}")
-    parts = [as_row(action, f"{row.where}, field {where}[{number}]") for number, action in enumerate(actions)]
+    parts = [Row.of(action, f"{row.where}, field {where}[{number}]") for number, action in enumerate(actions)]
     kinds = [part.text("type").lower() for part in parts]
     params = [part.row("params") for part in parts]
     if len(parts) == 2 and kinds[0] == "write" and kinds[1] in ("press", "hotkey") and _confirms(params[1]):
@@ -323,13 +323,13 @@ def _rectangles(action: Row) -> Iterator[Row]:
         return
     about = action.row("metadata")
     for number, box in enumerate(_optional_list(about, "bboxes")):
-        yield as_row(box, f"{about.where}, field bboxes[{number}]")
+        yield Row.of(box, f"{about.where}, field bboxes[{number}]")
 
 
 def _size_by_boxes(row: Row) -> Size | None:
     """The screenshot's size by the first box that is given in pixels and in fractions."""
     for number, action in enumerate(_list(row, "ground_truth_actions")):
-        for box in _rectangles(as_row(action, f"{row.where}, field ground_truth_actions[{number}]")):
+        for box in _rectangles(Row.of(action, f"{row.where}, field ground_truth_actions[{number}]")):
             _, _, width, height = box.numbers("rel_bbox", 4)
             _, _, pixels_wide, pixels_high = box.numbers("abs_bbox", 4) if "abs_bbox" in box else (0.0, 0.0, 0.0, 0.0)
             if min(width, height, pixels_wide, pixels_high) > 0:

@@ -42,7 +42,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._aitw import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions
 from ._images import image_size
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 FILES = {"test": "aitw_data_test.json", "validation": "aitw_data_val.json", "train": "aitw_data_train.json"}
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
@@ -208,7 +208,7 @@ def _rows(span: _Span) -> list[Row]:
     values = parse(text, span.where)
     if not isinstance(values, list) or not values:
         raise DataError(f"{span.where}: expected a list of steps, got {values!r:.80}")
-    rows = [as_row(value, f"{span.where}, step {index}") for index, value in enumerate(values)]
+    rows = [Row.of(value, f"{span.where}, step {index}") for index, value in enumerate(values)]
     for row in rows:
         if (told := row.value("ep_id")) != (first := rows[0].value("ep_id")):
             raise row.error("ep_id", f"is {told!r:.80}, but step 0 says {first!r:.80}")

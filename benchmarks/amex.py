@@ -38,7 +38,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 TEST_APPS = frozenset(
     {"booking", "citymapper", "gmail", "microsoft to do", "nbc news", "shein", "signal", "yelp", "youtube music"}
@@ -147,26 +147,26 @@ class AMEX(ABCBenchmark):
         file = self.root / self._elements / f"{image.rsplit('.', 1)[0]}.json"
         if not file.is_file():
             return Boxes()
-        row = as_row(parse(read(file), str(file)), str(file))
+        row = Row.of(parse(read(file), str(file)), str(file))
         elements = row.value("clickable_elements")
         if not isinstance(elements, list):
             raise row.error("clickable_elements", f"expected a list, got {elements!r:.80}")
         where = f"{file}, field clickable_elements, element"
-        corners = [as_row(element, f"{where} {number}").numbers("bbox", 4) for number, element in enumerate(elements)]
+        corners = [Row.of(element, f"{where} {number}").numbers("bbox", 4) for number, element in enumerate(elements)]
         if not corners:
             return Boxes()
         return row.build("clickable_elements", lambda: Boxes(np.array(corners) * 1000.0 / np.array([*size, *size])))
 
 
 def _annotation(file: Path) -> Row:
-    return as_row(parse(read(file), str(file)), str(file))
+    return Row.of(parse(read(file), str(file)), str(file))
 
 
 def _steps(row: Row) -> list[Row]:
     steps = row.value("steps")
     if not isinstance(steps, list) or not steps:
         raise row.error("steps", f"expected a list of steps, got {steps!r:.80}")
-    return [as_row(each, f"{row.where}, field steps, step {index}") for index, each in enumerate(steps)]
+    return [Row.of(each, f"{row.where}, field steps, step {index}") for index, each in enumerate(steps)]
 
 
 def _split(row: Row) -> str:

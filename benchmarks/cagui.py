@@ -49,7 +49,7 @@ from ._aitw import (
     text_or_none,
     ui_boxes,
 )
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 SUBSET = "domestic"
 CODES = frozenset({0, 1, 3, 4, 5, 6, 7, 10, 11})
@@ -214,7 +214,7 @@ class CAGUIGrounding(ABCBenchmark):
                     continue
                 where = f"{file}, line {number}"
                 try:
-                    row = as_row(parse(line, where), where)
+                    row = Row.of(parse(line, where), where)
                     key = EpisodeKey(self.name, task, _image(row)[1])
                     if key in entries:
                         raise row.error("image", f"{row.value('image')!r} is already that of {entries[key].row.where}")

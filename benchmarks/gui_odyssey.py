@@ -50,7 +50,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000
 from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
 
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 SETUPS = ("random", "app", "device", "task")
 PARTS = ("test", "train")
@@ -145,7 +145,7 @@ class GuiOdyssey(ABCBenchmark):
 
     def _split_of(self) -> dict[str, str]:
         """The split of every episode that the split file names, test first, each part in the file's order."""
-        row = as_row(parse(read(self._splits), str(self._splits)), str(self._splits))
+        row = Row.of(parse(read(self._splits), str(self._splits)), str(self._splits))
         splits: dict[str, str] = {}
         for part in PARTS:
             listed = row.value(part)
@@ -174,7 +174,7 @@ class GuiOdyssey(ABCBenchmark):
     def load(self, ref: EpisodeRef) -> Episode:
         name, split = ref.locator
         where = str(self._file(name))
-        row = as_row(parse(read(self._file(name)), where), where)
+        row = Row.of(parse(read(self._file(name)), where), where)
         if str(row.value("episode_id")) != name:
             raise row.error("episode_id", f"is {row.value('episode_id')!r}, but the file belongs to episode {name!r}")
         entries = row.value("steps")
@@ -196,7 +196,7 @@ class GuiOdyssey(ABCBenchmark):
         }
         groups = {"category": task.text("category"), "device": device.text("device_name"), "setup": self._setup}
         steps = [
-            self._step(as_row(entry, f"{where}, steps.{index}"), index, shared, groups, extras)
+            self._step(Row.of(entry, f"{where}, steps.{index}"), index, shared, groups, extras)
             for index, entry in enumerate(entries)
         ]
         return episode(where, steps)

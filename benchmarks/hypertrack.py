@@ -60,7 +60,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._hypertrack_splits import Place, read_places
 from ._images import RecordedPaths, image_size
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 KEYS: dict[str, tuple[str, ...]] = {
     # of an episode
@@ -409,12 +409,12 @@ def _rows(file: Path) -> tuple[list[Row], _Fields | None]:
     value = parse(read(file), str(file))
     shared: _Fields | None = None
     if isinstance(value, dict):
-        shared = _Fields(as_row(value, str(file)))
+        shared = _Fields(Row.of(value, str(file)))
         value = shared.value("steps")
     if not isinstance(value, list) or not value:
         raise DataError(f"{file}: expected a list of steps, got {value!r:.80}")
     place = f"{file}, steps." if shared else f"{file}, step "
-    return [as_row(item, f"{place}{index}") for index, item in enumerate(value)], shared
+    return [Row.of(item, f"{place}{index}") for index, item in enumerate(value)], shared
 
 
 def _episode_files(folder: Path) -> bool:

@@ -46,7 +46,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import find_image, image_size
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 View: TypeAlias = Literal["block", "page"]
 SUBSETS = ("cross_task", "cross_website", "cross_domain")
@@ -214,7 +214,7 @@ def _find(root: Path, subset: str) -> Path | None:
 
 def _row(file: Path, number: int, line: bytes) -> Row:
     where = f"{file}, line {number}"
-    return as_row(parse(line, where), where)
+    return Row.of(parse(line, where), where)
 
 
 def _place(row: Row, tasks: Mapping[str, Mapping[int, int]]) -> tuple[str, int]:

@@ -39,7 +39,7 @@ from guieval.frames import PER_1000, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import find_image
-from ._rows import Row, as_row, episode, parse, read, step
+from ._rows import Row, episode, parse, read, step
 
 FOLDERS = ("", "test_data/offline", "offline")
 FILE = "ref.json"
@@ -142,7 +142,7 @@ class OneKey(ABCBenchmark):
 
 
 def _case(file: Path) -> Row:
-    return as_row(parse(read(file), str(file)), str(file))
+    return Row.of(parse(read(file), str(file)), str(file))
 
 
 def _path(case: Row) -> list[_State]:
@@ -165,7 +165,7 @@ def _moves(case: Row, state: str) -> list[Row]:
     moves = [value] if isinstance(value, Mapping) else value
     if not isinstance(moves, list) or not moves:
         raise case.error(state, f"expected a list of accepted actions, got {value!r:.80}")
-    return [as_row(move, f"{case.where}, state {state!r}, action {number}") for number, move in enumerate(moves)]
+    return [Row.of(move, f"{case.where}, state {state!r}, action {number}") for number, move in enumerate(moves)]
 
 
 def _actions(move: Row, boxes: list[list[float]], patterns: list[str]) -> list[Action]:

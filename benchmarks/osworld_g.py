@@ -50,7 +50,7 @@ from ._grounding import (
     polygon_target,
     stated_size,
 )
-from ._rows import Row, as_row, parse, read
+from ._rows import Row, parse, read
 
 CLASSIFICATIONS = ("benchmark/classification_result.json", "classification_result.json")
 _PAPER = "arXiv 2505.13227"
@@ -184,13 +184,13 @@ def _words(row: Row, name: str) -> list[str]:
 
 def _read_capabilities(file: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    classified = as_row(parse(read(file), str(file)), str(file)).row("classified")
+    classified = Row.of(parse(read(file), str(file)), str(file)).row("classified")
     for capability in classified.values:
         entries: Any = classified.value(capability)
         if not isinstance(entries, list):
             raise classified.error(capability, f"expected a list of rows, got {entries!r:.80}")
         for number, entry in enumerate(entries):
-            name = as_row(entry, f"{classified.where}.{capability}, row {number}").text("id")
+            name = Row.of(entry, f"{classified.where}.{capability}, row {number}").text("id")
             if capability != "refusal" and capability not in found.setdefault(name, []):
                 found[name].append(capability)
     return found

@@ -45,7 +45,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, Setting
 
 from ._images import IMAGE_FOLDERS, image_size
-from ._rows import Row, as_row, episode, read_list, step
+from ._rows import Row, episode, read_list, step
 
 FILES = ("ac_test.json", "ac_test.json.gz")
 SCREENS: tuple[Size, Size] = ((1080, 2400), (1440, 3120))
@@ -104,7 +104,7 @@ class UIR1(ABCBenchmark):
         episodes: dict[str, dict[int, _Entry]] = {}
         for number, value in enumerate(read_list(self._file)):
             try:
-                row = as_row(value, f"{self._file}, row {number}")
+                row = Row.of(value, f"{self._file}, row {number}")
                 name, step_id = _named(row)
                 steps = episodes.setdefault(name, {})
                 if step_id in steps:

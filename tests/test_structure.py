@@ -11,10 +11,11 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-LAYER_0 = {"errors", "actions", "frames", "steps", "screenshots", "benchmark"}
+LAYER_0 = {"errors", "actions", "frames", "rows", "steps", "screenshots", "benchmark"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "actions": set(),
+    "rows": {"errors"},
     "frames": {"actions"},
     "steps": {"actions", "errors"},
     "screenshots": {"errors"},

@@ -22,7 +22,7 @@ from guieval.actions import Action
 from guieval.errors import DataError, ParseError
 from guieval.predictions.calls import call_action
 from guieval.predictions.predicted import Predicted, Rows, attempted
-from guieval.predictions.rows import Row, as_row
+from guieval.predictions.rows import Row
 from guieval.steps import StepTaskModel
 
 NAME = "os-atlas"
@@ -99,7 +99,7 @@ def _task(row: Row, named: _Named, length: int, content: bool) -> StepTaskModel:
     turns = row.value("conversations")
     if not isinstance(turns, list) or len(turns) < 2:
         raise row.error("conversations", f"expected a question and an answer, got {turns!r:.80}")
-    question, answer = (as_row(turn, f"{row.where}, field conversations").text("value") for turn in turns[:2])
+    question, answer = (Row.of(turn, f"{row.where}, field conversations").text("value") for turn in turns[:2])
     action = row.build("conversations", lambda: _replied(answer, content))
     asked = _TASK.search(question)
     if asked is None:
