@@ -4,53 +4,48 @@ This is the hot path of a run, and what it must survive is servers: it bounds ho
 and how large an answer may be, and asks again where asking again can help. It leaves to the adapter what is said and how a
 reply is read, and to the runner which screenshots are sent.
 
-A body is written piece by piece, so base64 is never escaped, and copied once a try. Which server gets a request is
-:mod:`guieval.engines.routing`'s.
+Bodies are written by :mod:`guieval.engines.chat_body`, answers read by :mod:`guieval.engines.chat_answers`. Which server gets
+a request is :mod:`guieval.engines.routing`'s.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-import math
-import os
 import random
-import re
 import secrets
 import ssl
 import time
-import zlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.engines import EndpointStats, with_try
+from guieval.engines.chat_answers import (
+    MAX_REPLY_BYTES,
+    TryAgain,
+    read_models,
+    read_reply,
+    seconds_to_wait,
+    server_message,
+    unpacked,
+)
+from guieval.engines.chat_body import ChatBody
 from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.engines.connections import Connections
-from guieval.engines.image_references import ImageReferences, Refusal, ShownImage, in_bytes
-from guieval.engines.logprobs import mean_logprob
-from guieval.engines.request_fields import request_fields
+from guieval.engines.credentials import SHORTEST_REDACTED, api_key, base_url, secret_pattern
+from guieval.engines.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.routing import Router, Server
-from guieval.engines.tool_calls import calls_as_text
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
-from guieval.models import ImageForm, Message, Reply, Request
-from guieval.steps import Usage, whole_text
+from guieval.models import ImageForm, Reply, Request
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    pass
 
-MAX_REPLY_BYTES = 8 * 1024 * 1024
-"""An answer above this many bytes is treated as damaged."""
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which the same request is sent again."""
-_DETAILS = ("low", "high", "auto")
-_REDACTED_LENGTH = 8  # shorter keys are placeholders such as EMPTY, which a reply may hold by chance
-_COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 _CHECK_TIMEOUT = 5.0
 
 
@@ -80,20 +75,6 @@ class OpenAISettings(BaseModel):
     image_uuids: bool = Field(False, description="whether a screenshot that a server holds is named and not sent (vLLM's uuid)")
 
 
-class _TryAgain(Refusal):
-    """A try failed in a way that another may not."""
-
-    def __init__(
-        self, reason: str, *, retry_after: float | None = None, gone: bool = False, busy: bool = False, slow: bool = False
-    ) -> None:
-        """``gone``: nobody answered; ``busy``: the server asks to be left alone; ``slow``: it has more work than it can do."""
-        super().__init__(reason)
-        self.retry_after = retry_after
-        self.gone = gone
-        self.busy = busy
-        self.slow = slow
-
-
 class _Refused(EngineError, Refusal):
     """The server does not want this request."""
 
@@ -117,13 +98,13 @@ class OpenAIEngine:
         self.model = settings.model
         self.images: ImageForm = image_form(settings)
         self._references: dict[str, ImageReferences] = {}
-        self._key = _api_key(settings.api_key_env)
+        self._key = api_key(settings.api_key_env)
         self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._secret = _secret(self._key)
+        self._secret = secret_pattern(self._key)
         self._router = Router(
             [
                 Server(Connections(url, trust_env=settings.trust_env, verify_tls=settings.verify_tls))
-                for url in dict.fromkeys(map(_base_url, settings.base_urls))
+                for url in dict.fromkeys(map(base_url, settings.base_urls))
             ],
             self._is_well,
             backoff=settings.backoff,
@@ -200,7 +181,7 @@ class OpenAIEngine:
             sent += 1
             try:
                 return await self._once(server, body, request, sent), attempt + 1
-            except _TryAgain as failure:
+            except TryAgain as failure:
                 if failure.gone and spared < len(self._router.servers) and self._router.another_is_up(server):
                     spared += 1
                     if quiet := self._router.quiet_for():  # the others are up, but asked to be left alone
@@ -223,8 +204,8 @@ class OpenAIEngine:
         started = time.monotonic()
         try:
             name = with_try(request.request_id, self._nonce, number)
-            reply = _read_reply(await self._try(server, "POST", "/chat/completions", body, name))
-        except _TryAgain as failure:
+            reply = read_reply(await self._try(server, "POST", "/chat/completions", body, name))
+        except TryAgain as failure:
             quiet = min(failure.retry_after or 0.0, self.settings.max_retry_after)
             self._router.failed(server, gone=failure.gone, busy=failure.busy, quiet=quiet)
             if self._pace is not None and (failure.busy or failure.slow):
@@ -247,8 +228,8 @@ class OpenAIEngine:
         for attempt in range(1, self.settings.max_attempts + 1):
             try:
                 name = with_try("discover", self._nonce, attempt)
-                return _read_models(await self._try(server, "GET", "/models", None, name))
-            except _TryAgain as failure:
+                return read_models(await self._try(server, "GET", "/models", None, name))
+            except TryAgain as failure:
                 reason = self._in_short(str(failure))
                 wait = self._wait(attempt, failure.retry_after)
             except EngineError as error:
@@ -281,7 +262,7 @@ class OpenAIEngine:
 
     def _finished(self, reply: Reply, attempts: int) -> Reply:
         text, reasoning, finish = reply.text, reply.reasoning, reply.finish_reason
-        if len(self._key) >= _REDACTED_LENGTH:
+        if len(self._key) >= SHORTEST_REDACTED:
             text = self._redact(text)
             reasoning = reasoning and self._redact(reasoning)
             finish = finish and self._redact(finish)
@@ -320,14 +301,14 @@ class OpenAIEngine:
         try:
             return await references.sent(body.images, lambda shown: self._send(server, method, path, body.written(shown), name))
         except Refusal as refusal:
-            if isinstance(refusal, _TryAgain) and refusal.gone:
+            if isinstance(refusal, TryAgain) and refusal.gone:
                 references.gone()
             # whatever it was, references are not to be what the next try fails of; a busy server has not looked at them
             body.in_bytes = refusal.status not in (429, 503)
             raise
 
     async def _send(self, server: Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
-        """Send once; the body of a 2xx answer, or :class:`_TryAgain`, or :class:`EngineError`."""
+        """Send once; the body of a 2xx answer, or :class:`TryAgain`, or :class:`EngineError`."""
         import httpx
 
         headers = [(b"Accept", b"application/json"), (b"Accept-Encoding", b"identity"), (b"X-Request-Id", name.encode())]
@@ -341,7 +322,7 @@ class OpenAIEngine:
                 request = httpx.Request(method, server.connections.address(url), headers=headers, content=body)
                 response, data = await server.connections.exchange(request, MAX_REPLY_BYTES)
         except TimeoutError:
-            raise _TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
+            raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
         except (httpx.ConnectError, httpx.ProxyError) as error:
             if distrust := _distrust(error):
                 raise FatalEngineError(
@@ -349,32 +330,32 @@ class OpenAIEngine:
                     "environment variable SSL_CERT_FILE, or do without proof: "
                     "--set insecure_tls='I accept unverified certificates'"
                 ) from None
-            raise _TryAgain(f"{url} could not be reached ({str(error) or type(error).__name__})", gone=True) from None
+            raise TryAgain(f"{url} could not be reached ({str(error) or type(error).__name__})", gone=True) from None
         except httpx.HTTPError as error:
-            raise _TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
+            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
         status = response.status_code
         try:
-            data = _unpacked(data, response.headers.get("content-encoding", "identity"))
+            data = unpacked(data, response.headers.get("content-encoding", "identity"))
         except ValueError as error:
             if 200 <= status < 300:
-                raise _TryAgain(f"{url} sent an answer that {error}") from None
+                raise TryAgain(f"{url} sent an answer that {error}") from None
             data = b""  # the status says enough
         if 200 <= status < 300:
             if len(data) > MAX_REPLY_BYTES:
-                raise _TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
+                raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
             return data
         refusal = self._refusal(url, status, response.headers, data)
         if isinstance(refusal, Refusal):
-            refusal.status, refusal.said = status, self._in_short(_server_message(data))
+            refusal.status, refusal.said = status, self._in_short(server_message(data))
         raise refusal
 
-    def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> _TryAgain | EngineError:
-        said = self._in_short(_server_message(data))
+    def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> TryAgain | EngineError:
+        said = self._in_short(server_message(data))
         said = f": {said}" if said else ""
         if status in RETRIED or status >= 500:
-            wait = _seconds(headers.get("retry-after"), headers.get("date"))
+            wait = seconds_to_wait(headers.get("retry-after"), headers.get("date"))
             busy = status in (408, 429)
-            return _TryAgain(f"{url} answered with status {status}{said}", retry_after=wait, busy=busy, slow=status == 503)
+            return TryAgain(f"{url} answered with status {status}{said}", retry_after=wait, busy=busy, slow=status == 503)
         if status in (401, 403):
             state = "holds a key it does not accept" if self._key else "is not set"
             return FatalEngineError(
@@ -398,232 +379,6 @@ def image_form(settings: OpenAISettings) -> ImageForm:
     return "base64" if settings.local_images is None else "file"
 
 
-def chat_body(request: Request, model: str) -> bytes:
-    """The JSON body of a chat completion whose images are the files' own bytes (:class:`ChatBody`)."""
-    return ChatBody(request, model).written(in_bytes(request.images))
-
-
-class ChatBody:
-    """The JSON body of a chat completion, but for how its images are given.
-
-    Images stand in the order of ``request.images``. A message of texts alone is sent
-    as one string, as servers without content lists want it (chat templates put nothing between text parts, so neither is
-    anything put here); one with images as a list. Sampling parameters and ``extra`` are top-level fields, an ``extra_body``
-    among them is unpacked, and ``extra`` wins; where both give a mapping, the two are merged. ``image_detail`` is no field of
-    the request but goes with each image: in how much detail OpenAI's models look at it.
-
-    Raises :class:`UsageError` when a parameter cannot be written as JSON or is one the engine sets, and ``ValueError`` when
-    the number of images differs from what the messages show.
-    """
-
-    in_bytes = False
-    """Whether its images are to be sent in bytes from here on."""
-
-    def __init__(self, request: Request, model: str) -> None:
-        self.images = request.images
-        fields = _options(request, model)
-        detail = fields.pop("image_detail", None)
-        if detail not in (None, *_DETAILS):
-            raise UsageError(f"image_detail is {detail!r}, not one of {', '.join(_DETAILS)}")
-        self._detail = b"" if detail is None else b',"detail":' + _json(detail)
-        try:
-            options = _json(fields)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"the sampling parameters cannot be written as JSON: {error}") from None
-        self._pieces: list[bytes | None] = [options[:-1], b',"messages":[']
-        for index, message in enumerate(request.input.messages):
-            self._pieces.append(b"," if index else b"")
-            self._pieces += _message(message)
-        self._pieces.append(b"]}")
-        places = self._pieces.count(None)
-        if len(request.images) > places:
-            raise ValueError(f"{len(request.images)} images are given, more than the messages show")
-        if len(request.images) < places:
-            raise ValueError("the messages show more images than are given")
-
-    def written(self, images: Sequence[ShownImage]) -> bytes:
-        """The body with each image in its form, as many as the request has."""
-        parts = iter(images)
-        pieces: list[bytes] = []
-        for piece in self._pieces:
-            pieces += _image(next(parts), self._detail) if piece is None else (piece,)
-        return b"".join(pieces)
-
-
-def _options(request: Request, model: str) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    if request.input.prefill:
-        options = {"continue_final_message": True, "add_generation_prompt": False}
-    for name, value in request_fields(request):
-        old = options.get(name)
-        options[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return {"model": model, **options}
-
-
-def _message(message: Message) -> Iterable[bytes | None]:
-    """Pieces of a message; ``None`` stands where an image does."""
-    yield b'{"role":' + _json(message.role) + b',"content":'
-    texts = [part for part in message.parts if isinstance(part, str)]
-    if len(texts) == len(message.parts):
-        yield _json("".join(texts)) + b"}"
-        return
-    opening = b"["
-    for part in message.parts:
-        yield opening
-        yield b'{"type":"text","text":' + _json(part) + b"}" if isinstance(part, str) else None
-        opening = b","
-    yield b"]}"
-
-
-def _image(image: ShownImage, detail: bytes) -> Iterable[bytes]:
-    """One image part; the id stands beside the image and not within, and the image is null where the id stands for it."""
-    yield b'{"type":"image_url","image_url":'
-    if image.held:
-        yield b"null"
-    elif image.url is not None:
-        yield b'{"url":' + _json(image.url) + detail + b"}"
-    else:
-        yield b'{"url":"data:image/' + image.screenshot.format.encode() + b";base64,"
-        yield image.screenshot.base64
-        yield b'"' + detail + b"}"
-    yield b"}" if image.uuid is None else b',"uuid":' + _json(image.uuid) + b"}"
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-
-
-def _read_reply(data: bytes) -> Reply:
-    """Read the body of a chat completion.
-
-    ``content: null``, which vLLM sends when its reasoning parser took the whole answer, is an empty text. Function calls become
-    text (:mod:`guieval.engines.tool_calls`), and a refusal in words, which OpenAI keeps apart, is what the model said.
-    """
-    payload = _read_object(data)
-    choices = payload.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        said = _server_message(data) if "error" in payload else ""
-        raise _TryAgain(f"the answer has no choices{f': {said}' if said else ''}")
-    message = choices[0].get("message")
-    if not isinstance(message, dict):
-        raise _TryAgain("the answer's choice has no message")
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
-    if content is not None and not isinstance(content, str):
-        raise _TryAgain(f"the answer's content is of type {type(content).__name__}")
-    refusal = message.get("refusal")
-    text = calls_as_text(content or "", message.get("tool_calls")) or (refusal if isinstance(refusal, str) else "")
-    reasoning = next((message[name] for name in ("reasoning_content", "reasoning") if message.get(name)), None)
-    finish = choices[0].get("finish_reason")
-    return Reply(
-        whole_text(text),
-        whole_text(reasoning) if isinstance(reasoning, str) else None,
-        _usage(payload.get("usage")),
-        finish if isinstance(finish, str) else None,
-        logprob=_mean_logprob(choices[0].get("logprobs")),
-    )
-
-
-def _mean_logprob(value: Any) -> float | None:
-    """What is kept of a choice's ``logprobs``; ``None`` where they were not asked for or cannot be read."""
-    tokens = value.get("content") if isinstance(value, dict) else None
-    if not isinstance(tokens, list):
-        return None
-    return mean_logprob([token.get("logprob") if isinstance(token, dict) else None for token in tokens])
-
-
-def _read_object(data: bytes) -> dict[str, Any]:
-    try:
-        payload = json.loads(data)
-    except (ValueError, RecursionError):
-        kind = "but markup" if data.lstrip()[:1] == b"<" else "or was cut off"
-        raise _TryAgain(f"the answer of {len(data)} bytes is no JSON, {kind}") from None
-    if not isinstance(payload, dict):
-        raise _TryAgain(f"the answer is a JSON {type(payload).__name__}, not an object")
-    return payload
-
-
-def _read_models(data: bytes) -> list[str]:
-    entries = _read_object(data).get("data")
-    if not isinstance(entries, list):
-        raise _TryAgain("the list of models has no data")
-    return [entry["id"] for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
-
-
-def _usage(value: Any) -> Usage | None:
-    if not isinstance(value, dict):
-        return None
-    counts = {name: value.get(name) for name in ("prompt_tokens", "completion_tokens")}
-    return Usage(**{name: count if type(count) is int else None for name, count in counts.items()})
-
-
-def _server_message(data: bytes) -> str:
-    """What an error body says in words, whichever of the common shapes it has; else its text."""
-    try:
-        payload = json.loads(data)
-    except (ValueError, RecursionError):
-        return data.decode("utf-8", "replace")
-    for _ in range(3):
-        if not isinstance(payload, dict):
-            break
-        payload = next((payload[name] for name in ("error", "message", "detail") if payload.get(name)), "")
-    return payload if isinstance(payload, str) else json.dumps(payload)
-
-
-def _seconds(retry_after: str | None, now: str | None = None) -> float | None:
-    """A Retry-After header as seconds to wait; ``None`` when it is neither a number nor an HTTP date.
-
-    A date is taken as so long after ``now``, the answer's Date header: the server's clock is the one that it was read from,
-    and ours may be wrong or jump. Without a Date header ours must do.
-    """
-    if retry_after is None:
-        return None
-    try:
-        seconds = float(retry_after)
-    except ValueError:
-        from datetime import UTC, datetime
-
-        date = _http_date(retry_after)
-        if date is None:
-            return None
-        seconds = (date - (_http_date(now) or datetime.now(UTC))).total_seconds()
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _http_date(text: str | None) -> datetime | None:
-    from datetime import UTC
-    from email.utils import parsedate_to_datetime
-
-    if text is None:
-        return None
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return date.replace(tzinfo=date.tzinfo or UTC)
-
-
-def _unpacked(data: bytes, encoding: str) -> bytes:
-    """The body of an answer that came compressed though we asked for none, up to just above :data:`MAX_REPLY_BYTES`.
-
-    A few kilobytes can unpack to gigabytes, so no more is unpacked than is read. Raises ``ValueError`` saying what is wrong.
-    """
-    name = encoding.strip().lower()
-    if name in ("", "identity") or not data:
-        return data
-    if name not in _COMPRESSIONS:
-        raise ValueError(f"is compressed as {name[:40]!r}, though none was asked for")
-    stream = zlib.decompressobj(wbits=47)  # gzip or zlib, as its header says
-    try:
-        unpacked = stream.decompress(data, MAX_REPLY_BYTES + 1)
-    except zlib.error as error:
-        raise ValueError(f"cannot be unpacked ({error})") from None
-    if not stream.eof and len(unpacked) <= MAX_REPLY_BYTES:
-        raise ValueError("was cut off")
-    return unpacked
-
-
 def _distrust(error: BaseException | None) -> str | None:
     """Why a server's certificate was not believed, when that is what an error is about."""
     while error is not None:
@@ -631,62 +386,3 @@ def _distrust(error: BaseException | None) -> str | None:
             return error.verify_message
         error = error.__cause__ or error.__context__
     return None
-
-
-def _base_url(text: str) -> str:
-    """A base URL checked and without trailing slash. It may hold no user, query or fragment: those could be secrets.
-
-    So no error repeats one that holds a mark of those, also where it is misspelt and nothing of it can be told apart.
-    """
-    import httpx
-
-    may_hold_secret = any(mark in text for mark in "@?#")
-    try:
-        url = httpx.URL(text.strip())
-    except httpx.InvalidURL as error:
-        why = "it must be like http://localhost:8000/v1, without a user or a key" if may_hold_secret else str(error)
-        raise UsageError(f"a base URL is not valid: {why}") from None
-    if url.userinfo or url.query or url.fragment:
-        raise UsageError(
-            f"the base URL of {url.host!r} must not hold a user, a query or a fragment; a key belongs in the environment"
-        )
-    if url.scheme not in ("http", "https") or not url.host:
-        named = "a base URL" if may_hold_secret else f"the base URL {text!r}"
-        raise UsageError(f"{named} must be like http://localhost:8000/v1")
-    return str(url).rstrip("/").removesuffix("/chat/completions")
-
-
-def _api_key(variable: str) -> str:
-    if variable not in os.environ and not variable.isupper():
-        raise UsageError(
-            "api_key_env must be the name of an environment variable that is set; what was given is not repeated here, "
-            "since it may be the key itself"
-        )
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise UsageError(f"the environment variable {variable} holds characters that no API key may have")
-    return key
-
-
-def _secret(key: str) -> re.Pattern[str] | None:
-    """Finds a key in a text: as it is, percent-encoded, escaped as in JSON, in hexadecimal or inside of base64.
-
-    In base64 three characters stand for three bytes' 24 bits, so a key reads differently after 0, 1 or 2 other bytes (``user:``
-    before it, say); what is found is each time the part that holds nothing but bits of the key.
-    """
-    if not key:
-        return None
-    forms = {key}
-    if len(key) >= _REDACTED_LENGTH:
-        data = key.encode()
-        forms |= {quote(key, safe=safe) for safe in ("", "/", "/+=:")} | {
-            json.dumps(key)[1:-1],
-            key.replace("/", "\\/"),
-            data.hex(),
-        }
-        for before in range(3):
-            whole = base64.b64encode(bytes(before) + data).decode()
-            inner = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-            forms |= {inner, inner.translate(str.maketrans("+/", "-_"))}
-        forms |= {re.sub("%..", lambda found: found.group().lower(), form) for form in forms}
-    return re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))

@@ -21,8 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guieval.engines import request_id
+from guieval.engines.chat_body import chat_body
 from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.engines.openai import OpenAIEngine, OpenAISettings, chat_body
+from guieval.engines.openai import OpenAIEngine, OpenAISettings
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.mock_server import MockServer, MockSettings
 from guieval.models import ImageRef, Message, ModelInput, Reply, Request

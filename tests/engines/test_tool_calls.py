@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guieval.engines.openai import OpenAIEngine, OpenAISettings, chat_body
+from guieval.engines.chat_body import chat_body
+from guieval.engines.openai import OpenAIEngine, OpenAISettings
 from guieval.engines.tool_calls import calls_as_text, text_as_calls
 from guieval.errors import UsageError
 from guieval.mock_server import MockServer, MockSettings

@@ -9,7 +9,7 @@ import pytest
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from guieval.engines.openai import chat_body
+from guieval.engines.chat_body import chat_body
 from guieval.models import ModelInput, Request
 from guieval.prompts import example_episode
 from guieval.registry import config_folder, list_models, load_model, model_config

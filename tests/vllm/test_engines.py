@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from guieval.engines.chat_body import chat_body
 from guieval.engines.in_process import Checkpoint
-from guieval.engines.openai import OpenAIEngine, OpenAISettings, chat_body
+from guieval.engines.openai import OpenAIEngine, OpenAISettings
 from guieval.engines.transformers_local import TransformersModel, transformers_engine
 from guieval.engines.vllm_command import served_name
 from guieval.engines.vllm_inprocess import VLLMModel, vllm_engine

@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from guieval.engines.openai import OpenAIEngine, OpenAISettings, chat_body
+from guieval.engines.chat_body import chat_body
+from guieval.engines.openai import OpenAIEngine, OpenAISettings
 from guieval.engines.vllm_command import served_name
 from guieval.engines.vllm_server import VLLMServer
 from guieval.models import ABCModel, Reply, Request
