@@ -49,31 +49,6 @@ PEER = {  # serving seconds over the bound, CPU ms a step, MiB, steps/s, as meas
 }
 
 
-def picture(draw: random.Random) -> bytes:
-    """One screen-like PNG: a gradient header, rows with text and discs, patches of blurred noise."""
-    import io
-
-    from PIL import Image, ImageDraw, ImageFilter, ImageFont
-
-    image = Image.new("RGB", SIZE, (draw.randint(235, 255),) * 3)
-    canvas = ImageDraw.Draw(image)
-    tint = [draw.randint(0, 255) for _ in range(3)]
-    for y in range(260):
-        canvas.line((0, y, SIZE[0], y), fill=tuple(min(255, value + y // 3) for value in tint))
-    font = ImageFont.load_default(38)
-    for row in range(300, 2300, 150):
-        canvas.ellipse((40, row, 140, row + 100), fill=tuple(draw.randint(0, 255) for _ in range(3)))
-        words = " ".join("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(6))
-        canvas.text((170, row + 20), words, fill=(40, 40, 40), font=font)
-    for _ in range(2):
-        side = draw.randint(230, 330)
-        noise = Image.frombytes("RGB", (side, side), draw.randbytes(side * side * 3)).filter(ImageFilter.GaussianBlur(1.2))
-        image.paste(noise, (draw.randint(0, SIZE[0] - side), draw.randint(300, SIZE[1] - side)))
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def reference(draw: random.Random, boxes: list[list[float]]) -> dict[str, Any]:
     """One step's label in the processed layout; most clicks are where the mock server clicks."""
     kind = draw.choices(("click", "scroll", "type", "open", "wait", "back", "long"), (62, 12, 8, 7, 5, 5, 1))[0]
@@ -102,18 +77,7 @@ def lengths(episodes: int) -> list[int]:
     return [min(20, max(3, round(draw.lognormvariate(1.75, 0.48)))) for _ in range(episodes)]
 
 
-def blank(draw: random.Random) -> bytes:
-    """One PNG of a plain colour: for what is not about the work that pictures make."""
-    import io
-
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.new("RGB", SIZE, (draw.randint(0, 255),) * 3).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def build(folder: Path, episodes: int, paint: Callable[[random.Random], bytes] = picture) -> int:
+def build(folder: Path, episodes: int, paint: Callable[[random.Random], bytes]) -> int:
     """Write the data set; pictures are hard links to 60 files. Returns the number of steps."""
     draw = random.Random(7)
     pictures = folder / "pictures"
@@ -304,8 +268,10 @@ def main() -> None:
     parser.add_argument("--vllm", action="store_true", help="only the forms of screenshots with real vLLM")
     parser.add_argument("--adaptive", action="store_true", help="only --concurrency auto beside fixed ones: about 10 minutes")
     arguments = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this may be run as a file
+    from perf.screens import blank, picture
+
     if arguments.vllm:
-        sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
         from perf.vllm_images import main as compare_forms
 
         compare_forms()
@@ -317,7 +283,8 @@ def main() -> None:
             print(f"{build(large, 2000, blank)} steps of 2,000 episodes; {os.cpu_count()} cores")
             adaptive(large, work, arguments.model)
             return
-        print(f"{build(small, 200)} steps of 200 episodes, {build(large, 2000)} steps of 2,000; {os.cpu_count()} cores")
+        steps = [build(folder, count, picture) for folder, count in ((small, 200), (large, 2000))]
+        print(f"{steps[0]} steps of 200 episodes, {steps[1]} steps of 2,000; {os.cpu_count()} cores")
         start = start_cost()
         print(f"start-up {start:.2f} CPU s (left out of CPU ms/step)")
         for latency, seeds in ((0.5, (1, 2, 3)), (5.0, (1,) if arguments.slow else ()), (0.0, (1,))):

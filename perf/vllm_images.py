@@ -61,7 +61,7 @@ def pictures() -> list[bytes]:
 
     from PIL import Image
 
-    from perf.throughput import picture
+    from perf.screens import picture
 
     found = []
     for number in range(STEPS):
