@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -78,11 +78,15 @@ def first_problem(error: ValidationError) -> Problem:
     """The problem to tell of: a name that is not known, where there is one (it is why another seems missing), else the first.
 
     ``said`` begins in lower case, as the rest of a sentence does, and is without pydantic's own "Value error"; where one of
-    several words was expected, it ends with the nearest.
+    several words was expected, it ends with the nearest. What an error of our own kind says is left as it is.
     """
+    from pydantic_core import core_schema
+
     errors = error.errors()
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     said = str(first["ctx"]["error"]) if first["type"] in ("value_error", "assertion_error") else first["msg"]
     if first["type"] == "literal_error" and isinstance(first["input"], str):
         said += nearest(first["input"], re.findall(r"'([^']+)'", first["ctx"]["expected"]))
-    return Problem(tuple(map(str, first["loc"])), first["type"], said[:1].lower() + said[1:], first["input"])
+    if first["type"] in get_args(core_schema.ErrorType):
+        said = said[:1].lower() + said[1:]
+    return Problem(tuple(map(str, first["loc"])), first["type"], said, first["input"])

@@ -6,7 +6,8 @@ two splits are disjoint. One command a curve, under an hour of one core each, in
 
     python -m perf.learning sft --out DIR              # supervised, on the reference's actions
     python -m perf.learning offline --out DIR          # GRPO on single steps with the reference's history
-    python -m perf.learning semi-online --out DIR      # UI-S1: own outputs as history, patched once
+    python -m perf.learning semi-online --out DIR      # UI-S1: own outputs as history, mismatches patched
+    python -m perf.learning sampled DIR                # the trained policies and their start once more, at temperature 1
     python -m perf.learning tell DIR                   # the tables of docs/learning.md, and its picture (extra `report`)
 
 Intervals are percentiles of a two-level bootstrap: seeds are drawn anew, and episodes, which all seeds and methods share.
@@ -33,6 +34,8 @@ FIGURES = ("step exact match", "PG", "TSR")
 RESAMPLES = 4000
 EPISODES = 200
 """Held-out episodes of an evaluation."""
+START, SAMPLED = "start-sampled", "sampled"
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
 
 
 class Evaluated(NamedTuple):
@@ -52,8 +55,19 @@ def train(kind: str, seed: int, out: Path, *, with_start: bool) -> None:
     words += [word for setting in settings for word in ("--set", setting)]
     if (out / "checkpoints").is_dir() and any((out / "checkpoints").iterdir()):
         words.append("--resume")
-    environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
-    subprocess.run(words, check=True, env=environment)
+    subprocess.run(words, check=True, env=ENVIRONMENT)
+
+
+def sample(out: Path) -> None:
+    """Evaluate the start, and what each training ended with, by answers drawn at temperature 1: what RL rewards."""
+    words = [sys.executable, "-m", "guieval", "run", "--model", "tiny-policy", "--bench", "demo-icons", "--mode", "sop"]
+    words += ["--engine", "transformers", "--set", f"bench_options.episodes={EPISODES}", "--set", "sampling.temperature=1.0"]
+    weights = {out / START: None} | {final.parent / SAMPLED: final for final in sorted(out.glob("*-[0-9]*/final"))}
+    for run, folder in weights.items():
+        if not (run / "metrics.json").exists():
+            chosen = [] if folder is None else ["--set", f"model_path={folder.resolve()}"]
+            begun = ["--resume", str(run)] if run.exists() else [*words[4:], *chosen, "--out", str(run)]
+            subprocess.run([*words[:4], *begun, "--quiet"], check=True, env=ENVIRONMENT)
 
 
 def evaluated(run: Path) -> Evaluated:
@@ -143,6 +157,14 @@ def tell(out: Path, picture: Path | None) -> None:
             everyone = np.arange(len(cell.exact))
             row = figures([cell], np.array([0]), everyone)
             print(f"| {NAMES[kind]}, {seed} | {' | '.join(f'{100 * value:.1f}' for value in row)} |")
+    if (out / START).exists():
+        print("\n| answers drawn at temperature 1 | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
+        start = [evaluated(out / START)]
+        print(f"| start | {' | '.join(told(bootstrapped(start)))} |")
+        for kind in kinds:
+            ends = [evaluated(run) for run in sorted(out.glob(f"{kind}-[0-9]*/{SAMPLED}"))]
+            print(f"| {NAMES[kind]} | {' | '.join(told(bootstrapped(ends)))} |")
+            print(f"| {NAMES[kind]} − start | {' | '.join(told(bootstrapped(ends, start), signed=True))} |")
     if picture is not None:
         draw(curves, picture)
 
@@ -177,12 +199,16 @@ def main() -> None:
         training = commands.add_parser(kind)
         training.add_argument("--out", type=Path, required=True)
         training.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    commands.add_parser("sampled").add_argument("out", type=Path)
     telling = commands.add_parser("tell")
     telling.add_argument("out", type=Path)
     telling.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "tell":
         tell(arguments.out, arguments.picture)
+        return
+    if arguments.command == "sampled":
+        sample(arguments.out)
         return
     for seed in arguments.seeds:
         begun = any(arguments.out.glob("*-[0-9]*/evaluations/step-0"))

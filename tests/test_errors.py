@@ -7,7 +7,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from guieval.errors import Problem, first_problem
+from guieval.config import parse
+from guieval.errors import Problem, UsageError, first_problem
 
 
 class Inner(BaseModel):
@@ -33,6 +34,11 @@ def problem(**values: Any) -> Problem:
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate(values)
     return first_problem(caught.value)
+
+
+def test_what_an_error_of_our_own_says_is_left_as_it_is() -> None:
+    with pytest.raises(UsageError, match=r"sampling\.API_KEY cannot be given as a setting"):
+        parse({"model": "m", "bench": "demo", "sampling": {"API_KEY": "1"}})
 
 
 @pytest.mark.parametrize(

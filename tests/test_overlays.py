@@ -87,7 +87,7 @@ def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
             '{"episode_id": "a", "step_index": 0}',
             "line 1, field .whole line.: a line must add alternatives, boxes or text_patt",
         ),
-        ('\n{"episode_id": "a", "step_index": 0, "alternative": []}', "line 2, field alternative: Extra inputs"),
+        ('\n{"episode_id": "a", "step_index": 0, "alternative": []}', "line 2, field alternative: extra inputs"),
         ('{"episode_id": "a", "step_index": 0, "text_patterns": ["("]}', r"field text_patterns: '\(' is no regular expression"),
         ('{"episode_id": "a", "step_index": 0, "text_patterns": ["a{99999999999999}"]}', "is no regular expression"),
         ('{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "TAP"}]}', "line 1, field alternatives.0"),

@@ -602,7 +602,7 @@ def test_a_preparation_of_another_version_is_not_read(source: Path, tmp_path: Pa
     for changed, told in (
         (text.replace("guieval-episodes-1", "guieval-episodes-9"), "is of format 'guieval-episodes-9'; this version reads"),
         (text[:40], "prepared.json' cannot be read: "),
-        (text.replace('"benchmark"', '"bench"'), "prepared.json' cannot be read: field benchmark: Field required"),
+        (text.replace('"benchmark"', '"bench"'), "prepared.json' cannot be read: field benchmark: field required"),
     ):
         file.write_text(changed)
         with pytest.raises(UsageError, match=re.escape(told)):

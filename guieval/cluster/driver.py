@@ -13,6 +13,7 @@ import os
 import secrets
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -137,7 +138,8 @@ class Cluster:
         more: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             address = _found(address)
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+            with _signals_as_they_are():
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
         except (OSError, RuntimeError, ValueError) as error:
             why = " ".join(str(error).split())[:200]
             if self._config.cluster_address == "auto":
@@ -510,6 +512,17 @@ def _gpus_of_one(config: RunConfig) -> int:
 
 def _resume(directory: Path) -> str:
     return f"`guieval run --resume {directory}` goes on from there"
+
+
+@contextlib.contextmanager
+def _signals_as_they_are() -> Iterator[None]:
+    """Give SIGTERM back to whom it was: Ray takes it, and would end the process where the command line has something to say."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,9 +39,6 @@ from guieval.engines.image_references import ImageReferences, Refusal, in_bytes
 from guieval.engines.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest
 from guieval.models import ImageForm, Reply, Request
-
-if TYPE_CHECKING:
-    pass
 
 RETRIED = frozenset({408, 409, 429})
 """Statuses below 500 after which the same request is sent again."""

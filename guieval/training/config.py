@@ -6,20 +6,19 @@ begins; everything else has a field here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
 
 from guieval.config import override, yaml_loader
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.rewards.advantages import AdvantageSettings, EpisodeLevel, Normalise, SpreadOf
 from guieval.rewards.returns import Segment
 from guieval.rewards.rollout import PatchMethod, PatchPolicy
+from guieval.steps import pattern_problem
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -36,10 +35,8 @@ def _one_or_more(value: Any) -> Any:
 
 
 def _pattern(value: str | None) -> str | None:
-    try:
-        re.compile(value or "")
-    except re.error as error:
-        raise PydanticCustomError("pattern", "expected a regular expression: {why}", {"why": str(error)}) from None
+    if value is not None and (why := pattern_problem(value)) is not None:
+        raise ValueError(why)
     return value
 
 

@@ -129,6 +129,26 @@ def test_three_modes_are_as_on_one_machine(nodes: Any, data: Path, server: MockS
         assert told["answered"] == recorded(directory / mode), "the workers' figures, added up"
 
 
+def test_sigterm_outside_any_run_is_as_ctrl_c(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
+    """Ray sets a handler of its own, which would end the process without a word on how to go on."""
+    script = f"""
+import signal
+from pathlib import Path
+from guieval.cli.run import perform
+from guieval.config import RunConfig
+config = RunConfig(
+    model={MODEL!r}, bench="demo", data={str(data)!r}, base_urls=({server.base_url!r},), bench_options={OPTIONS!r},
+    cluster="ray", cluster_address={nodes.address!r},
+)
+try:
+    perform([(config, Path({str(tmp_path / "run")!r}))], fresh=True, quiet=True, first=lambda: signal.raise_signal(15))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done
+
+
 def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
     """On the cluster, or on one machine."""
     directory = tmp_path / "run"

@@ -104,7 +104,8 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"trainer": {"output_dir": "x"}}, "trainer.output_dir is given as out"),
         ({"dtype": "float16"}, "setting dtype is 'float16', which only adapters (lora) can be trained beside"),
         ({"lora": {}, "freeze": ".*"}, "setting freeze is given beside lora, which trains its adapters alone"),
-        ({"freeze": "("}, "setting 'freeze' is '(': expected a regular expression: missing )"),
+        ({"freeze": "("}, "setting 'freeze' is '(': '(' is no regular expression: missing )"),
+        ({"freeze": "a{99999999999999}"}, "is no regular expression"),
         ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: say evaluation.every"),
         ({"trainer": {"max_length": 512}}, "it would cut image tokens"),
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training

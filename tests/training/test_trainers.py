@@ -397,7 +397,7 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
         ({"trainer": {"use_vllm": True}}, "TRL refuses the settings in 'trainer'"),
         ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),
         ({"reward": {"name": "ui-s2"}}, "did you mean 'ui-s1'"),
-        ({"freeze": "visual"}, "expected to match some weights' names, and it matches none, e.g. not 'model."),
+        ({"freeze": "visual"}, "expected to match whole names of some weights, and it matches none, e.g. not 'model."),
         ({"freeze": ".*"}, "and it matches all weights"),
         ({"model_path": "/nowhere"}, "the model folder '/nowhere' does not exist"),
         ({"rollout": {"patch": "off-policy"}}, "needs 'rollout.thoughts'"),
