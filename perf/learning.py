@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ RESAMPLES = 4000
 EPISODES = 200
 """Held-out episodes of an evaluation."""
 START, SAMPLED = "start-sampled", "sampled"
+ROLLED = 20
+"""Optimiser steps at both ends of a training whose own answers are told."""
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
 
 
@@ -94,6 +97,17 @@ def read(out: Path, kind: str) -> dict[int, list[Evaluated]]:
         0: [evaluated(start)],
         **{step: [evaluated(seed / "evaluations" / f"step-{step}") for seed in seeds] for step in steps},
     }
+
+
+def rollouts(out: Path, kind: str) -> tuple[list[float], list[float]]:
+    """Exact match of the answers that RL trained on, of each seed: its first :data:`ROLLED` optimiser steps, and its last."""
+    first, last = [], []
+    for log in sorted(out.glob(f"{kind}-[0-9]*/log.jsonl")):
+        lines = [line for line in map(json.loads, log.read_text().splitlines()) if "loss" in line]
+        exact = [line[name] for line in lines for name in line if name.endswith("/exact_match")]
+        first.append(fmean(exact[:ROLLED]))
+        last.append(fmean(exact[-ROLLED:]))
+    return first, last
 
 
 def figures(cells: list[Evaluated], seeds: NDArray[np.int64], episodes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -157,6 +171,11 @@ def tell(out: Path, picture: Path | None) -> None:
             everyone = np.arange(len(cell.exact))
             row = figures([cell], np.array([0]), everyone)
             print(f"| {NAMES[kind]}, {seed} | {' | '.join(f'{100 * value:.1f}' for value in row)} |")
+    print(f"\n| the answers trained on, seed by seed | first {ROLLED} steps | last {ROLLED} steps |\n| --- | --- | --- |")
+    for kind in kinds:
+        if kind != "sft":
+            shares = (" ".join(f"{100 * value:.1f}" for value in values) for values in rollouts(out, kind))
+            print(f"| {NAMES[kind]} | {' | '.join(shares)} |")
     if (out / START).exists():
         print("\n| answers drawn at temperature 1 | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
         start = [evaluated(out / START)]
