@@ -167,42 +167,66 @@ class MockApp:
         self._in_flight += 1
         self._max_in_flight = max(self._max_in_flight, self._in_flight)
         latency = latency_of(self.settings.seed, tag.text, k, self.settings.latency, self.settings.sigma)
-        outcome = "gone"
+        outcome: str | None = None
+
+        def becomes(name: str) -> None:  # before anything is sent, so that whoever has an answer finds it in the counts
+            nonlocal outcome
+            outcome = name
+            self._counts[name] += 1
+            self._in_flight -= name != "hung"
+
         try:
-            outcome = await self._respond(tag, k, latency, body, scope, receive, send)
+            await self._respond(tag, k, latency, body, scope, receive, send, becomes)
         finally:
-            if outcome != "hung":  # counted when it began
-                self._counts[outcome] += 1
-            self._in_flight -= 1
+            if outcome is None:
+                becomes("gone")
+            elif outcome == "hung":
+                self._in_flight -= 1
             self._last = time.time()
             if self._log is not None:
                 line = {"arrival": arrival, "end": self._last, "tag": tag.text, "k": k, "latency": latency}
                 print(json.dumps({**line, "bytes": len(body), "outcome": outcome}), file=self._log, flush=True)
 
-    async def _respond(self, tag: Tag, k: int, latency: float, body: bytes, scope: Scope, receive: Receive, send: Send) -> str:
-        """Answer or not; returns the name of the count the request belongs to."""
+    async def _respond(
+        self,
+        tag: Tag,
+        k: int,
+        latency: float,
+        body: bytes,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        becomes: Callable[[str], None],
+    ) -> None:
+        """Answer or not; ``becomes`` is told the name of the count the request belongs to, unless its client has gone."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if refusal := self._refusal(headers, body):
-            return await self._fail(*refusal, headers=headers, send=send)
+            becomes("failed")
+            await self._fail(*refusal, headers=headers, send=send)
+            return
         fault = self._fault(tag.text, k, body)
         if fault == "hang":
-            self._counts["hung"] += 1
+            becomes("hung")
             await _disconnected(receive)
-            return "hung"
+            return
         if fault.isdecimal():
-            return await self._fail(int(fault), headers=headers, send=send)
+            becomes("failed")
+            await self._fail(int(fault), headers=headers, send=send)
+            return
         if not await self._serve(tag, latency, receive):
-            return "gone"
+            return
         try:
             answer = self._answers(tag, body)
         except LookupError as error:
+            becomes("failed")
             await _send(send, 400, _error(str(error.args[0])))
-            return "failed"
+            return
         if fault:
+            becomes("malformed")
             await _send_malformed(send, fault, answer, receive, scope.get("transport"))
-            return "malformed"
+            return
+        becomes("served")
         await _send(send, 200, _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(body))))
-        return "served"
 
     async def _serve(self, tag: Tag, latency: float, receive: Receive) -> bool:
         """Take a slot for the request's latency; false when the client leaves meanwhile."""
@@ -241,7 +265,7 @@ class MockApp:
             return 400, "This model's maximum context length is 4096 tokens; the prompt is longer"
         return None
 
-    async def _fail(self, status: int, message: str = "", *, headers: dict[bytes, bytes], send: Send) -> str:
+    async def _fail(self, status: int, message: str = "", *, headers: dict[bytes, bytes], send: Send) -> None:
         message = message or f"the mock server fails with status {status}"
         if self.settings.echo_key:
             sent = headers.get(b"authorization", b"no key")
@@ -259,7 +283,6 @@ class MockApp:
             date = formatdate(time.time() + self.settings.retry_after_date, usegmt=True)
             extra.append((b"retry-after", date.encode()))
         await _send(send, status, _error(message), extra)
-        return "failed"
 
     def _fault(self, tag: str, k: int, body: bytes) -> str:
         """``hang``, a status, a malformed kind, or nothing."""
