@@ -71,7 +71,7 @@ def decisions(
     """Tell what a model decides behind its actions: diversity, stability and PASS@n of several samples a step, and shifts."""
     from guieval.cli.run_folders import writable
     from guieval.decisions.clustering import ClusterSettings
-    from guieval.decisions.executions import read_executions
+    from guieval.decisions.executions import gaps, read_executions
     from guieval.decisions.measures import check_several, measure
     from guieval.decisions.points import METRICS
     from guieval.decisions.shifts import shift
@@ -99,6 +99,8 @@ def decisions(
         found = measure(read_executions(place, protocol=protocol), settings, title)
         check_several(found)
         measured.append(found)
+        for gap in gaps(place):
+            typer.echo(f"note: {gap}", err=True)
     tables = run_tables(measured, seed)
     shifts = [shift(measured[-1], run) for run in measured[:-1]] if against is not None else []
     for each in shifts:

@@ -98,6 +98,26 @@ def read_executions(directory: Path, *, protocol: str | None = None) -> Iterator
     return read()
 
 
+def gaps(directory: Path) -> list[str]:
+    """What a run, or a rollout, has set out to do and holds no record of, a sentence each; its figures are of the rest."""
+    found = []
+    runs = rounds_of(directory)
+    if is_rollout(directory):
+        named = len(json.loads((directory / ROLLOUT).read_text(encoding="utf-8"))["rounds"])
+        if named > len(runs):
+            found.append(f"{named - len(runs)} of {named} rounds of {str(directory)!r} have not begun")
+    for each in runs:
+        records = Records(each)
+        planned = sum(map(len, read_planned(each).plan.values()))
+        missing = planned - len(_places(records))
+        if missing:
+            found.append(f"{str(each)!r} holds no record of {missing:,} of {planned:,} planned steps")
+        if records.damaged:
+            lines = "1 line" if len(records.damaged) == 1 else f"{len(records.damaged):,} lines"
+            found.append(f"{lines} of {str(records.path)!r} hold no record, the first is line {records.damaged[0]}")
+    return found
+
+
 def pooled(records: Sequence[StepRecord], evaluator: ActionEvaluator) -> StepExecutions:
     """The samples of one step's records (one or more rounds) as executions, judged by ``evaluator``."""
     task = records[0].task

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from guieval.actions import Action, Click, Point, Press
+from guieval.decisions.executions import ROLLOUT
+from guieval.journal import STEPS
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
 
@@ -61,6 +63,19 @@ def test_figures_of_a_run(guieval: CommandLine, runs: dict[str, Path]) -> None:
     assert [key[0] for key in passes] == ["1", "2", "4", "8"]
     assert float(passes["1", "offline"]["value"]) == pytest.approx(39 / 64)
     assert float(passes["8", "offline"]["value"]) == pytest.approx(7 / 8)
+
+
+def test_what_a_run_lacks_is_told_beside_its_figures(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
+    assert "note:" not in guieval("decisions", runs["offline"]).err
+    whole, cut = write(tmp_path / "seed-1", (8, 4, 2, 1)), write(tmp_path / "seed-2", (8, 4, 2, 1))
+    first, _, *others = (cut / STEPS).read_bytes().splitlines(keepends=True)
+    (cut / STEPS).write_bytes(first + b"{nonsense\n" + b"".join(others))
+    rounds = [{"directory": each.name} for each in (whole, cut)] + [{"directory": "seed-3"}]
+    (tmp_path / ROLLOUT).write_text(json.dumps({"rounds": rounds}))
+    done = guieval("decisions", tmp_path)
+    assert done.code == 0 and f"1 of 3 rounds of {str(tmp_path)!r} have not begun" in done.err
+    assert f"{str(cut)!r} holds no record of 1 of 4 planned steps" in done.err and str(whole) not in done.err
+    assert f"1 line of {str(cut / STEPS)!r} hold no record, the first is line 2" in done.err
 
 
 def test_what_shifts_against_a_baseline(guieval: CommandLine, runs: dict[str, Path]) -> None:
