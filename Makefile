@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+DEMO ?=  # further options of the demo's run, e.g. DEMO='--limit 2'
 
 # RapidOCR asks for an OpenCV that needs libGL; where a machine has none, the one without windows takes its place.
 HEADLESS = $(BIN)/python -c "import cv2" 2>/dev/null || { \
@@ -14,12 +15,12 @@ browser:
 		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 \
 		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
 
-.PHONY: browser demo test check wheel test-vllm test-train test-verl clean
+.PHONY: browser demo test check wheel test-vllm test-train test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[baseline,report]'
 	$(HEADLESS)
 	touch $@
 
@@ -28,9 +29,12 @@ $(VENV)/.dev: $(VENV)/.demo
 	$(HEADLESS)
 	touch $@
 
-# The main job: a real agent on real (drawn) screens, offline and semi-online.
+# The main job: a real agent on real (drawn) screens, offline and semi-online, and a report of every step.
 demo: $(VENV)/.demo
-	$(BIN)/guieval run --model ocr-baseline --bench demo --mode offline --mode soeval --mode sop
+	@run=runs/demo-$$(date +%Y%m%d-%H%M%S) \
+		&& $(BIN)/guieval run --model ocr-baseline --bench demo --mode offline --mode soeval --mode sop --out $$run $(DEMO) \
+		&& $(BIN)/guieval report $$run/soeval --against $$run/offline
+	@echo "next:     source $(BIN)/activate    (puts guieval on the PATH of this shell)"
 
 test: check wheel
 
@@ -61,6 +65,17 @@ test-train:
 # The plug-in of verl as far as it goes without a GPU: Linux on x86-64, 2.2 GB in the user's cache folder.
 test-verl:
 	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
+
+# Runs killed at 100 moments in every mode, and power cut at 20 (as root): some 15 minutes.
+kills: $(VENV)/.dev
+	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
+	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
+
+# Hostile material at every boundary, 100,000 cases each from a seed that is printed: an hour or two on two cores.
+# FUZZ='replies --cases 1000 --seed 7' runs what it says; one case that failed is repeated by the command printed with it.
+FUZZ ?=
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 clean:
 	rm -rf build dist $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,11 +1,41 @@
-"""Computes the package list, so that a new plug-in file or folder is never left out; all else is in pyproject.toml."""
+"""Computes the package list and makes editable installs findable from everywhere; all else is in pyproject.toml."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 from setuptools import find_namespace_packages, setup
+from setuptools.command.editable_wheel import editable_wheel
 
 FOLDERS = ("benchmarks", "model_adapters", "configs")
+FINDER_FIRST = 'import sys; sys.meta_path.sort(key=lambda f: not f.__module__.startswith("__editable___guieval_"))\n'
+
+
+class EditableWheel(editable_wheel):
+    """Puts the import finder of an editable install first.
+
+    Since packages are mapped from several folders, setuptools installs a finder, and appends it to ``sys.meta_path``. There
+    Python's own finder comes before it: in the parent folder of a clone that is named ``guieval``, it takes the clone for a
+    namespace package. The added file sorts after the one of setuptools, and Python reads them in that order.
+    """
+
+    def run(self):
+        super().run()
+        from wheel.wheelfile import WheelFile  # setuptools brings it along, and finds it only once it has run
+
+        for path in Path(self.dist_dir).glob("guieval-*.whl"):
+            with TemporaryDirectory() as folder:
+                with ZipFile(path) as built:
+                    built.extractall(folder)
+                Path(folder, "guieval_finder_first.pth").write_text(FINDER_FIRST)
+                path.unlink()
+                with WheelFile(path, "w") as rewritten:
+                    rewritten.write_files(folder)
+
 
 setup(
     packages=find_namespace_packages(include=["guieval", "guieval.*"])
     + [f"guieval.{name}" for folder in FOLDERS for name in find_namespace_packages(include=[folder, f"{folder}.*"])],
     package_dir={f"guieval.{folder}": folder for folder in FOLDERS},
+    cmdclass={"editable_wheel": EditableWheel},
 )

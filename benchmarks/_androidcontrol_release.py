@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from guieval.actions import OPPOSITE, Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.benchmark import Release, ReleasedEpisode
+from guieval.data.benchmark import Release, ReleasedEpisode
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
@@ -38,6 +38,7 @@ from ._tfrecord import Example, RecordFile
 FINISH_INSTRUCTION = "finish the task"
 IN_DISTRIBUTION = "IDD"
 
+MOST_SHARDS = 10_000
 _SHARD = re.compile(r"android_control-(\d+)-of-(\d+)(\.tfrecord)?(\.gz)?")
 
 
@@ -97,6 +98,8 @@ class AndroidControlRelease(Release):
         matches = [match for name in self._files if (match := _SHARD.fullmatch(name))]
         there = {int(match[1]) for match in matches}
         count = max(int(match[2]) for match in matches)
+        if count > MOST_SHARDS:
+            raise DataError(f"{self._source}: a file name tells of {count:,} shards; expected {MOST_SHARDS:,} at most")
         return [f"android_control-{number:05d}-of-{count:05d}" for number in range(count) if number not in there]
 
     def episodes(self, part: str, done: Callable[[EpisodeKey], bool]) -> Iterator[ReleasedEpisode]:
@@ -213,7 +216,7 @@ class _Reader:
     def _check_image(self, index: int) -> None:
         size = _png_size(self._images[index])
         if size is None:
-            raise self._example.error("screenshots", f"screenshot {index} is no PNG image")
+            raise self._example.error("screenshots", f"screenshot {index} is not a PNG image")
         if size != self._sizes[index]:
             told = " x ".join(map(str, self._sizes[index]))
             raise self._example.error(

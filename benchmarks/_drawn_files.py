@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guieval.errors import UsageError
-from guieval.synth import encode
+from guieval.testing.phone import encode
 
 if TYPE_CHECKING:
     from PIL.Image import Image

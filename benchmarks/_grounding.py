@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import ActionSpace, Boxes, Click, Point, Stop
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError, UsageError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, Setting
 
 from ._images import find_image
-from ._rows import Row, episode, read_list, step
+from ._rows import Row, episode, placed, read_list, step
 
 CORNERS = "[x1, y1, x2, y2]"
 
@@ -138,13 +138,7 @@ class GroundingBenchmark(ABCBenchmark):
             extras["polygon"] = item.target.polygon
         only = step(
             where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=entry.source.subset,
-            episode_id=ref.key.episode_id,
-            step_index=0,
-            episode_length=1,
-            setting=self.setting,
+            **placed(self, ref, 0, 1),
             instruction=item.instruction,
             screenshot=item.screenshot,
             screenshot_size=item.size,

@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.aitw_labels import CODES, boxes_from_fractions, labelled_action
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._aitw import CODES, boxes_from_fractions, holds_episodes, labelled_action
+from ._episode_folders import holds_episodes
 from ._images import RecordedPaths
-from ._rows import Row, episode, read, read_list, step
+from ._rows import Row, episode, placed, read, read_list, step
 
 FINISH = b"10"
 _ENTRY = re.compile(rb'"result_action_type"\s*:\s*(10\b)?')  # a quote inside a JSON string is escaped, so only keys match
@@ -32,7 +33,7 @@ class EpisodeFolder:
     """The episodes below ``folder``; without ``finish``, the finish steps that the preparation added are left out."""
 
     def __init__(self, benchmark: ABCBenchmark, folder: Path, *, finish: bool) -> None:
-        self._benchmark = benchmark
+        self.benchmark = benchmark
         self._folder = folder
         self._finish = finish
         self._images = RecordedPaths(benchmark.root)
@@ -47,7 +48,7 @@ class EpisodeFolder:
             try:
                 ref = self._ref(name)
             except DataError as error:
-                self._benchmark.refuse(error)
+                self.benchmark.refuse(error)
                 continue
             if ref.length:
                 refs.append(ref)
@@ -61,7 +62,7 @@ class EpisodeFolder:
         if not codes:
             raise DataError(f"{self._file(name)}, field result_action_type: no step has one")
         length = len(codes) - (not self._finish and codes[-1] == FINISH)
-        return EpisodeRef(EpisodeKey(self._benchmark.name, "", name), length, name)
+        return EpisodeRef(EpisodeKey(self.benchmark.name, "", name), length, name)
 
     def load(self, ref: EpisodeRef) -> Episode:
         """The episode behind ``ref``."""
@@ -71,9 +72,10 @@ class EpisodeFolder:
         rows = [Row.of(entry, f"{file}, step {index}") for index, entry in enumerate(entries)]
         if not self._finish and rows and rows[-1].whole("result_action_type") == int(FINISH):
             rows.pop()
-        return episode(str(file), [self._step(name, index, len(rows), row) for index, row in enumerate(rows)])
+        return episode(str(file), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
 
-    def _step(self, name: str, index: int, length: int, row: Row) -> StepTaskModel:
+    def _step(self, ref: EpisodeRef, index: int, length: int, row: Row) -> StepTaskModel:
+        name = ref.key.episode_id
         if str(row.value("episode_id")) != name:
             raise row.error("episode_id", f"is {row.value('episode_id')!r}, but the file belongs to episode {name!r}")
         extras: dict[str, Any] = {}
@@ -84,12 +86,7 @@ class EpisodeFolder:
         action = labelled_action(row, CODES, extras)
         return step(
             row.where,
-            benchmark=self._benchmark.name,
-            dataset=self._benchmark.dataset,
-            episode_id=name,
-            step_index=index,
-            episode_length=length,
-            setting=self._benchmark.setting,
+            **placed(self.benchmark, ref, index, length),
             instruction=row.text("instruction"),
             low_level_instruction=row.text("low_instruction"),
             screenshot=self._images.relative(row.text("image_path")),

@@ -1,7 +1,7 @@
 """Where a screenshot named in an annotation lies below the user's data folder, and how large it is by its header.
 
 Annotation files carry paths of the machine they were made on. Reading a label must not need the image, so a path that is
-not there yet is still answered; opening and checking an image for use is :mod:`guieval.screenshots`' business.
+not there yet is still answered; opening and checking an image for use is :mod:`guieval.data.screenshots`' business.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
+from guieval.data.screenshots import header, resolve
+from guieval.data.typed_rows import Row
 from guieval.errors import ScreenshotError
 from guieval.frames import Size
-from guieval.screenshots import header, resolve
 
 IMAGE_FOLDERS = frozenset({"images", "screenshots"})
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
@@ -46,7 +47,7 @@ class RecordedPaths:
             return path[len(self._cut) :]
         for start, part in enumerate(parts):
             end = "/".join(parts[start:])
-            if part in self._top and (self._root / end).is_file():
+            if part in self._top and os.path.isfile(self._root / end):  # a Path raises OSError for a long name
                 self._cut = path.removesuffix(end)
                 return end
         folders = [index for index, part in enumerate(parts[:-1]) if part in IMAGE_FOLDERS]
@@ -75,7 +76,7 @@ def _with_suffixes(path: str) -> Iterator[str]:
 def image_size(root: Path, relative: str) -> Size | None:
     """(width, height) in pixels by the image's header, or ``None`` when there is no such file inside ``root``.
 
-    Raises ``ValueError`` as :func:`guieval.screenshots.header` does when the file is no PNG, JPEG or WebP image.
+    Raises ``ValueError`` as :func:`guieval.data.screenshots.header` does when the file is no PNG, JPEG or WebP image.
     """
     if not os.path.isfile(os.path.join(root, relative)):  # by far the commonest answer, and resolving costs ten times this
         return None
@@ -84,3 +85,19 @@ def image_size(root: Path, relative: str) -> Size | None:
     except ScreenshotError:
         return None
     return header(path)[1]
+
+
+def size_of(row: Row, field: str, root: Path, relative: str) -> Size | None:
+    """:func:`image_size` of the image that a row names; :class:`DataError` naming ``field`` where it is no image."""
+    try:
+        return image_size(root, relative)
+    except ValueError as error:
+        raise row.error(field, f"the image {relative!r} {error}") from None
+
+
+def needed_size(row: Row, field: str, root: Path, relative: str) -> Size:
+    """The same where the row cannot be read without it."""
+    size = size_of(row, field, root, relative)
+    if size is None:
+        raise row.error(field, f"there is no image {relative!r} in {str(root)!r}, whose size is needed to read the label")
+    return size

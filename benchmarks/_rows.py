@@ -9,11 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.text_files import read_whole as read
+from guieval.data.typed_rows import Row
 from guieval.errors import DataError, first_problem
-from guieval.rows import Row
 from guieval.steps import Episode, StepTaskModel
 
-__all__ = ["Row", "episode", "parse", "read", "read_list", "step"]
+__all__ = ["Row", "episode", "parse", "placed", "read", "read_list", "step"]
 
 
 def parse(text: bytes | str, where: str) -> Any:
@@ -33,25 +35,26 @@ def read_list(file: Path) -> list[Any]:
     return value
 
 
-def read(file: Path) -> bytes:
-    """A file's bytes, unpacked when its name ends in ``.gz``; :class:`DataError` when it cannot be read."""
-    import gzip
-    import zlib
-
-    try:
-        return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise DataError(f"{file}: is damaged: it cannot be unpacked as gzip") from None
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
-
-
 def step(where: str, **fields: Any) -> StepTaskModel:
     """A step record; :class:`DataError` naming the place and the record's field where a value does not fit."""
     try:
         return StepTaskModel(**fields)
     except ValidationError as error:
         raise _told(where, error) from None
+
+
+def placed(benchmark: ABCBenchmark, ref: EpisodeRef, index: int, length: int) -> dict[str, Any]:
+    """The fields of a step that say where it belongs: to the episode of ``ref``, of ``length`` steps, as number ``index``."""
+    return {
+        "benchmark": benchmark.name,
+        "dataset": benchmark.dataset,
+        "subset": ref.key.subset,
+        "split": ref.split,
+        "episode_id": ref.key.episode_id,
+        "step_index": index,
+        "episode_length": length,
+        "setting": benchmark.setting,
+    }
 
 
 def episode(where: str, steps: Sequence[StepTaskModel]) -> Episode:
@@ -64,4 +67,4 @@ def episode(where: str, steps: Sequence[StepTaskModel]) -> Episode:
 
 def _told(where: str, error: ValidationError) -> DataError:
     problem = first_problem(error)
-    return DataError(f"{where}, field {problem.field or '(whole row)'}: {problem.said} (got {problem.value!r:.80})")
+    return DataError(f"{where}, field {problem.field or '(whole row)'}: {problem.sentence}")

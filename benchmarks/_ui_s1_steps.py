@@ -1,15 +1,14 @@
 """UI-S1's annotation files of AndroidControl: JSONL, one episode on a line, places in pixels of the original screenshot.
 
 The files do not say how large the screens are. A step's size is its image's where there is one, else the one given, else what
-the rest of the episode tells (:func:`_screen_of`); ``extras["screen_size_from"]`` says which it was: image, option, swipe, fit.
+the rest of the episode shows (:func:`_screen_of`), else what is known of the episode (:mod:`._androidcontrol_screens`).
+``extras["screen_size_from"]`` says which it was: image, option, swipe, box, known or fit.
 """
 
 from __future__ import annotations
 
-import io
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,16 +32,15 @@ from guieval.actions import (
     Wait,
     path_direction,
 )
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.text_files import LineFile
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey
 
+from ._androidcontrol_screens import LARGE, SCREENS, screen_for
 from ._images import RecordedPaths, image_size
-from ._rows import Row, episode, parse, read, step
-
-SCREENS: tuple[Size, ...] = ((1080, 2400), (1440, 3120))
-"""Screens that UI-S1's test file was recorded on, (width, height) in pixels, the common one first."""
+from ._rows import Row, episode, parse, placed, step
 
 
 class _Drawn(NamedTuple):
@@ -67,21 +65,19 @@ class StepsFile:
     """
 
     def __init__(self, benchmark: ABCBenchmark, file: Path, size: Size | None, *, finish: bool) -> None:
-        self._benchmark = benchmark
+        self.benchmark = benchmark
         self._file = file
+        self._lines = LineFile(file)
         self._size = size
         self._finish = finish
         self._split = "train" if "train" in file.name else "test"
         self._images = RecordedPaths(benchmark.root)
-        self._unpacked: bytes | None = None
 
     def index(self) -> Sequence[EpisodeRef]:
         """Every episode in the file's order; those that hold only a left out finish step are none."""
         refs: dict[str, EpisodeRef] = {}
-        start = 0
-        for number, line in enumerate(self._lines(), 1):
+        for number, start, line in self._lines:
             span = _Span(number, start, len(line))
-            start += len(line)
             if not line.strip():
                 continue
             try:
@@ -89,7 +85,7 @@ class StepsFile:
                 if ref.key.episode_id in refs:
                     raise self._doubled(ref, refs[ref.key.episode_id])
             except DataError as error:
-                self._benchmark.refuse(error)
+                self.benchmark.refuse(error)
                 continue
             refs[ref.key.episode_id] = ref
         return [ref for ref in refs.values() if ref.length]
@@ -98,7 +94,7 @@ class StepsFile:
         row = self._row(span.number, line)
         steps = _steps(row)
         length = len(steps) - (not self._finish and _ends(steps[-1]))
-        return EpisodeRef(EpisodeKey(self._benchmark.name, "", _episode_id(row)), length, span, self._split)
+        return EpisodeRef(EpisodeKey(self.benchmark.name, "", _episode_id(row)), length, span, self._split)
 
     def _doubled(self, ref: EpisodeRef, first: EpisodeRef) -> DataError:
         name = ref.key.episode_id
@@ -107,16 +103,6 @@ class StepsFile:
             f"episode {name!r} is already on line {first.locator.number}"
         )
 
-    def _lines(self) -> Iterable[bytes]:
-        if self._file.suffix == ".gz":
-            return io.BytesIO(self._text())
-        return _stream(self._file)
-
-    def _text(self) -> bytes:
-        if self._unpacked is None:
-            self._unpacked = read(self._file)
-        return self._unpacked
-
     def _row(self, number: int, line: bytes) -> Row:
         where = f"{self._file}, line {number}"
         return Row.of(parse(line, where), where)
@@ -124,11 +110,11 @@ class StepsFile:
     def load(self, ref: EpisodeRef) -> Episode:
         """The episode behind ``ref``."""
         span: _Span = ref.locator
-        row = self._row(span.number, self._cut(span))
+        row = self._row(span.number, self._lines.part(span.start, span.size))
         goal = row.text("goal")
         rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_steps(row))]
         drawn = [_drawn(item) for item in rows]
-        told = (self._size, "option") if self._size else _screen_of(drawn)
+        told = (self._size, "option") if self._size else _screen_of(ref.key.episode_id, drawn)
         if not self._finish and _ends(rows[-1].values):
             rows.pop()
         steps = []
@@ -139,13 +125,7 @@ class StepsFile:
             steps.append(
                 step(
                     item.where,
-                    benchmark=self._benchmark.name,
-                    dataset=self._benchmark.dataset,
-                    split=self._split,
-                    episode_id=ref.key.episode_id,
-                    step_index=index,
-                    episode_length=len(rows),
-                    setting=self._benchmark.setting,
+                    **placed(self.benchmark, ref, index, len(rows)),
                     instruction=goal,
                     low_level_instruction=self._step_instruction(item),
                     screenshot=screenshot,
@@ -158,33 +138,15 @@ class StepsFile:
         return episode(row.where, steps)
 
     def _image_size(self, row: Row, screenshot: str) -> tuple[Size, str] | None:
-        size = row.build("screenshot", lambda: image_size(self._benchmark.root, screenshot))
+        size = row.build("screenshot", lambda: image_size(self.benchmark.root, screenshot))
         return (size, "image") if size else None
-
-    def _cut(self, span: _Span) -> bytes:
-        if self._file.suffix == ".gz":
-            return self._text()[span.start : span.start + span.size]
-        try:
-            with self._file.open("rb") as stream:
-                stream.seek(span.start)
-                return stream.read(span.size)
-        except OSError as error:
-            raise DataError(f"{self._file}: cannot be read: {error.strerror}") from None
 
     def _step_instruction(self, row: Row) -> str | None:
         if "step_instruction" in row:
             return row.text("step_instruction")
-        if self._benchmark.setting == "low":
-            raise row.error("step_instruction", f"is missing, but {self._benchmark.name!r} tells the model nothing else")
+        if self.benchmark.setting == "low":
+            raise row.error("step_instruction", f"is missing, but {self.benchmark.name!r} gives the model no other instruction")
         return None
-
-
-def _stream(file: Path) -> Iterable[bytes]:
-    try:
-        with file.open("rb") as stream:
-            yield from stream
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def _steps(row: Row) -> list[Any]:
@@ -222,24 +184,23 @@ def _drawn(row: Row) -> _Drawn:
     return _Drawn(tuple((x, y) for x, y in points), checks.boxes(field) if field in checks else [])
 
 
-def _screen_of(drawn: Sequence[_Drawn]) -> tuple[Size, str]:
-    """The screen size an episode's marks tell, and how.
+def _screen_of(episode: str, drawn: Sequence[_Drawn]) -> tuple[Size, str]:
+    """The size of an episode's screen, and what it is taken from.
 
     Every swipe in UI-S1's file runs along a middle line of the screen between 1/4 and 3/4 of the other axis, so its two ends
-    add up to the size. Where an episode has none, 1080x2400 is taken unless a point or a full-width box needs 1440x3120. (In
-    the test file 33 points of 21 episodes lie outside 1080x2400, all of them fit 1440x3120, and no swipe disagrees.)
+    add up to the size. Where an episode has none, a box that covers a whole screen shows the size.
     """
     for marks in drawn:
         if len(marks.points) == 2:
             (x1, y1), (x2, y2) = marks.points
             if math.isfinite(x1 + x2 + y1 + y2) and (size := (round(x1 + x2), round(y1 + y2))) in SCREENS:
                 return size, "swipe"
-    points = [point for marks in drawn for point in marks.points]
-    full_width = {box[2] for marks in drawn for box in marks.boxes if box[0] <= 0}
-    for size, larger in itertools.pairwise(SCREENS):
-        if all(x <= size[0] and y <= size[1] for x, y in points) and larger[0] not in full_width:
-            return size, "fit"
-    return SCREENS[-1], "fit"
+    boxes = {tuple(box) for marks in drawn for box in marks.boxes}
+    for size in SCREENS:
+        if (0, 0, *size) in boxes:
+            return size, "box"
+    points = (point for marks in drawn for point in marks.points)
+    return screen_for(episode, points, wide=any(x1 <= 0 and x2 == LARGE[0] for x1, _, x2, _ in boxes))
 
 
 def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -> Action:

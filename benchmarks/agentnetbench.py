@@ -34,13 +34,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Direction, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError
 from guieval.frames import RELATIVE, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._images import find_image, image_size
-from ._rows import Row, episode, parse, read, step
+from ._images import find_image, size_of
+from ._rows import Row, episode, parse, placed, read, step
 
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
@@ -89,7 +89,7 @@ class AgentNetBench(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.agentnetbench import write_agentnetbench
+        from ._examples.agentnetbench import write_agentnetbench
 
         write_agentnetbench(folder, episodes=episodes, seed=seed)
 
@@ -116,10 +116,10 @@ class AgentNetBench(ABCBenchmark):
     def load(self, ref: EpisodeRef) -> Episode:
         row = _trajectory(ref.locator)
         rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_list(row, "steps"))]
-        steps = [self._step(row, item, ref.key.episode_id, index, rows) for index, item in enumerate(rows)]
+        steps = [self._step(row, item, ref, index, rows) for index, item in enumerate(rows)]
         return episode(row.where, steps)
 
-    def _step(self, trajectory: Row, row: Row, name: str, index: int, rows: Sequence[Row]) -> StepTaskModel:
+    def _step(self, trajectory: Row, row: Row, ref: EpisodeRef, index: int, rows: Sequence[Row]) -> StepTaskModel:
         label = _read(row, "ground_truth_actions", _list(row, "ground_truth_actions"))
         readings, accepted = [label], [label.action]
         for number, option in enumerate(_optional_list(row, "alternative_options")):
@@ -130,12 +130,7 @@ class AgentNetBench(ABCBenchmark):
         screenshot = find_image(self.root, f"{self._folder}/images/{row.text('image')}".lstrip("/"))
         return step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            episode_id=name,
-            step_index=index,
-            episode_length=len(rows),
-            setting=self.setting,
+            **placed(self, ref, index, len(rows)),
             instruction=trajectory.text("high_level_task_description"),
             low_level_instruction=_monologue(row),
             screenshot=screenshot,
@@ -148,13 +143,10 @@ class AgentNetBench(ABCBenchmark):
         )
 
     def _size(self, row: Row, screenshot: str, rows: Sequence[Row]) -> Size:
-        try:
-            size = image_size(self.root, screenshot)
-        except ValueError as error:
-            raise row.error("image", f"the image {screenshot!r} {error}") from None
+        size = size_of(row, "image", self.root, screenshot)
         size = size or next(filter(None, map(_size_by_boxes, (row, *rows))), None)
         if size is None:
-            raise row.error("image", f"there is no image {screenshot!r} in {str(self.root)!r}, and no box tells its size")
+            raise row.error("image", f"there is no image {screenshot!r} in {str(self.root)!r}, and no box gives its size")
         return size
 
 

@@ -28,6 +28,7 @@ SeeClick's scorer has it (its training data takes the middle of touch and lift).
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,14 +36,15 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, path_direction
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.aitw_labels import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions, swipe_path
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.text_files import LineFile
 from guieval.errors import DataError
-from guieval.frames import RELATIVE, Size
+from guieval.frames import RELATIVE
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._aitw import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions
-from ._images import image_size
-from ._rows import Row, episode, parse, read, step
+from ._images import needed_size
+from ._rows import Row, episode, parse, placed, read, step
 
 FILES = {"test": "aitw_data_test.json", "validation": "aitw_data_val.json", "train": "aitw_data_train.json"}
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
@@ -83,7 +85,7 @@ class AITW(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.aitw import write_aitw
+        from ._examples.aitw import write_aitw
 
         write_aitw(folder, episodes=episodes, seed=seed)
 
@@ -125,32 +127,14 @@ class AITW(ABCBenchmark):
         screenshot = f"{self._images}{row.text('img_filename')}.png"
         return step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=ref.key.subset,
-            split=ref.locator.split,
-            episode_id=ref.key.episode_id,
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=row.text("goal"),
             screenshot=screenshot,
-            screenshot_size=self._size(row, screenshot),
+            screenshot_size=needed_size(row, "img_filename", self.root, screenshot),
             action=action,
             boxes=row.build("annot_position", lambda: boxes_from_fractions(_boxes(row))),
             extras=extras,
         )
-
-    def _size(self, row: Row, screenshot: str) -> Size:
-        try:
-            size = image_size(self.root, screenshot)
-        except ValueError as error:
-            raise row.error("img_filename", f"the image {screenshot!r} {error}") from None
-        if size is None:
-            raise row.error(
-                "img_filename", f"there is no image {screenshot!r} in {str(self.root)!r}, and nothing else says how large"
-            )
-        return size
 
 
 def _action(row: Row, extras: dict[str, Any]) -> Action:
@@ -169,10 +153,10 @@ def _gesture(row: Row, extras: dict[str, Any]) -> Action:
     touch_x, touch_y = row.numbers("touch", 2)
     lift_x, lift_y = row.numbers("lift", 2)
     point: Point = row.build("touch", lambda: RELATIVE.decode(touch_x, touch_y, (1, 1)))
-    path = [list(point), [lift_x * 1000.0, lift_y * 1000.0]]
+    path = swipe_path(row, "lift", point, lift_x, lift_y)
     word = row.text("action_type_text")
     if word == "click":
-        if (lift_x - touch_x) ** 2 + (lift_y - touch_y) ** 2 > TAP_DISTANCE**2:
+        if math.hypot(lift_x - touch_x, lift_y - touch_y) > TAP_DISTANCE:
             extras["path"] = path
         return Click(point=point)
     if word not in ("scroll up", "scroll down", "scroll left", "scroll right"):
@@ -199,12 +183,7 @@ def _boxes(row: Row) -> list[list[float]]:
 
 def _rows(span: _Span) -> list[Row]:
     """The steps of an episode, all of the same one and at least one."""
-    try:
-        with span.file.open("rb") as stream:
-            stream.seek(span.start)
-            text = stream.read(span.end - span.start)
-    except OSError as error:
-        raise DataError(f"{span.file}: cannot be read: {error.strerror}") from None
+    text = LineFile(span.file).part(span.start, span.end - span.start)
     values = parse(text, span.where)
     if not isinstance(values, list) or not values:
         raise DataError(f"{span.where}: expected a list of steps, got {values!r:.80}")
@@ -278,6 +257,6 @@ class _Scan:
             raise DataError(f"{self.where}: is empty")
         try:
             value, self.at = json.JSONDecoder().raw_decode(self.text, self.at)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{self.where}: is not JSON ({error})") from None
         return value

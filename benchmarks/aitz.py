@@ -30,25 +30,24 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from guieval.actions import ActionSpace, Boxes
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._aitw import (
+from ._episode_folders import (
     annotation_in,
-    boxes_from_fractions,
     episode_folders,
     holds_episodes,
-    labelled_action,
     remembered,
     screenshot_beside,
     step_rows,
     text_or_none,
     ui_boxes,
 )
-from ._images import image_size
-from ._rows import Row, episode, step
+from ._images import needed_size
+from ._rows import Row, episode, placed, step
 
 SPLITS = ("test", "train")
 SUBSETS = ("general", "install", "google_apps", "single", "web_shopping")
@@ -110,7 +109,7 @@ class AiTZ(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.aitz import write_aitz
+        from ._examples.aitz import write_aitz
 
         write_aitz(folder, episodes=episodes, seed=seed)
 
@@ -164,14 +163,7 @@ class AiTZ(ABCBenchmark):
         action = labelled_action(row, CODES, extras)
         return step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=ref.key.subset,
-            split=found.split,
-            episode_id=ref.key.episode_id,
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=row.text("instruction"),
             low_level_instruction=text_or_none(row, "coat_action_desc"),
             screenshot=screenshot,
@@ -184,13 +176,7 @@ class AiTZ(ABCBenchmark):
     def _size(self, row: Row, screenshot: str) -> Size:
         if "image_width" in row or "image_height" in row:
             return row.whole("image_width"), row.whole("image_height")
-        try:
-            size = image_size(self.root, screenshot)
-        except ValueError as error:
-            raise row.error("image_path", f"the image {screenshot!r} {error}") from None
-        if size is None:
-            raise row.error("image_path", f"there is no image {screenshot!r} in {str(self.root)!r}, whose size the label needs")
-        return size
+        return needed_size(row, "image_path", self.root, screenshot)
 
 
 def _places(root: Path) -> list[_Place]:

@@ -23,6 +23,7 @@ nine apps and a full stop, and trains on the others; ``split`` says which. Count
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -32,13 +33,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Press, Scroll, Stop, Type, path_direction
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, episode, parse, read, step
+from ._rows import Row, episode, parse, placed, read, step
 
 TEST_APPS = frozenset(
     {"booking", "citymapper", "gmail", "microsoft to do", "nbc news", "shein", "signal", "yelp", "youtube music"}
@@ -86,7 +87,7 @@ class AMEX(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.amex import write_amex
+        from ._examples.amex import write_amex
 
         write_amex(folder, episodes=episodes, seed=seed)
 
@@ -126,13 +127,7 @@ class AMEX(ABCBenchmark):
         action = _action(row, size, extras)
         return step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            split=ref.locator.split,
-            episode_id=ref.key.episode_id,
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=goal,
             screenshot=f"{self._screenshots}/{image}",
             screenshot_size=size,
@@ -145,7 +140,7 @@ class AMEX(ABCBenchmark):
         if self._elements is None:
             return Boxes()
         file = self.root / self._elements / f"{image.rsplit('.', 1)[0]}.json"
-        if not file.is_file():
+        if not os.path.isfile(file):
             return Boxes()
         row = Row.of(parse(read(file), str(file)), str(file))
         elements = row.value("clickable_elements")

@@ -32,11 +32,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from guieval.actions import ActionType
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.steps import Episode, Setting
@@ -142,6 +143,12 @@ class AndroidControl(ABCBenchmark):
             size = None if screen_size is None else _parse_size(screen_size)
             self._layout = StepsFile(self, self._steps_file(file), size, finish=finish)
 
+    def skipping_damaged(self) -> Self:
+        other = super().skipping_damaged()
+        other._layout = copy(self._layout)
+        other._layout.benchmark = other  # the layout passes what is damaged to its benchmark
+        return other
+
     def _steps_file(self, file: str | None) -> Path:
         for name in STEPS_FILES if file is None else (file,):
             if (self.root / name).is_file():
@@ -174,8 +181,8 @@ class AndroidControl(ABCBenchmark):
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
         """A folder as GUIEvalKit's preparation leaves it."""
-        from guieval.synth.releases.androidcontrol import fitting_episodes
-        from guieval.synth.releases.androidcontrol_guievalkit import write_folder
+        from ._examples.androidcontrol import fitting_episodes
+        from ._examples.androidcontrol_guievalkit import write_folder
 
         write_folder(folder, fitting_episodes(seed, episodes))
 
@@ -190,8 +197,8 @@ class AndroidControlLow(AndroidControl):
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
         """UI-S1's test file with its images, so that both layouts that are read in place have their example."""
-        from guieval.synth.releases.androidcontrol import fitting_episodes
-        from guieval.synth.releases.androidcontrol_ui_s1 import write_test_file
+        from ._examples.androidcontrol import fitting_episodes
+        from ._examples.androidcontrol_ui_s1 import write_test_file
 
         write_test_file(folder, fitting_episodes(seed, episodes))
 

@@ -28,28 +28,28 @@ import io
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from guieval.actions import ActionSpace, Boxes, Click
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
 
-from ._aitw import (
+from ._episode_folders import (
     annotation_in,
-    boxes_from_fractions,
     episode_folders,
     holds_episodes,
-    labelled_action,
     remembered,
     screenshot_beside,
     step_rows,
     text_or_none,
     ui_boxes,
 )
-from ._rows import Row, episode, parse, read, step
+from ._rows import Row, episode, parse, placed, read, step
 
 SUBSET = "domestic"
 CODES = frozenset({0, 1, 3, 4, 5, 6, 7, 10, 11})
@@ -93,7 +93,7 @@ class CAGUI(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.cagui import write_cagui_agent
+        from ._examples.cagui import write_cagui_agent
 
         write_cagui_agent(folder, episodes=episodes, seed=seed)
 
@@ -124,13 +124,7 @@ class CAGUI(ABCBenchmark):
         boxes = "ui_positions" if row.values.get("ui_positions") else "bbox"
         return step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=SUBSET,
-            episode_id=ref.key.episode_id,
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=row.text("instruction"),
             low_level_instruction=text_or_none(row, "low_instruction"),
             screenshot=screenshot_beside(self.root, ref.locator, row),
@@ -192,7 +186,7 @@ class CAGUIGrounding(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.cagui import write_cagui_grounding
+        from ._examples.cagui import write_cagui_grounding
 
         write_cagui_grounding(folder, episodes=episodes, seed=seed)
 
@@ -235,13 +229,7 @@ class CAGUIGrounding(ABCBenchmark):
         width, height = size
         only = step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=task,
-            episode_id=ref.key.episode_id,
-            step_index=0,
-            episode_length=1,
-            setting=self.setting,
+            **placed(self, ref, 0, 1),
             instruction=row.text("text"),
             screenshot=f"{self._images[task]}/{_image(row)[0]}",
             screenshot_size=size,
@@ -282,7 +270,8 @@ def _size(row: Row, pixels: Sequence[float], shares: Sequence[float]) -> Size:
     """The screen on which the box's corners are both ``pixels`` and ``shares`` of it; (width, height) in pixels."""
     sides = []
     for near, far in ((0, 2), (1, 3)):
-        side = round(pixels[far] / shares[far]) if shares[far] else 0
+        exact = pixels[far] / shares[far] if shares[far] else 0.0
+        side = round(exact) if isfinite(exact) else 0
         if side < 1 or any(abs(pixels[edge] - shares[edge] * side) > 0.5 for edge in (near, far)):
             raise row.error(
                 "rel_position", f"{row.value('rel_position')!r} and abs_position do not tell one size of the screen"

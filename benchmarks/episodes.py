@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import BUTTONS, ActionSpace
-from guieval.prepared import EpisodesFolder
+from guieval.data.episodes.read import EpisodesFolder
 
 
 class Episodes(EpisodesFolder):
@@ -44,6 +44,6 @@ class Episodes(EpisodesFolder):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.episodes import write_episodes
+        from ._examples.episodes import write_episodes
 
         write_episodes(folder, episodes=episodes, seed=seed)

@@ -45,7 +45,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Point, Press, Scroll, Stop, Type, path_direction
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000
 from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
@@ -123,7 +123,7 @@ class GuiOdyssey(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.gui_odyssey import write_gui_odyssey
+        from ._examples.gui_odyssey import write_gui_odyssey
 
         write_gui_odyssey(folder, episodes=episodes, seed=seed)
 

@@ -32,6 +32,7 @@ steps out, as the protocol ``guievalkit`` does.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
@@ -53,14 +54,14 @@ from guieval.actions import (
     Type,
     path_direction,
 )
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._hypertrack_splits import Place, read_places
 from ._images import RecordedPaths, image_size
-from ._rows import Row, episode, parse, read, step
+from ._rows import Row, episode, parse, placed, read, step
 
 KEYS: dict[str, tuple[str, ...]] = {
     # of an episode
@@ -162,7 +163,7 @@ class HyperTrack(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.hypertrack import write_hypertrack
+        from ._examples.hypertrack import write_hypertrack
 
         write_hypertrack(folder, episodes=episodes, seed=seed)
 
@@ -220,14 +221,7 @@ class HyperTrack(ABCBenchmark):
             extras["step_id"] = fields.value("number")
         return step(
             fields.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=ref.key.subset,
-            split=ref.split,
-            episode_id=ref.key.episode_id,
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=about.text("instruction"),
             low_level_instruction=fields.text("description") if fields.has("description") else None,
             screenshot=screenshot,
@@ -242,7 +236,7 @@ class HyperTrack(ABCBenchmark):
         """The screenshot's path relative to ``root``: beside its annotation, if it is there under its last name or path."""
         name = recorded.replace("\\", "/").rpartition("/")[2]
         for path in (folder / recorded, folder / name):
-            if path.is_file() and path.is_relative_to(self.root):
+            if os.path.isfile(path) and path.is_relative_to(self.root):
                 return path.relative_to(self.root).as_posix()
         return self._images.relative(recorded)
 

@@ -40,13 +40,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Type, Unsupported
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._images import find_image, image_size
-from ._rows import Row, episode, parse, read, step
+from ._images import find_image, size_of
+from ._rows import Row, episode, parse, placed, read, step
 
 View: TypeAlias = Literal["block", "page"]
 SUBSETS = ("cross_task", "cross_website", "cross_domain")
@@ -112,7 +112,7 @@ class Mind2Web(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.mind2web import write_mind2web
+        from ._examples.mind2web import write_mind2web
 
         write_mind2web(folder, tasks=episodes, seed=seed)
 
@@ -150,26 +150,20 @@ class Mind2Web(ABCBenchmark):
         return self._texts[file]
 
     def load(self, ref: EpisodeRef) -> Episode:
-        file, subset = self._files[ref.key.subset], ref.key.subset
+        file = self._files[ref.key.subset]
         content = self._content(file)
         rows = [_row(file, number, content[number - 1]) for number in ref.locator]
-        steps = [self._step(row, subset, index, len(rows)) for index, row in enumerate(rows)]
+        steps = [self._step(row, ref, index, len(rows)) for index, row in enumerate(rows)]
         return episode(f"{file}, task {ref.key.episode_id!r}", steps)
 
-    def _step(self, row: Row, subset: str, index: int, length: int) -> StepTaskModel:
-        image = self._image(row, subset)
+    def _step(self, row: Row, ref: EpisodeRef, index: int, length: int) -> StepTaskModel:
+        image = self._image(row, ref.key.subset)
         action = _action(row, image)
         extras = {name: row.value(name) for name in ("action_uid", "step", "total_steps", "previous_actions", "bbox")}
         extras |= {name: row.values[name] for name in ("website", "subdomain") if name in row}
         return step(
             row.where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            subset=subset,
-            episode_id=row.text("annotation_id"),
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=row.text("task"),
             screenshot=image.path,
             screenshot_size=image.size,
@@ -194,14 +188,11 @@ class Mind2Web(ABCBenchmark):
         return find_image(self.root, *(f"{folder.format(subset)}/{name}" for folder in folders))
 
     def _measured(self, row: Row, path: str, nominal: Size | None, boxes: Sequence[_Box]) -> _Image:
-        try:
-            size = image_size(self.root, path)
-        except ValueError as error:
-            raise row.error("blocks_path", f"the image {path!r} {error}") from None
+        size = size_of(row, "blocks_path", self.root, path)
         told = "image" if size else "nominal block"
         size = size or nominal
         if size is None:
-            raise row.error("bbox", f"there is no image {path!r} in {str(self.root)!r}, whose size the label needs")
+            raise row.error("bbox", f"there is no image {path!r} in {str(self.root)!r}, whose size is needed to read the label")
         width, height = size
         seen = [box for box in boxes if 0 <= box[0] + box[2] / 2 <= width and 0 <= box[1] + box[3] / 2 <= height]
         return _Image(path, size, told, seen)

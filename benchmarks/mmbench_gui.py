@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from guieval.benchmark import PublishedCount
+from guieval.data.benchmark import PublishedCount
 
 from ._grounding import (
     AnnotationList,
@@ -74,7 +74,7 @@ class MMBenchGuiL2(GroundingBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.mmbench_gui import write_mmbench_gui
+        from ._examples.mmbench_gui import write_mmbench_gui
 
         write_mmbench_gui(folder, episodes, seed)
 

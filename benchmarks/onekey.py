@@ -33,13 +33,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import DIRECTIONS, Action, ActionSpace, Boxes, Click, Open, Point, Scroll, Stop, Type, path_direction
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError
 from guieval.frames import PER_1000, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import find_image
-from ._rows import Row, episode, parse, read, step
+from ._rows import Row, episode, parse, placed, read, step
 
 FOLDERS = ("", "test_data/offline", "offline")
 FILE = "ref.json"
@@ -84,7 +84,7 @@ class OneKey(ABCBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.onekey import write_onekey
+        from ._examples.onekey import write_onekey
 
         write_onekey(folder, cases=episodes, seed=seed)
 
@@ -107,12 +107,11 @@ class OneKey(ABCBenchmark):
             raise about.error("screen_shape", f"expected whole pixels, got {about.value('screen_shape')!r}")
         states = _path(case)
         steps = [
-            self._step(ref.key.episode_id, index, len(states), state, about, (int(width), int(height)))
-            for index, state in enumerate(states)
+            self._step(ref, index, len(states), state, about, (int(width), int(height))) for index, state in enumerate(states)
         ]
         return episode(case.where, steps)
 
-    def _step(self, name: str, index: int, length: int, state: _State, about: Row, size: Size) -> StepTaskModel:
+    def _step(self, ref: EpisodeRef, index: int, length: int, state: _State, about: Row, size: Size) -> StepTaskModel:
         where = state.moves[0].where
         accepted: list[Action] = []
         boxes: list[list[float]] = []
@@ -124,14 +123,9 @@ class OneKey(ABCBenchmark):
             extras["text_patterns"] = patterns
         return step(
             where,
-            benchmark=self.name,
-            dataset=self.dataset,
-            episode_id=name,
-            step_index=index,
-            episode_length=length,
-            setting=self.setting,
+            **placed(self, ref, index, length),
             instruction=about.text("instruction"),
-            screenshot=find_image(self.root, f"{self._folder}/{name}/{state.name}".lstrip("/")),
+            screenshot=find_image(self.root, f"{self._folder}/{ref.key.episode_id}/{state.name}".lstrip("/")),
             screenshot_size=size,
             action=accepted[0],
             alternatives=tuple(accepted[1:]),

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import ActionSpace
-from guieval.benchmark import EpisodeRef, PublishedCount
+from guieval.data.benchmark import EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import Size
 
@@ -91,7 +91,7 @@ class OSWorldG(GroundingBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.osworld_g import write_osworld_g
+        from ._examples.osworld_g import write_osworld_g
 
         write_osworld_g(folder, episodes, seed)
 

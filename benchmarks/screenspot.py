@@ -21,13 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from guieval.benchmark import PublishedCount
+from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError
-from guieval.frames import Size
 
 from ._grounding import CORNERS, AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, one_of, stated_size
-from ._images import image_size
-from ._rows import Row
+from ._images import needed_size
 
 PLATFORMS = ("desktop", "mobile", "web")
 FOLDER_OF_PREFIX = {"pc": "desktop", "mobile": "mobile", "web": "web"}
@@ -71,7 +69,7 @@ class ScreenSpot(GroundingBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.screenspot import write_screenspot
+        from ._examples.screenspot import write_screenspot
 
         write_screenspot(folder, episodes, seed)
 
@@ -95,7 +93,7 @@ class ScreenSpot(GroundingBenchmark):
         prefix, _, rest = name.partition("_")
         folder = FOLDER_OF_PREFIX.get(prefix) if "/" not in name else None
         screenshot = self._screenshot(name, *([f"{folder}/{rest}"] if folder else []))
-        size = stated_size(row, "img_size") if "img_size" in row else self._size_of(row, screenshot)
+        size = stated_size(row, "img_size") if "img_size" in row else needed_size(row, "img_filename", self.root, screenshot)
         x1, y1, third, fourth = row.numbers("bbox", 4)
         corners = (x1, y1, third, fourth) if "img_size" in row else (x1, y1, x1 + third, y1 + fourth)
         return Item(
@@ -109,17 +107,6 @@ class ScreenSpot(GroundingBenchmark):
             },
             extras={"data_source": row.text("data_source")} if "data_source" in row else {},
         )
-
-    def _size_of(self, row: Row, screenshot: str) -> Size:
-        try:
-            size = image_size(self.root, screenshot)
-        except ValueError as error:
-            raise row.error("img_filename", f"the image {screenshot!r} {error}") from None
-        if size is None:
-            raise row.error(
-                "img_filename", f"there is no image {screenshot!r} in {str(self.root)!r}, whose size the label needs"
-            )
-        return size
 
 
 class ScreenSpotV2(ScreenSpot):
@@ -152,6 +139,6 @@ class ScreenSpotV2(ScreenSpot):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.screenspot import write_screenspot_v2
+        from ._examples.screenspot import write_screenspot_v2
 
         write_screenspot_v2(folder, episodes, seed)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from guieval.benchmark import PublishedCount
+from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError, nearest
 
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, one_of, stated_size
@@ -67,7 +67,7 @@ class ScreenSpotPro(GroundingBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.screenspot_pro import write_screenspot_pro
+        from ._examples.screenspot_pro import write_screenspot_pro
 
         write_screenspot_pro(folder, episodes, seed)
 

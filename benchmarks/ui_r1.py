@@ -24,9 +24,9 @@ navigate_back    none                         PRESS BACK
 Counts to expect are in ``published``. The rows are AndroidControl's 8,444 test steps without the 567 that wait and the 9 that
 press long, so episodes have gaps: steps are numbered in order, and ``extras["step_id"]`` keeps ``<n>``.
 
-Assumed, as the file says nothing of it: screens. A step's size is its image's where there is one; else an episode is taken to
-be on 1080x2400 unless a point lies outside (33 points of 21 episodes do), then on 1440x3120, the two screens on which UI-S1's
-swipes show the same split to be recorded. ``extras["screen_size_from"]`` says which it was: image or fit.
+The file does not say how large the screens are. A step's size is its image's where there is one; else what is known of the
+episode (:mod:`._androidcontrol_screens`), else 1080x2400, or 1440x3120 where a point lies outside of that.
+``extras["screen_size_from"]`` says which it was: image, known or fit.
 """
 
 from __future__ import annotations
@@ -39,17 +39,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from guieval.actions import OPPOSITE, Action, ActionSpace, Click, Direction, LongPress, Open, Point, Press, Scroll, Type
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, Setting
 
-from ._images import IMAGE_FOLDERS, image_size
-from ._rows import Row, episode, read_list, step
+from ._androidcontrol_screens import screen_for
+from ._images import IMAGE_FOLDERS, size_of
+from ._rows import Row, episode, placed, read_list, step
 
 FILES = ("ac_test.json", "ac_test.json.gz")
-SCREENS: tuple[Size, Size] = ((1080, 2400), (1440, 3120))
-"""The screens of AndroidControl's test split, (width, height) in pixels, the common one first."""
 MIDDLE = Point(500.0, 500.0)
 
 _IMAGE = re.compile(r"episode_(\d+)-screenshot_(\d+)\.png")
@@ -122,41 +121,31 @@ class UIR1(ABCBenchmark):
     def load(self, ref: EpisodeRef) -> Episode:
         entries = self._episodes[ref.locator]
         labels = [entry.row.row("gt") for entry in entries]
-        told = _screen_of(labels)
+        points = ((label.number("x"), label.number("y")) for label in labels if "x" in label and "y" in label)
+        screen, known_by = screen_for(ref.key.episode_id, points)
         steps = []
         for index, (entry, label) in enumerate(zip(entries, labels, strict=True)):
             row, task = entry.row, entry.row.text("task")
             screenshot = self._images + row.text("image")
-            image = self._image_size(row, screenshot)
-            extras: dict[str, Any] = {"step_id": entry.step_id, "screen_size_from": "image" if image else "fit"}
+            image = size_of(row, "image", self.root, screenshot)
+            extras: dict[str, Any] = {"step_id": entry.step_id, "screen_size_from": "image" if image else known_by}
             steps.append(
                 step(
                     row.where,
-                    benchmark=self.name,
-                    dataset=self.dataset,
-                    episode_id=ref.key.episode_id,
-                    step_index=index,
-                    episode_length=len(entries),
-                    setting=self.setting,
+                    **placed(self, ref, index, len(entries)),
                     instruction=task,
                     low_level_instruction=task,
                     screenshot=screenshot,
-                    screenshot_size=image or told,
-                    action=_action(label, image or told, extras),
+                    screenshot_size=image or screen,
+                    action=_action(label, image or screen, extras),
                     extras=extras,
                 )
             )
         return episode(f"{self._file}, episode {ref.key.episode_id}", steps)
 
-    def _image_size(self, row: Row, screenshot: str) -> Size | None:
-        try:
-            return image_size(self.root, screenshot)
-        except ValueError as error:
-            raise row.error("image", f"{screenshot!r} {error}") from None
-
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.ui_r1 import write_ui_r1
+        from ._examples.ui_r1 import write_ui_r1
 
         write_ui_r1(folder, episodes=episodes, seed=seed)
 
@@ -167,13 +156,6 @@ def _named(row: Row) -> tuple[str, int]:
     if match is None:
         raise row.error("image", f"expected episode_<id>-screenshot_<n>.png, got {row.value('image')!r:.80}")
     return match.group(1), int(match.group(2))
-
-
-def _screen_of(labels: Sequence[Row]) -> Size:
-    """The smallest known screen on which all points of an episode lie; the largest when none is large enough."""
-    points = [(label.number("x"), label.number("y")) for label in labels if "x" in label and "y" in label]
-    fits = (size for size in SCREENS if all(x <= size[0] and y <= size[1] for x, y in points))
-    return next(fits, SCREENS[-1])
 
 
 def _action(label: Row, size: Size, extras: dict[str, Any]) -> Action:

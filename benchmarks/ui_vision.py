@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from guieval.benchmark import PublishedCount
+from guieval.data.benchmark import PublishedCount
 from guieval.errors import nearest
 
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, one_of, stated_size
@@ -84,7 +84,7 @@ class UIVision(GroundingBenchmark):
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from guieval.synth.releases.ui_vision import write_ui_vision
+        from ._examples.ui_vision import write_ui_vision
 
         write_ui_vision(folder, episodes, seed)
 

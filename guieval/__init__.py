@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOMES = ("actions", "benchmark", "errors", "steps", "history", "models", "evaluation", "registry", "scoring")
+_HOMES = (
+    *("actions", "data.benchmark", "errors", "steps", "history", "models", "evaluation", "registry"),
+    *("scoring.score", "reports.opened"),
+)
+_API = ("run", "RunConfig", "RunResult")
+"""Names in :mod:`guieval.running.api`, looked up first: what another home imports may be called ``run`` too."""
 
 __all__ = [
     "ABCBenchmark",
@@ -37,6 +42,8 @@ __all__ = [
     "Point",
     "Press",
     "Protocol",
+    "RunConfig",
+    "RunResult",
     "Scroll",
     "StepOutcome",
     "StepRecord",
@@ -56,6 +63,8 @@ __all__ = [
     "list_protocols",
     "load_benchmark",
     "load_model",
+    "open_run",
+    "run",
 ]
 
 if TYPE_CHECKING:
@@ -77,17 +86,22 @@ if TYPE_CHECKING:
         action_from_json,
         action_to_json,
     )
-    from guieval.benchmark import ABCBenchmark, EpisodeRef
+    from guieval.data.benchmark import ABCBenchmark, EpisodeRef
     from guieval.errors import GuievalError, ParseError, UsageError
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
     from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
     from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
-    from guieval.scoring import evaluate_run
+    from guieval.reports.opened import open_run
+    from guieval.running.api import RunResult, run
+    from guieval.running.config import RunConfig
+    from guieval.scoring.score import evaluate_run
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
 
 
 def __getattr__(name: str) -> Any:
+    if name in _API:
+        return getattr(import_module("guieval.running.api"), name)
     if name in __all__:
         for home in _HOMES:
             module = import_module(f"guieval.{home}")

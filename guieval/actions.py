@@ -1,14 +1,14 @@
-"""The unified action space: what every benchmark's label and every model's reply is translated into.
+"""The unified action space, into which all labels and all model replies are translated.
 
 Source: Table 9 of the GUIEvalKit paper (Scaling, Benchmarking, and Reasoning of Vision-Language Agents for Mobile GUI
 Navigation). Points are floats in [0, 1000] per axis, x to the right and y down. A scroll's direction is the *finger's*.
-Translation from and to other coordinate frames is in :mod:`guieval.frames`; formats of models are in the adapters.
+Conversions between coordinate frames are in :mod:`guieval.frames`; the formats of models are in the adapters.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
@@ -31,7 +31,7 @@ Coordinate: TypeAlias = Annotated[float, Field(ge=0.0, le=1000.0, allow_inf_nan=
 
 
 class Point(NamedTuple):
-    """A place on the screen, both axes in [0, 1000]."""
+    """A point on the screen, both axes in [0, 1000]."""
 
     x: Coordinate
     y: Coordinate
@@ -47,19 +47,27 @@ class Box(NamedTuple):
 
     @property
     def centre(self) -> Point:
-        """The middle of the box."""
+        """The centre of the box."""
         return Point((self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2)
+
+
+BORDER = 1e-6
+"""Tolerance of every comparison of a point with a box, in [0, 1000]: far below a pixel, and above the rounding error of a
+pixel that is written as a fraction of the screen and read again."""
 
 
 class Boxes:
     """An immutable list of boxes, held as one read-only float64 array of shape (n, 4): x1, y1, x2, y2 in [0, 1000].
 
-    An array, because a screen has up to 150 of them and scoring a step must not touch them one by one. Boxes may reach
-    outside the screen (accessibility trees do), so no range is enforced, only that all numbers are finite.
+    An array, because a screen has up to 150 boxes and a Python loop over them would slow down scoring. Boxes may extend
+    beyond the screen (accessibility trees do), so the numbers must be finite but have no range.
     """
 
     def __init__(self, boxes: Iterable[Iterable[float]] | NDArray[np.float64] = ()) -> None:
-        array = np.array(boxes if isinstance(boxes, np.ndarray) else list(boxes), dtype=np.float64)
+        try:
+            array = np.array(boxes if isinstance(boxes, np.ndarray) else list(boxes), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):  # OverflowError: a number of 400 digits
+            raise ValueError("boxes must be a list of [x1, y1, x2, y2]") from None
         if array.size == 0:
             array = np.empty((0, 4), dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != 4:
@@ -78,6 +86,10 @@ class Boxes:
     def __getitem__(self, index: int) -> Box:
         return Box(*self.array[index].tolist())
 
+    def containing(self, point: Point) -> NDArray[np.bool_]:
+        """Mask of the boxes that contain the point, border included (:data:`BORDER`)."""
+        return contain(self.array.T, *point)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Boxes) and np.array_equal(self.array, other.array)
 
@@ -93,16 +105,18 @@ class Boxes:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         def validate(value: Any) -> Boxes:
-            if isinstance(value, Boxes):
-                return value
-            try:
-                return cls(value)
-            except TypeError as error:
-                raise ValueError("boxes must be a list of [x1, y1, x2, y2]") from error
+            return value if isinstance(value, Boxes) else cls(value)
 
         return core_schema.no_info_plain_validator_function(
             validate, serialization=core_schema.plain_serializer_function_ser_schema(lambda boxes: boxes.array.tolist())
         )
+
+
+def contain(corners: NDArray[np.float64], x: float, y: float, border: float = BORDER) -> NDArray[np.bool_]:
+    """Mask of the columns x1, y1, x2, y2 of a (4, k) array that contain the point, border included."""
+    x1, y1, x2, y2 = corners
+    inside: NDArray[np.bool_] = (x1 - border <= x) & (x <= x2 + border) & (y1 - border <= y) & (y <= y2 + border)
+    return inside
 
 
 class _Action(BaseModel):
@@ -125,7 +139,7 @@ class LongPress(_Action):
 
 
 class Scroll(_Action):
-    """Swipe from ``point``; ``direction`` is where the finger moves (the content moves with it)."""
+    """Swipe from ``point``; ``direction`` is the finger's (the content moves with it)."""
 
     type: Literal["SCROLL"] = "SCROLL"
     point: Point
@@ -168,7 +182,7 @@ class Stop(_Action):
 
 
 class Unsupported(_Action):
-    """What a model validly said in its own format but the unified space has no word for; kept, so coverage can be told."""
+    """A valid action of a model's own format that the unified space does not have; kept to compute coverage."""
 
     type: Literal["UNSUPPORTED"] = "UNSUPPORTED"
     name: str
@@ -197,7 +211,7 @@ def action_to_json(action: Action) -> str:
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """Which unified actions a benchmark's labels or a model's format can express (coverage is their intersection)."""
+    """The unified actions that a benchmark's labels or a model's format can express (coverage is their intersection)."""
 
     types: frozenset[ActionType] = frozenset(ACTION_TYPES)
     buttons: frozenset[Button] = frozenset({"BACK", "HOME", "ENTER"})
@@ -211,35 +225,30 @@ class ActionSpace:
         return not isinstance(action, Stop) or action.status in self.statuses
 
     def to_json(self) -> dict[str, list[str]]:
-        """As JSON-able values; :meth:`from_json` reads back an equal space."""
+        """As JSON values for the manifest."""
         return {"types": sorted(self.types), "buttons": sorted(self.buttons), "statuses": sorted(self.statuses)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> ActionSpace:
-        """Read what :meth:`to_json` wrote."""
-        return cls(frozenset(values["types"]), frozenset(values["buttons"]), frozenset(values["statuses"]))
 
     @cached_property
     def examples(self) -> tuple[Action, ...]:
         """A few actions of each type in this space, for conformance checks and documentation."""
         points = (Point(500.0, 750.0), Point(0.0, 0.0), Point(1000.0, 1000.0), Point(123.25, 987.5))
-        every: list[Action] = [Click(point=point) for point in points]
-        every += [LongPress(point=points[0]), LongPress(point=points[3])]
-        every += [Scroll(point=Point(500.0, 500.0), direction=direction) for direction in DIRECTIONS]
-        every += [
+        actions: list[Action] = [Click(point=point) for point in points]
+        actions += [LongPress(point=points[0]), LongPress(point=points[3])]
+        actions += [Scroll(point=Point(500.0, 500.0), direction=direction) for direction in DIRECTIONS]
+        actions += [
             Type(text=text) for text in ("hello world", 'it\'s "quoted", \\ and {braced}', "多行\n文本 ✓", "a)b(c, d='e'")
         ]
-        every += [Open(app="Google Maps"), Open(app='Bob\'s "Shop"')]
-        every += [Press(button=button) for button in BUTTONS]
-        every += [Wait(), Stop(), Stop(status="impossible")]
-        return tuple(action for action in every if action in self)
+        actions += [Open(app="Google Maps"), Open(app='Bob\'s "Shop"')]
+        actions += [Press(button=button) for button in BUTTONS]
+        actions += [Wait(), Stop(), Stop(status="impossible")]
+        return tuple(action for action in actions if action in self)
 
 
 def path_direction(start: tuple[float, float], end: tuple[float, float]) -> Direction | None:
-    """The finger's direction along a path given in any frame whose axes are scaled alike on both ends.
+    """The finger's direction along a path, both ends in the same coordinate frame.
 
     The axis with the larger movement decides and a tie is vertical, as in UI-S1's ``predict_direction`` and in the
-    nearest-cosine rule of AgentCPM-GUI and GUIEvalKit. ``None`` for a path of no length, which has no direction.
+    nearest-cosine rule of AgentCPM-GUI and GUIEvalKit. ``None`` for a path of length 0.
     """
     dx, dy = end[0] - start[0], end[1] - start[1]
     if (dx == 0 and dy == 0) or math.isnan(dx) or math.isnan(dy):
@@ -253,10 +262,10 @@ OPPOSITE: dict[Direction, Direction] = {"up": "down", "down": "up", "left": "rig
 
 
 def scroll_path(action: Scroll, length: float = 300.0) -> tuple[Point, Point]:
-    """Where the finger touches and lifts when a scroll is drawn as a path ``length`` thousandths long, on the screen.
+    """Start and end of a scroll as a path of ``length`` thousandths on the screen.
 
-    Formats that know no direction word write the two ends. The path starts at the action's point and is cut at the
-    screen's edge; where the edge leaves less than a tenth of it, it starts in the middle of that axis instead.
+    For formats that write both ends instead of a direction. The path starts at the action's point and is cut at the
+    edge of the screen; where less than a tenth would remain, it starts in the middle of that axis instead.
     """
     x, y = action.point
     sign = -1.0 if action.direction in ("up", "left") else 1.0

@@ -1,6 +1,6 @@
-"""The few kinds of failure that cross a module boundary, and what their messages are made with.
+"""The exceptions that cross a module boundary, and the helpers that write their messages.
 
-A plug-in raises plain errors of these kinds; the runner is the one place that turns them into a stored record.
+A plug-in raises plain errors of these kinds; only the runner turns them into a stored record.
 """
 
 from __future__ import annotations
@@ -10,19 +10,29 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
 
 class GuievalError(Exception):
-    """Base of every error this package raises on purpose; its text is one sentence meant for the user."""
+    """Base of every error that this package raises on purpose; its text is one sentence for the user."""
 
 
 class UsageError(GuievalError):
-    """The user asked for something that cannot be done: an unknown name, a missing folder, an unlike resume. Exit code 2."""
+    """The request cannot be carried out: an unknown name, a missing folder, a resume with other settings. Exit code 2."""
 
 
 class DataError(GuievalError):
-    """A data file does not hold what its format promises; the message names file, line and field."""
+    """A data file does not follow its format; the message names file, line and field."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_shown(message))  # it repeats names and values from the file
+
+
+def _shown(message: str) -> str:
+    """A message on one line, without control characters, and of at most 1,000 characters."""
+    if not message.isprintable():
+        message = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message[:10_000])
+    return message if len(message) <= 1000 else f"{message[:700]} ... {message[-250:]}"
 
 
 class ScreenshotError(GuievalError):
@@ -32,11 +42,14 @@ class ScreenshotError(GuievalError):
 class ParseError(GuievalError):
     """A model's reply holds no action that its family's format defines; the verdict is *unparseable*."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(in_short(message))  # it may repeat the reply, which may be megabytes
+
 
 class EngineError(GuievalError):
-    """The model could not be asked (server, network, time limit); the verdict is *infrastructure failure*.
+    """The model gave no answer (server, network, time limit); the verdict is *infrastructure failure*.
 
-    ``attempts`` is how often the request was tried.
+    ``attempts`` is the number of tries.
     """
 
     def __init__(self, message: str, *, attempts: int = 1) -> None:
@@ -45,11 +58,20 @@ class EngineError(GuievalError):
 
 
 class FatalEngineError(EngineError):
-    """The model can never be asked as configured (wrong key, unknown model name): the run stops at once."""
+    """No request can succeed with this configuration (wrong key, unknown model name): the run stops at once."""
+
+
+class ServersAway(FatalEngineError):
+    """The servers answered before and are away for longer than the run waits: it stops and can be resumed. Exit code 1."""
 
 
 class JournalError(GuievalError):
-    """The run directory cannot be used: another writer holds it, the disk is full, or a file in it is damaged."""
+    """The run directory cannot be used: another process writes to it, the disk is full, or a file in it is damaged."""
+
+
+def in_short(message: str) -> str:
+    """The message, cut to its beginning and end when it has 300 characters or more."""
+    return message if len(message) < 300 else f"{message[:200]} ... {message[-90:]}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -61,11 +83,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 class Problem(NamedTuple):
-    """A problem that pydantic found: where, of which of its types, what was expected, and what was there instead."""
+    """One validation error of pydantic: its path, its type (``kind``), a message, and the value that was given."""
 
     path: tuple[str, ...]
     kind: str
-    said: str
+    message: str
     value: Any
 
     @property
@@ -73,20 +95,121 @@ class Problem(NamedTuple):
         """The path with dots; empty for the whole value."""
         return ".".join(self.path)
 
+    @property
+    def sentence(self) -> str:
+        """``message``, with the value where it helps."""
+        whole = not self.path and self.kind == "value_error"
+        return self.message if whole or self.kind in _WITHOUT_VALUE else f"{self.message} (got {self.value!r:.80})"
 
-def first_problem(error: ValidationError) -> Problem:
-    """The problem to tell of: a name that is not known, where there is one (it is why another seems missing), else the first.
 
-    ``said`` begins in lower case, as the rest of a sentence does, and is without pydantic's own "Value error"; where one of
-    several words was expected, it ends with the nearest. What an error of our own kind says is left as it is.
+_WITHOUT_VALUE = ("missing", "extra_forbidden", "json_invalid", "union_tag_not_found")
+_MESSAGES = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known",
+    "json_invalid": "is not JSON ({error})",
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "finite_number": "expected a finite number",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "dict_type": "expected an object",
+    "model_type": "expected an object",
+    "model_attributes_type": "expected an object",
+    "greater_than": "expected more than {gt}",
+    "greater_than_equal": "expected {ge} or more",
+    "less_than": "expected less than {lt}",
+    "less_than_equal": "expected {le} or less",
+    "string_too_short": "expected at least {min_length} characters",
+    "too_short": "expected at least {min_length} values",
+    "too_long": "expected at most {max_length} values",
+    "literal_error": "expected {expected}",
+    "union_tag_invalid": "expected {expected_tags}",
+    "union_tag_not_found": "is missing",
+}
+"""Our messages for pydantic's error types."""
+
+
+def first_problem(error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
+    """The problem to report: an unknown name if there is one (it explains why another is missing), else the first.
+
+    Its ``message`` continues a sentence, and ends with the nearest word where one of several was expected; the message of a
+    ``ValueError`` of ours is kept. With the ``model`` that was validated, an unknown name is reported with the known
+    ones, and the path leaves out the tags of unions.
     """
     from pydantic_core import core_schema
 
     errors = error.errors()
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    said = str(first["ctx"]["error"]) if first["type"] in ("value_error", "assertion_error") else first["msg"]
-    if first["type"] == "literal_error" and isinstance(first["input"], str):
-        said += nearest(first["input"], re.findall(r"'([^']+)'", first["ctx"]["expected"]))
-    if first["type"] in get_args(core_schema.ErrorType):
-        said = said[:1].lower() + said[1:]
-    return Problem(tuple(map(str, first["loc"])), first["type"], said, first["input"])
+    first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
+    kind, value, context = first["type"], first["input"], first.get("ctx", {})
+    path, known = _located(model, tuple(map(str, first["loc"])))
+    if kind in ("value_error", "assertion_error"):
+        message = str(context["error"])
+    elif (message := _MESSAGES.get(kind, "")) and context.get("min_length") == 1:
+        message = "must not be empty"
+    else:
+        whole = {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in context.items()}
+        message = message.format_map(whole) if message else first["msg"]
+    if kind.startswith("union_tag"):
+        path = (*path, context["discriminator"].strip("'"))
+        value = context.get("tag")
+    if kind in ("literal_error", "union_tag_invalid") and isinstance(value, str):
+        message += nearest(value, re.findall(r"'([^']+)'", message))
+    elif kind == "extra_forbidden" and known:
+        message += f"{nearest(path[-1], known)}; known: {', '.join(known)}"
+    if kind in get_args(core_schema.ErrorType):
+        message = message[:1].lower() + message[1:]
+    return Problem(path, kind, message, value)
+
+
+def _located(model: type[BaseModel] | None, path: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """The path without the tags of unions, and the known names at the level of its last part."""
+    from pydantic import BaseModel
+
+    def models_in(annotation: object) -> list[type[BaseModel]]:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            return [annotation]
+        return [inner for part in get_args(annotation) for inner in models_in(part)]
+
+    models: list[type[BaseModel]] = [] if model is None else [model]
+    kept: list[str] = []
+    known: list[str] = []
+    for part in path:
+        if tagged := [m for m in models if "type" in m.model_fields and m.model_fields["type"].default == part]:
+            models = tagged
+            continue
+        kept.append(part)
+        known = list(dict.fromkeys(name for m in models for name in m.model_fields))
+        if part in known:
+            fields = [m.model_fields[part] for m in models if part in m.model_fields]
+            models = [inner for field in fields for inner in models_in(field.annotation)]
+    return tuple(kept), known
+
+
+_MOST_READ = 20_000
+_KEPT = frozenset("\n\t")
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """The text on one line of at most ``most`` characters, without control characters or marks of text direction."""
+    read = text[:_MOST_READ]
+    line = " ".join("".join(char if char.isprintable() else " " for char in read).split())
+    return line if len(line) <= most and len(read) == len(text) else f"{line[: most - 3]}..."
+
+
+def harmless(text: str) -> str:
+    """The text with U+FFFD in place of every unprintable character; line breaks and tabs are kept.
+
+    Unprintable are the control characters of C0 and C1 (escape sequences begin with one), the marks of text direction, and
+    other characters without a glyph. Other kinds of white space become a space.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in _KEPT else " " if char.isspace() and char >= "\xa0" else "\ufffd" for char in text
+    )

@@ -1,4 +1,4 @@
-"""Coordinate frames: how models and data sets write a place on the screen, and exact conversions to the unified one.
+"""Coordinate frames: how models and data sets write a point on the screen, and exact conversions to the unified frame.
 
 The unified frame is [0, 1000] floats per axis (:class:`guieval.actions.Point`). A frame turns a native pair into a
 ``Point`` (:meth:`decode`) and back (:meth:`encode`); :meth:`quantise` is ``encode`` followed by Python's half-even
@@ -41,7 +41,7 @@ class Frame(Protocol):
 
 
 class _Scaled(ABC):
-    """Shared arithmetic: every frame here is a scaling of each axis by its extent."""
+    """Shared arithmetic: every frame here scales each axis by its extent."""
 
     name: str
 
@@ -65,7 +65,7 @@ class _Scaled(ABC):
 
 @dataclass(frozen=True)
 class Normalised(_Scaled):
-    """Both axes scaled to [0, ``scale``] whatever the screen: 1 (relative), 999 (Qwen3-VL, GLM) or 1000 (UI-TARS 1.0)."""
+    """Both axes scaled to [0, ``scale``] for every screen size: 1 (relative), 999 (Qwen3-VL, GLM) or 1000 (UI-TARS 1.0)."""
 
     scale: float
     digits: int = 0  # decimals a model writes; 0 means integers
@@ -84,7 +84,7 @@ class Normalised(_Scaled):
 
 @dataclass(frozen=True)
 class OriginalPixels(_Scaled):
-    """Pixels of the screenshot as it is on disk."""
+    """Pixels of the screenshot file."""
 
     name: str = "pixels"
 
@@ -94,18 +94,27 @@ class OriginalPixels(_Scaled):
 
 @dataclass(frozen=True)
 class ResizedPixels(_Scaled):
-    """Pixels of the image after the Qwen family's ``smart_resize`` (what the model really sees)."""
+    """Pixels of the image after the Qwen family's ``smart_resize``, which is the image that the model sees.
+
+    With ``first``, the image goes through that resize before this one.
+    """
 
     factor: int = 28
     min_pixels: int = 4 * 28 * 28
     max_pixels: int = 16384 * 28 * 28
+    first: ResizedPixels | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
         return f"pixels-resized-{self.factor}"
 
+    def resized(self, size: Size) -> Size:
+        """The (width, height) of the image that the model sees."""
+        before = size if self.first is None else self.first.resized(size)
+        return smart_resize(before, self.factor, self.min_pixels, self.max_pixels)
+
     def extent(self, size: Size) -> tuple[float, float]:
-        width, height = smart_resize(size, self.factor, self.min_pixels, self.max_pixels)
+        width, height = self.resized(size)
         return float(width), float(height)
 
 

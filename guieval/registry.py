@@ -1,8 +1,8 @@
 """Finds plug-ins by name: modules in ``guieval.benchmarks`` and ``guieval.model_adapters``, entry points, and files.
 
 A benchmark module's file holds one or more :class:`ABCBenchmark` subclasses, each with its ``name``. An adapter module
-defines exactly one public :class:`ABCModel` subclass and is named by its file. Modules with a leading underscore are shared
-parts, not plug-ins. Nothing here names a plug-in, and a plug-in is imported only when it is asked for.
+defines exactly one public :class:`ABCModel` subclass, whose name is that of the file. Modules with a leading underscore are
+shared code, not plug-ins. This module names no plug-in, and imports one only when it is requested.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from guieval.actions import ActionSpace
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
+from guieval.data.episodes.format import is_prepared, read_preparation
+from guieval.data.episodes.read import EpisodesFolder, PreparedEpisodes
 from guieval.errors import GuievalError, UsageError, nearest
 from guieval.models import ABCModel, ModelConfig
-from guieval.prepared import EpisodesFolder, PreparedEpisodes, is_prepared, read_preparation
 
 BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
@@ -53,20 +54,20 @@ def _classes(module: ModuleType, base: type[Plugin]) -> list[type[Plugin]]:
 
 @cache
 def benchmarks() -> dict[str, type[ABCBenchmark]]:
-    """Every benchmark by its registered name, in name order."""
-    found: dict[str, type[ABCBenchmark]] = {}
+    """All benchmark classes by registered name, in name order."""
+    classes: dict[str, type[ABCBenchmark]] = {}
     for name in _module_names(BENCHMARKS_GROUP):
         for item in _classes(importlib.import_module(f"{BENCHMARKS_GROUP}.{name}"), ABCBenchmark):
-            found[item.name] = item
+            classes[item.name] = item
     for entry in entry_points(group=BENCHMARKS_GROUP):
-        found.setdefault(entry.name, _loaded(entry))
-    return dict(sorted(found.items()))
+        classes.setdefault(entry.name, _loaded(entry))
+    return dict(sorted(classes.items()))
 
 
 def _loaded(entry: EntryPoint) -> Any:
     try:
         return entry.load()
-    except Exception as error:  # another package's code may fail in any way; say whose it is
+    except Exception as error:  # another package's code may raise anything; the message names the plug-in
         raise UsageError(
             f"the plug-in {entry.name!r} ({entry.value}) cannot be imported: {type(error).__name__}: {error}"
         ) from error
@@ -77,15 +78,20 @@ def list_benchmarks() -> list[str]:
     return list(benchmarks())
 
 
-def load_benchmark(name: str, data: Path | str | None = None, **options: Any) -> ABCBenchmark:
-    """Open a benchmark over its data folder: the authors' release, or what ``guieval prepare`` made of it.
-
-    Raises :class:`UsageError` with the nearest name, or with what is missing in the folder and how to get it.
-    """
+def benchmark_class(name: str) -> type[ABCBenchmark]:
+    """The benchmark called ``name``; :class:`UsageError` with the nearest name for an unknown one."""
     known = benchmarks()
     if name not in known:
-        raise UsageError(f"unknown benchmark {name!r}{nearest(name, known)}; known: {', '.join(known)}")
-    kind = known[name]
+        raise UsageError(f"unknown benchmark {name!r}{nearest(name, known)}; `guieval benchmarks` lists them")
+    return known[name]
+
+
+def load_benchmark(name: str, data: Path | str | None = None, **options: Any) -> ABCBenchmark:
+    """Open a benchmark on its data folder: the authors' release, or the output of ``guieval prepare``.
+
+    Raises :class:`UsageError` that gives the nearest name, or the missing data and how to get it.
+    """
+    kind = benchmark_class(name)
     if data is None and kind.needs_data:
         raise UsageError(f"benchmark {name!r} needs its data folder: add --data DIR ({kind.source})")
     root = Path(data) if data is not None else default_data_folder(name)
@@ -93,13 +99,13 @@ def load_benchmark(name: str, data: Path | str | None = None, **options: Any) ->
         what = "is a file, not a folder" if root.is_file() else "does not exist"
         raise UsageError(f"the data folder {str(root)!r} {what}; {name!r} expects {kind.source}")
     if is_prepared(root) and not issubclass(kind, EpisodesFolder):
-        return PreparedEpisodes(root, kind, known.get(read_preparation(root).benchmark), **options)
+        return PreparedEpisodes(root, kind, benchmarks().get(read_preparation(root).benchmark), **options)
     kind.check_options(options)
     return kind(root, **options)
 
 
 def default_data_folder(name: str) -> Path:
-    """Where a benchmark that makes its own data keeps it: ``$XDG_CACHE_HOME/guieval/NAME``."""
+    """The folder of a benchmark that generates its own data: ``$XDG_CACHE_HOME/guieval/NAME``."""
     import os
 
     cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -112,7 +118,7 @@ def list_adapters() -> list[str]:
 
 
 def adapter_class(name: str) -> type[ABCModel]:
-    """The adapter called ``name``, or the one in a Python file when ``name`` is a path to one."""
+    """The adapter called ``name``, or the one in the Python file at the path ``name``."""
     if name.endswith(".py"):
         return _adapter_in(_module_from_file(Path(name)), name)
     if name in _module_names(ADAPTERS_GROUP):
@@ -132,14 +138,16 @@ def _adapter_in(module: ModuleType, name: str) -> type[ABCModel]:
             f"adapter {name!r} must define exactly one public ABCModel subclass, found {len(classes)}{_lacking(module)}"
         )
     if not isinstance(getattr(classes[0], "action_space", None), ActionSpace):
-        raise UsageError(f"adapter {name!r} must set action_space, an ActionSpace: which actions {classes[0].__name__} can say")
+        raise UsageError(
+            f"adapter {name!r} must set action_space, an ActionSpace: the actions {classes[0].__name__} can output"
+        )
     return classes[0]
 
 
 def _lacking(module: ModuleType) -> str:
-    """What keeps the subclasses in a module from being usable."""
-    unfinished = [each for each in vars(module).values() if inspect.isabstract(each) and each.__module__ == module.__name__]
-    return "".join(f"; {each.__name__} lacks {', '.join(sorted(each.__abstractmethods__))}" for each in unfinished)
+    """The abstract methods that the subclasses in a module do not implement, for an error message."""
+    unfinished = [item for item in vars(module).values() if inspect.isabstract(item) and item.__module__ == module.__name__]
+    return "".join(f"; {item.__name__} lacks {', '.join(sorted(item.__abstractmethods__))}" for item in unfinished)
 
 
 def _module_from_file(path: Path) -> ModuleType:
@@ -149,33 +157,33 @@ def _module_from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"the adapter file {str(path)!r} is not a Python module")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pydantic look there for the names in a class's annotations
+    sys.modules[spec.name] = module  # dataclasses and pydantic resolve annotations through it
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # the user's file may fail in any way; say so in one sentence
+    except (Exception, SystemExit) as error:  # the user's file may raise anything
         raise UsageError(f"the adapter file {str(path)!r} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 
 def config_folder() -> Path:
-    """Where the shipped YAML files are."""
+    """The folder of the shipped YAML files."""
     module = importlib.import_module("guieval.configs")
     return Path(next(iter(module.__path__)))
 
 
 @cache
 def model_configs() -> dict[str, ModelConfig]:
-    """Every shipped checkpoint by name."""
+    """All shipped checkpoints by name."""
     import yaml
 
-    found: dict[str, ModelConfig] = {}
+    configs: dict[str, ModelConfig] = {}
     for path in sorted((config_folder() / "models").glob("*.yaml")):
         for entry in yaml.safe_load_all(path.read_text(encoding="utf-8")):
             config = ModelConfig.model_validate(entry)
-            if config.name in found:
+            if config.name in configs:
                 raise ValueError(f"{path}: the model name {config.name!r} is given twice")
-            found[config.name] = config
-    return dict(sorted(found.items()))
+            configs[config.name] = config
+    return dict(sorted(configs.items()))
 
 
 def list_models() -> list[str]:
@@ -184,7 +192,7 @@ def list_models() -> list[str]:
 
 
 def model_config(name: str, adapter: str | None = None) -> ModelConfig:
-    """The checkpoint called ``name``; with ``adapter`` given, any name is accepted and served by that adapter.
+    """The checkpoint called ``name``; with ``adapter``, any name is accepted and uses that adapter.
 
     Raises :class:`UsageError` with the nearest name.
     """
@@ -200,16 +208,16 @@ def model_config(name: str, adapter: str | None = None) -> ModelConfig:
 
 
 def load_model(name: str, *, adapter: str | None = None, thinking: bool | None = None) -> ABCModel:
-    """Build the adapter of a checkpoint (no engine is bound yet)."""
+    """Build the adapter of a checkpoint, without an engine."""
     return build_model(model_config(name, adapter), thinking=thinking)
 
 
 def build_model(config: ModelConfig, *, thinking: bool | None = None) -> ABCModel:
-    """The adapter of a checkpoint whose settings are at hand; :class:`UsageError` when it cannot be set up."""
+    """Build the adapter of a checkpoint from its settings; :class:`UsageError` when it cannot be set up."""
     kind = adapter_class(config.adapter)
     try:
         return kind(config, thinking=thinking)
     except GuievalError:
         raise
-    except Exception as error:  # an adapter given as a file may fail in any way; say so in one sentence
+    except Exception as error:  # an adapter given as a file may raise anything
         raise UsageError(f"adapter {config.adapter!r} cannot be set up: {type(error).__name__}: {error}") from error

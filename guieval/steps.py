@@ -1,17 +1,20 @@
-"""The records: one step of an episode as the benchmark gives it, and what a run adds to it.
+"""The records: one step of an episode as the benchmark provides it, and the same step with the results of a run.
 
-:class:`StepTaskModel` is immutable metadata; :class:`StepRecord` is a step plus its runtime artifacts (samples, history
-sources) as it stands in a journal. Both are one JSON line each way and need no plug-in to be read again.
+:class:`StepTaskModel` is immutable metadata; :class:`StepRecord` adds a run's results (samples, history sources), as stored
+in a journal. Both are written as one JSON line and can be read without their plug-in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -29,9 +32,30 @@ VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unparseable", "unsupported",
 HistoryOrigin: TypeAlias = Literal["reference", "model"]
 PatchedBy: TypeAlias = Literal["thought-free", "off-policy", "on-policy"]
 
+MOST_TOKENS = 10**9
+"""Larger counts for one request are treated as unknown."""
+LOWEST_LOGPROB, HIGHEST_LOGPROB = -9999.0, 0.01
+"""vLLM's server writes lower values as the first, since JSON has no infinity; rounding can exceed 0 slightly."""
+
+
+def known_count(value: Any) -> int | None:
+    """A token count that is possible for one request; ``None`` (unknown) for anything else."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+
+def known_logprob(value: Any) -> float | None:
+    """A possible natural log-probability of a token; ``None`` for anything else."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB else None
+
+
+# checked on the record and not on the server's reply, so that journals of older versions are checked too
+TokenCount: TypeAlias = Annotated[int | None, BeforeValidator(known_count)]
+LogProbability: TypeAlias = Annotated[float | None, BeforeValidator(known_logprob)]
+
 
 class StepKey(NamedTuple):
-    """What names a step within everything one run can hold."""
+    """Identifies a step within a run."""
 
     benchmark: str
     subset: str
@@ -44,7 +68,7 @@ class StepKey(NamedTuple):
 
 
 class EpisodeKey(NamedTuple):
-    """What names an episode within everything one run can hold."""
+    """Identifies an episode within a run."""
 
     benchmark: str
     subset: str
@@ -55,39 +79,43 @@ class EpisodeKey(NamedTuple):
 
 
 Plan: TypeAlias = Mapping[EpisodeKey, Sequence[int]]
-"""What a run sets out to do: for every episode the indices of the steps that count, ascending (``range(n)`` for all n)."""
+"""The steps that a run evaluates: for every episode their indices, ascending (``range(n)`` for all n)."""
+
+
+ReferenceTypes: TypeAlias = Mapping[EpisodeKey, Mapping[int, str]]
+"""The reference action types of a plan's steps, by step index; steps with an unknown type are left out."""
 
 
 class StepTaskModel(BaseModel):
-    """One step to be decided: what the agent may see, and the label it is compared with. Immutable.
+    """One step to predict: the inputs of the agent, and the label it is compared with. Immutable.
 
-    Coordinates (``action``, ``alternatives``, ``boxes``) are unified, [0, 1000] per axis. ``boxes`` holds whatever
-    rectangles the benchmark publishes for the step (candidate or layout boxes); a protocol says how they count.
+    Coordinates (``action``, ``alternatives``, ``boxes``) are unified, [0, 1000] per axis. ``boxes`` holds the
+    rectangles that the benchmark publishes for the step (candidate or layout boxes); the protocol defines their use.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    benchmark: str = Field(min_length=1, description="registered name of the benchmark the step was loaded by")
-    dataset: str = Field(min_length=1, description="data set behind it; protocols choose their rule variant by this")
+    benchmark: str = Field(min_length=1, description="registered name of the benchmark that loaded the step")
+    dataset: str = Field(min_length=1, description="underlying data set; protocols choose their rule variant by it")
     subset: str = ""
     split: str = "test"
     episode_id: str = Field(min_length=1)
     step_index: int = Field(ge=0, description="position within the episode, from 0 without gaps")
     episode_length: int = Field(ge=1)
-    setting: Setting = Field("high", description="what the agent is told: the goal, the step's instruction, or a target")
+    setting: Setting = Field("high", description="what the agent is given: the goal, the step's instruction, or a target")
     instruction: str = Field(description="the episode's goal, or the grounding query")
-    low_level_instruction: str | None = Field(None, description="what to do at this step, where the benchmark says it")
+    low_level_instruction: str | None = Field(None, description="what to do at this step, where the benchmark provides it")
     screenshot: str = Field(description="path, relative to the benchmark's data folder, opened only when used")
     screenshot_size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] = Field(
         description="(width, height) in pixels"
     )
     action: Action = Field(description="reference action")
-    alternatives: tuple[Action, ...] = Field((), description="further actions that are as right as the reference")
+    alternatives: tuple[Action, ...] = Field((), description="further actions that count as right, like the reference")
     boxes: Boxes = Field(default_factory=Boxes)
     groups: dict[str, str] = Field(default_factory=dict, description="labels to report apart, e.g. platform, element")
     extras: dict[str, Any] = Field(
         default_factory=dict,
-        description="whatever else the benchmark publishes, JSON only. Rules read text_patterns (regular expressions that "
+        description="other published data of the step, JSON only. Rules read text_patterns (regular expressions that "
         "accept a typed text), polygon (corners of the target in [0, 1000]) and direction_label (a scroll's published word)",
     )
 
@@ -99,12 +127,12 @@ class StepTaskModel(BaseModel):
 
     @property
     def key(self) -> StepKey:
-        """The step's name."""
+        """The key of the step."""
         return StepKey(self.benchmark, self.subset, self.episode_id, self.step_index)
 
     @property
     def episode_key(self) -> EpisodeKey:
-        """The name of the episode the step belongs to."""
+        """The key of the step's episode."""
         return EpisodeKey(self.benchmark, self.subset, self.episode_id)
 
 
@@ -130,19 +158,35 @@ class Episode(BaseModel):
 
     @property
     def key(self) -> EpisodeKey:
-        """The episode's name."""
+        """The key of the episode."""
         return self.steps[0].episode_key
+
+    @cached_property
+    def root(self) -> Path | None:
+        """The folder of the screenshots, where :meth:`located` gave one; neither compared nor written down."""
+        return None
+
+    def located(self, root: Path) -> Episode:
+        """The same episode, which shows its screenshots of the folder ``root`` in a notebook."""
+        episode = self.model_copy()
+        episode.__dict__["root"] = root
+        return episode
+
+    def _repr_html_(self) -> str:
+        # found by its name: what draws needs the vocabulary, so the vocabulary cannot import it
+        shown: str = import_module("guieval.data.display.notebook").episode_html(self)
+        return shown
 
     def __len__(self) -> int:
         return len(self.steps)
 
 
 class StepOutcome(BaseModel):
-    """What one protocol says of one answer.
+    """The score of one answer under one protocol.
 
     ``distance`` is the Euclidean distance to the reference point in thousandths of the screen (both axes scaled to
-    [0, 1000]); ``text_similarity`` is the normalised Levenshtein similarity in [0, 1]. Both are ``None`` where they have
-    no meaning. ``reason`` says in words why the verdict is what it is.
+    [0, 1000]); ``text_similarity`` is the normalised Levenshtein similarity in [0, 1]. Both are ``None`` where they do
+    not apply. ``reason`` explains the verdict.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -156,7 +200,7 @@ class StepOutcome(BaseModel):
 
 
 class StepError(BaseModel):
-    """Where an answer got lost: ``stage`` is screenshot, prepare, generate or parse; ``message`` is one sentence."""
+    """Where a step failed: ``stage`` is screenshot, prepare, generate or parse; ``message`` is one sentence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -165,21 +209,21 @@ class StepError(BaseModel):
 
 
 class Usage(BaseModel):
-    """What a request cost, as the server tells it."""
+    """The token usage of a request, as reported by the server; impossible counts are treated as unknown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: TokenCount = None
+    completion_tokens: TokenCount = None
 
 
 class Sample(BaseModel):
-    """One answer of the model to one step. ``raw_response`` is ``None`` when there was none (infrastructure failure)."""
+    """One answer of the model to one step. ``raw_response`` is ``None`` after an infrastructure failure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     raw_response: str | None = None
-    reasoning: str | None = Field(None, description="text the server's reasoning parser took out of the reply")
+    reasoning: str | None = Field(None, description="text that the server's reasoning parser removed from the reply")
     thought: str | None = None
     conclusion: str | None = None
     action: Action | None = None
@@ -187,15 +231,20 @@ class Sample(BaseModel):
     outcome: StepOutcome
     usage: Usage | None = None
     finish_reason: str | None = None
-    seconds: float | None = Field(None, description="from sending the request to its whole answer; not compared")
+    seconds: float | None = Field(None, description="from sending the request to the end of its answer; not compared")
     attempts: int = 1
-    logprob: float | None = Field(None, description="mean natural log-probability of the reply's tokens, where asked for")
+    logprob: LogProbability = Field(None, description="mean natural log-probability of the reply's tokens, if requested")
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer to score."""
+        return self.outcome.verdict != "infrastructure_failure"
 
 
 class Patch(BaseModel):
-    """What took the place of a mismatched answer in the history: the reference action, with ``thought`` where one was written.
+    """Replaces a mismatched answer in the history: the reference action, with ``thought`` if one was generated.
 
-    ``usage`` is what the request for the thought cost.
+    ``usage`` is the token usage of the request for the thought.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -206,32 +255,40 @@ class Patch(BaseModel):
 
 
 class StepRecord(BaseModel):
-    """A step, what the model was shown of the past, and what it answered: one line of a journal."""
+    """A step, the origin of its history, and the model's answers: one line of a journal."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: StepTaskModel
-    history: tuple[HistoryOrigin, ...] = Field((), description="where each past step in the prompt came from, in order")
+    history: tuple[HistoryOrigin, ...] = Field((), description="origin of each past step in the prompt, in order")
     samples: tuple[Sample, ...] = Field(min_length=1)
-    patch: Patch | None = Field(None, description="what later steps see of this one, where its mismatch was patched")
+    patch: Patch | None = Field(None, description="what later steps see of this one, if its mismatch was patched")
+    earlier: tuple[int, ...] = Field((), description="indices of samples that an earlier record of the step also holds")
+    models: tuple[str, ...] = Field((), description="model names that the replies report, without repetitions")
+    screen: tuple[int, str] | None = Field(
+        None, description="the screenshot that was sent: size of its file in bytes, first 16 digits of its SHA-256"
+    )
 
     @model_serializer(mode="wrap")
-    def _without_empty_patch(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A line says nothing of patches where there is none: it is the one that was written before there were patches."""
+    def _without_empty_fields(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out rare fields that are empty, as earlier versions did."""
         values: dict[str, Any] = whole(self)
         if self.patch is None:
             values.pop("patch", None)
+        for name in ("earlier", "models", "screen"):
+            if not values[name]:
+                del values[name]
         return values
 
     @property
     def sample(self) -> Sample:
-        """The first sample, which step metrics score."""
+        """The first sample, which step metrics use."""
         return self.samples[0]
 
     @property
     def finished(self) -> bool:
-        """Whether every sample was really answered, so that a resume need not ask again."""
-        return all(sample.outcome.verdict != "infrastructure_failure" for sample in self.samples)
+        """Whether every sample was answered, so that a resume skips the step."""
+        return all(sample.answered for sample in self.samples)
 
 
 def validated(model: type[BaseModel], text: str | bytes, *, file: Path | str, line: int) -> Any:
@@ -239,34 +296,13 @@ def validated(model: type[BaseModel], text: str | bytes, *, file: Path | str, li
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        problem = first_problem(error)
-        field = problem.field or "(whole line)"
-        raise DataError(f"{file}, line {line}, field {field}: {problem.said} (got {problem.value!r:.80})") from None
-
-
-def read_lines(model: type[BaseModel], file: Path) -> Iterator[Any]:
-    """Yield every line of a JSONL file as ``model``, lazily; blank lines are skipped. Raises :class:`DataError`."""
-    with file.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")  # the byte-order mark some editors write
-            if line.strip():
-                yield validated(model, line, file=file, line=number)
-
-
-def pattern_problem(pattern: str) -> str | None:
-    """Why a text is no regular expression for ``extras["text_patterns"]``, in one clause; ``None`` when it is one."""
-    import re
-
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:  # the last two: a count or a depth beyond the machine's
-        return f"{pattern!r:.80} is no regular expression: {error}"
-    return None
+        problem = first_problem(error, model)
+        field = f", field {problem.field}" if problem.path else ""
+        raise DataError(f"{file}, line {line}{field}: {problem.sentence}") from None
 
 
 def whole_text(text: str) -> str:
-    """The text with half surrogate pairs (an emoji cut in two) replaced, for no file can hold them; halves that meet join."""
+    """The text with lone surrogates (an emoji cut in two) replaced, as UTF-8 cannot encode them; adjacent halves are joined."""
     try:
         text.encode()
     except UnicodeEncodeError:

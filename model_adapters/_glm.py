@@ -11,36 +11,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import (
-    DIRECTIONS,
-    Action,
-    ActionSpace,
-    Button,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Action, ActionSpace, Click, Point, Scroll, StopStatus, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, well_formed
-from guieval.steps import StepTaskModel
+from guieval.parsing import call_tables as calls
+from guieval.parsing import decoded, json_value
+from guieval.steps import StepTaskModel, whole_text
 
-from ._arguments import needed, text_argument
 from ._options import Options
-from ._prompting import past_sentence, template
+from ._prompting import own_reply, past_sentence, template
 from ._rounds import first_round
 from ._thoughts import closed_thought
 
@@ -49,17 +35,41 @@ SPACE = ActionSpace()
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
 FIRST_STEP = "You just started, no action has been performed yet."
 
-_BUTTONS: dict[str, Button] = {"keyboard_enter": "ENTER", "navigate_home": "HOME", "navigate_back": "BACK"}
-_PRESSES: dict[Button, str] = {
-    "ENTER": "keyboard_enter",
-    "HOME": "navigate_home",
-    "BACK": "navigate_back",
-    # not of the family: the past has to tell it all the same
-    "RECENT": "navigate_recent",
-}
-_STATUSES = {"complete": Stop(status="finish"), "infeasible": Stop(status="impossible")}
 _WHOLE_SCREEN = [[0, 0, 999, 999]]
-_MIDDLE = Point(500.0, 500.0)
+_EMPTY_BOXES: tuple[Any, ...] = (None, "", [], [[]])
+_STATUSES: dict[str, StopStatus] = {"complete": "finish", "infeasible": "impossible"}
+
+
+def _swipe(call: calls.Arguments) -> Action:
+    # left out or left empty, the whole screen is swiped
+    return call.scroll("direction", calls.MIDDLE if call.values.get("box_2d") in _EMPTY_BOXES else call.point("box_2d"))
+
+
+def _swiped(action: Scroll, writing: calls.Writing) -> dict[str, Any]:
+    whole = action.point == calls.MIDDLE
+    return {"direction": action.direction} | ({} if whole else {"box_2d": writing.place(action.point)})
+
+
+# the format has no other way to type: the click before it and the enter key after it belong to the action; its required box is
+# the whole screen, since the unified action has no place
+_TYPED = replace(
+    calls.typed("text"), write=lambda action, writing: {"text": action.text, "box_2d": _WHOLE_SCREEN, "override": False}
+)
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap("box_2d"),
+        "long_press": calls.hold("box_2d"),
+        "input_text": _TYPED,
+        "open_app": calls.opened("app_name"),
+        "swipe": calls.Form(Scroll, _swipe, _swiped),
+        "keyboard_enter": calls.ENTER,
+        "navigate_home": calls.HOME,
+        "navigate_back": calls.BACK,
+        "wait": Wait(),
+        "status": calls.stopped("goal_status", _STATUSES),
+        "answer": calls.OUTSIDE,
+    }
+)
 
 
 class GLMOptions(Options):
@@ -98,7 +108,7 @@ def past(history: Sequence[HistoryEntry]) -> str:
 
 
 def _past_step(entry: HistoryEntry) -> str:
-    own = _own_step(entry)
+    own = own_reply(entry, _own_step)
     if own is not None:
         return own
     # no benchmark has memories; a step instruction is the nearest to a reason
@@ -107,24 +117,18 @@ def _past_step(entry: HistoryEntry) -> str:
     return f"Memory: None\nReason: {reason or entry.thought or past_sentence(entry, PER_999)}\nAction: {call!r}"
 
 
-def _own_step(entry: HistoryEntry) -> str | None:
-    if entry.raw_response is None:
-        return None
-    try:
-        _, memory, reason, body = _parts(entry.raw_response)
-        call = _call(body)
-    except ParseError:
-        return None
-    return f"Memory: {memory}\nReason: {reason}\nAction: {call!r}"
+def _own_step(reply: str) -> str:
+    _, memory, reason, body = _parts(reply)
+    return f"Memory: {memory}\nReason: {reason}\nAction: {_call(body)!r}"
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
 _LABEL = re.MULTILINE | re.IGNORECASE
-_ACTION = re.compile(r"^[ \t*#]*Action[ \t*]*[:：][ \t*]*", _LABEL)
+_ACTION = re.compile(r"^[ \t*#]*+Action[ \t*]*[:：][ \t*]*", _LABEL)
 _ACTION_ANYWHERE = re.compile(r"\bAction[ \t]{0,9}[:：]")
-_REASON = re.compile(r"^[ \t*#]*Reason[ \t*]*[:：][ \t*]*", _LABEL)
-_MEMORY = re.compile(r"^[ \t*#]*Memory[ \t*]*[:：][ \t*]*", _LABEL)
+_REASON = re.compile(r"^[ \t*#]*+Reason[ \t*]*[:：][ \t*]*", _LABEL)
+_MEMORY = re.compile(r"^[ \t*#]*+Memory[ \t*]*[:：][ \t*]*", _LABEL)
 # only where it opens the answer: a typed text may hold the tag as well
 _ANSWER = re.compile(r"<(?:\|assistant\|>\s{0,9}<)?answer>(?=\s{0,9}(?:[*#]|Memory|Reason|Action|<\||[\[{`]))", re.IGNORECASE)
 _OBJECT = re.compile(r"(?:^|[:：`>]|json)[ \t]{0,20}(?:\[\s{0,9}){0,2}\{", re.MULTILINE)
@@ -136,7 +140,7 @@ _BOX = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}{_NEXT}{_NEXT}){_CLOSE}")
 _PAIR = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}){_CLOSE}")
 
 
-def read_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = False) -> ParsedResponse:
+def parse_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = False) -> ParsedResponse:
     """Read a reply; of several actions or boxes the first counts.
 
     The thought is the ``<think>`` block, which has to be closed, the conclusion the reason; with ``reason_is_thought`` the
@@ -146,7 +150,7 @@ def read_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = Fals
     reward forgives. Raises :class:`ParseError` where there is no answer.
     """
     if task.setting == "grounding":
-        text = first_round(well_formed(text))
+        text = first_round(whole_text(text))
         thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
         return ParsedResponse(Click(point=decoded(_place(answer), PER_1000, task.screenshot_size)), thought or None)
     thought, _, reason, body = _parts(text)
@@ -157,16 +161,16 @@ def read_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = Fals
 
 def _parts(text: str) -> tuple[str | None, str, str, str]:
     """A reply's thought, memory, reason, and what its action is to be looked for in."""
-    text = first_round(well_formed(text))
+    text = first_round(whole_text(text))
     thought, rest = closed_thought(text, BEGIN if BEGIN in text else "Action:")
     rest = _ANSWER.sub("", rest, count=1)
     label = _ACTION.search(rest) or _ACTION_ANYWHERE.search(rest)
     head, body = (rest[: label.start()], rest[label.end() :]) if label is not None else ("", _unlabelled(rest))
     reason = _REASON.search(head)
     memory = _MEMORY.search(head, 0, reason.start() if reason else len(head))
-    told = head[reason.end() :].strip() if reason else head[memory.end() if memory else 0 :].strip()
+    words = head[reason.end() :].strip() if reason else head[memory.end() if memory else 0 :].strip()
     kept = head[memory.end() : reason.start() if reason else memory.end()].strip() if memory else ""
-    return thought or None, kept or "None", told or "None", _boxed(body)
+    return thought or None, kept or "None", words or "None", _boxed(body)
 
 
 def _unlabelled(text: str) -> str:
@@ -223,7 +227,7 @@ def _call(body: str) -> dict[str, Any]:
     if isinstance(call, list) and call:
         call = call[0]
     if not isinstance(call, dict) or not isinstance(call.get("action_type"), str):
-        raise ParseError(f"the reply's JSON is no action: {call!r:.80}")
+        raise ParseError(f"the reply's JSON is not an action: {call!r:.80}")
     return call
 
 
@@ -235,77 +239,23 @@ def _mended(text: str) -> str:
 
 
 def _action(call: dict[str, Any], size: Size) -> Action:
-    name = call["action_type"].strip().lower()
     arguments = {key: value for key, value in call.items() if key != "action_type"}
-    match name:
-        case "click":
-            return Click(point=decoded(needed(name, arguments, "box_2d"), PER_999, size))
-        case "long_press":
-            return LongPress(point=decoded(needed(name, arguments, "box_2d"), PER_999, size))
-        case "input_text":
-            # the format has no other way to type: the click before it and the enter key after it belong to the action
-            return Type(text=text_argument(name, arguments, "text"))
-        case "open_app":
-            app = text_argument(name, arguments, "app_name")
-            if not app.strip():
-                raise ParseError("open_app names no app")
-            return Open(app=app)
-        case "swipe":
-            return _swipe(arguments, size)
-        case "wait":
-            return Wait()
-        case "status":
-            status = needed(name, arguments, "goal_status")
-            stop = _STATUSES.get(status.strip().lower()) if isinstance(status, str) else None
-            if stop is None:
-                raise ParseError(f"the status {status!r:.80} is neither 'complete' nor 'infeasible'")
-            return stop
-        case "answer":
-            return Unsupported(name=name, arguments=arguments)
-    if name in _BUTTONS:
-        return Press(button=_BUTTONS[name])
-    raise ParseError(f"{name!r:.80} is not an action of this family" if name else "the reply names no action")
-
-
-def _swipe(arguments: dict[str, Any], size: Size) -> Action:
-    word = needed("swipe", arguments, "direction")
-    direction = next((known for known in DIRECTIONS if isinstance(word, str) and word.strip().lower() == known), None)
-    if direction is None:
-        raise ParseError(f"the swipe's direction {word!r:.80} is none of {', '.join(DIRECTIONS)}")
-    box = arguments.get("box_2d")
-    # left out or left empty, the whole screen is swiped
-    point = _MIDDLE if box in (None, "", [], [[]]) else decoded(box, PER_999, size)
-    return Scroll(point=point, direction=direction)
+    return CALLS.read(call["action_type"].strip().lower(), arguments, PER_999, size)
 
 
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
 def call_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
-    """Any action as the family's object, also one that it has no word for (as the past has to tell it).
+    """Any action as the family's object, also one that it has no word for, which the past may hold.
 
-    A point becomes a box of no extent, since nothing says how large its target is; the required box of ``input_text`` is
-    the whole screen, since the unified action has no place. A swipe from the middle is one of the whole screen, without box.
+    A point becomes a box of no extent, since nothing tells how large its target is. A swipe from the middle is one of the whole
+    screen, without box.
     """
-    match action:
-        case Click() | LongPress():
-            name = "click" if isinstance(action, Click) else "long_press"
-            return {"action_type": name, "box_2d": _box(action.point, frame, size)}
-        case Scroll():
-            call: dict[str, Any] = {"action_type": "swipe", "direction": action.direction}
-            return call if action.point == _MIDDLE else {**call, "box_2d": _box(action.point, frame, size)}
-        case Type():
-            return {"action_type": "input_text", "text": action.text, "box_2d": _WHOLE_SCREEN, "override": False}
-        case Open():
-            return {"action_type": "open_app", "app_name": action.app}
-        case Press():
-            return {"action_type": _PRESSES[action.button]}
-        case Wait():
-            return {"action_type": "wait"}
-        case Stop():
-            return {"action_type": "status", "goal_status": "complete" if action.status == "finish" else "infeasible"}
-        case Unsupported():
-            return {"action_type": action.name, **action.arguments}
+    name, arguments = (
+        ("navigate_recent", {}) if action == calls.RECENT else CALLS.write(action, lambda point: _box(point, frame, size))
+    )
+    return {"action_type": name, **arguments}
 
 
 def _box(point: Point, frame: Frame, size: Size) -> list[list[float]]:

@@ -72,7 +72,7 @@ class Past(BaseModel):
 
 
 class Prompt(BaseModel):
-    """All the agent is told. ``step`` is this step's instruction (setting ``low``), ``target`` what to find (``grounding``)."""
+    """What the agent knows. ``step`` is this step's instruction (setting ``low``), ``target`` what to find (``grounding``)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -121,7 +121,7 @@ def decide(prompt: Prompt, texts: Sequence[ScreenText], size: Size) -> Decision:
 
 
 def look(texts: Sequence[ScreenText], size: Size) -> Screen:
-    """The screen with its keyboard told apart: a row of keys read as one text, several single letters, or a space bar."""
+    """The screen with its keyboard recognised: a row of keys read as one text, several single letters, or a space bar."""
     from rapidfuzz import fuzz
 
     low = [text.casefold().replace(" ", "") for text, box in texts if box.centre.y > 500]
@@ -347,10 +347,10 @@ def _launch(goal: str, due: Cue, screen: Screen) -> Decision | None:
 
 def _confirm(goal: str, screen: Screen, history: Sequence[Past]) -> Decision | None:
     """A tap on what completes a form or answers a dialog, unless it was tapped just now (a dialog repeats the word)."""
-    said = (history[-1].sentence or "") if history and not screen.has("cancel") else ""
+    sentence = (history[-1].sentence or "") if history and not screen.has("cancel") else ""
     for word in COMMIT:
         for line in screen.texts:
-            fits = line.text.casefold().strip() == word and not affinity([word], said, precision=0.0)
+            fits = line.text.casefold().strip() == word and not affinity([word], sentence, precision=0.0)
             if fits and (word not in ("delete", "remove") or DELETE.search(goal)):
                 return _tap_label(line, "left to confirm")
     return None

@@ -173,10 +173,10 @@ def plan(task: str) -> tuple[Cue, ...]:
         cues.append(Cue("do", app[1], Open(app=app[1])))
         text = f"{text[: app.start()]},{text[app.end() :]}"
     for clause in SPLIT.split(text):
-        said = _clause(clause.strip(), quotes)
-        if not said and SWITCH.search(clause) and cues:
-            said = [Cue("switch", next(cue.text for cue in reversed(cues) if cue.action is None or cue is cues[0]))]
-        cues += said
+        own = _clause(clause.strip(), quotes)
+        if not own and SWITCH.search(clause) and cues:
+            own = [Cue("switch", next(cue.text for cue in reversed(cues) if cue.action is None or cue is cues[0]))]
+        cues += own
     return tuple(cues)
 
 

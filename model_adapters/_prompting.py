@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from guieval.actions import Click, LongPress
-from guieval.errors import DataError, UsageError
-from guieval.frames import Frame, Size, smart_resize
+from guieval.errors import DataError, ParseError, UsageError
+from guieval.frames import Frame, ResizedPixels, Size, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models import Message, ModelInput, load_template
 from guieval.steps import StepTaskModel
 
 CONTINUE: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
-"""What a vLLM server needs to be told so that it continues the last message instead of opening a new turn."""
+"""What a vLLM server needs so that it continues the last message instead of opening a new turn."""
 
+Found = TypeVar("Found")
 UNBOUND = 2**62
 """Larger than any image: for a limit that is not set."""
 
@@ -30,20 +31,20 @@ def template(name: str) -> str:
 def step_instruction(task: StepTaskModel) -> str:
     """What to do at this step; :class:`DataError` when the step's setting promises an instruction that is not there."""
     if task.low_level_instruction is None:
-        raise DataError(f"step {task.key} is to be told its step instruction, but has none")
+        raise DataError(f"step {task.key} has no step instruction, which this setting gives to the model")
     return task.low_level_instruction
 
 
-def told_instruction(task: StepTaskModel) -> str:
+def main_instruction(task: StepTaskModel) -> str:
     """The goal or query, or the step instruction in its place, as GUIEvalKit does it for families whose authors publish no
-    form that tells both."""
+    form with both."""
     return step_instruction(task) if task.setting == "low" else task.instruction
 
 
 def past_sentence(entry: HistoryEntry, frame: Frame) -> str:
     """What a past step did, in words: its conclusion, which is the step instruction where the benchmark has one.
 
-    A plain description names its place in ``frame``, so that no prompt tells a place in two frames.
+    A plain description names its place in ``frame``, so that no prompt names a place in two frames.
     """
     if entry.conclusion and entry.conclusion != describe(entry.action):
         return entry.conclusion
@@ -54,13 +55,25 @@ def past_sentence(entry: HistoryEntry, frame: Frame) -> str:
     return describe(entry.action)
 
 
-def sent_size(size: Size, factor: int, min_pixels: int | None, max_pixels: int | None) -> Size | None:
+def own_reply(entry: HistoryEntry, read: Callable[[str], Found | None]) -> Found | None:
+    """What ``read`` finds in the reply that a past step's model gave; ``None`` without a reply, or where it cannot be read."""
+    try:
+        return None if entry.raw_response is None else read(entry.raw_response)
+    except ParseError:
+        return None
+
+
+def sent_size(
+    size: Size, factor: int, min_pixels: int | None, max_pixels: int | None, first: ResizedPixels | None = None
+) -> Size | None:
     """The (width, height) a screenshot must be sent in, or ``None`` to send the file as it is.
 
     Rounding to multiples of ``factor`` is left to the server, which does it anyway; only where a limit binds is the image
-    resized on this side, so that the answer's frame does not depend on how the server was started.
+    resized on this side, so that the answer's frame does not depend on how the server was started. ``first`` is a resize
+    that goes before the limits.
     """
-    limited = smart_resize(size, factor, min_pixels or 1, max_pixels or UNBOUND)
+    before = size if first is None else first.resized(size)
+    limited = smart_resize(before, factor, min_pixels or 1, max_pixels or UNBOUND)
     return None if limited == smart_resize(size, factor, 1, UNBOUND) else limited
 
 

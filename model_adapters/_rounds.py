@@ -10,7 +10,7 @@ _TAG = re.compile(r"<(/?)think\w*>|<\|im_end\|>(?=\s*(?:\Z|<\|im_start\|>))", re
 def first_round(text: str) -> str:
     """``text`` up to the thought that follows a first answer, or up to the end of the turn.
 
-    A new thought begins a line, or follows a tag, a bracket or a fence, and stands behind something with a bracket in it, as
+    A new thought begins a line, or follows a tag, a bracket or a fence, and follows something with a bracket in it, as
     every answer is: a thought that goes on after it was closed is no new round, and neither is a tag in a typed text.
     """
     thinking, answer = False, 0

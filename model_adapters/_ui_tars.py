@@ -9,39 +9,24 @@ Frames, prompts and what each version can say are the adapters' business.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-    path_direction,
-    scroll_path,
-)
+from guieval.actions import Action, Click, LongPress, Point, Scroll, Type, Wait, scroll_path
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, ParsedResponse
-from guieval.parsing import Call, decoded, first_call, numbers, place, quoted, split_reasoning, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelConfig, ParsedResponse
+from guieval.parsing import ScrollWords, call_text, decoded, first_call, numbers, split_reasoning
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel, whole_text
 
+from ._family import FamilyModel
 from ._options import ImageLimits
-from ._prompting import past_sentence, template
+from ._prompting import own_reply, past_sentence, template
 
 SYSTEM = "You are a helpful assistant."
 
@@ -49,7 +34,8 @@ SYSTEM = "You are a helpful assistant."
 class UITarsOptions(ImageLimits):
     """Options both versions take beside the image limits."""
 
-    scroll_words: Literal["content", "finger"] = Field(
+    prompt: str
+    scroll_words: ScrollWords = Field(
         "content", description="what scroll(direction) names: where the content comes from (#129) or where the finger goes"
     )
     max_images: int = Field(5, ge=1, description="screenshots per request, the current one included (#121)")
@@ -69,102 +55,138 @@ def call_form(text: str) -> CallForm:
     return CallForm("word" if "scroll(direction=" in text else word, ", time=''" in text)
 
 
-def prompt(name: str, *, thought: bool = True) -> str:
-    """The text of a prompt file; without ``thought``, the same text without the lines that ask for one.
+class UITarsModel(FamilyModel):
+    """What the adapters of both versions do alike."""
 
-    Leaving out ``Thought: ...`` and the note about it is the published form of the switch (GUIEvalKit paper, C.2.3, and
-    UI-TARS's own GROUNDING prompt).
-    """
-    text = template(name)
-    if thought:
-        return text
-    silent = text.replace("Thought: ...\n", "")
-    return re.sub(r"\n+## Note\n.*?(?=## User Instruction)", "\n\n", silent, flags=re.DOTALL)
+    prompts: ClassVar[str]
+    """What the names of the version's prompt files begin with."""
+    _options: UITarsOptions
 
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self._form = call_form(self._prompt(self._options.prompt))
 
-# --- the conversation -----------------------------------------------------------------------------------------------
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        return parse_reply(
+            text,
+            self.frame(task),
+            task.screenshot_size,
+            scroll_words=self._options.scroll_words,
+            mouse=self._options.prompt == "computer",
+            bare_point=task.setting == "grounding",
+        )
 
+    def _prompt(self, name: str, *, thought: bool = True) -> str:
+        """The text of a prompt file; without ``thought``, the same text without the lines that ask for one.
 
-def conversation(
-    instruction: str,
-    task: StepTaskModel,
-    history: Sequence[HistoryEntry],
-    image: Callable[[StepTaskModel], ImageRef],
-    answer: Callable[[HistoryEntry], str],
-    max_images: int,
-) -> tuple[Message, ...]:
-    """The filled prompt, then each past step as screenshot and answer, then the current screenshot.
+        Leaving out ``Thought: ...`` and the note about it is the published form of the switch (GUIEvalKit paper, C.2.3, and
+        UI-TARS's own GROUNDING prompt).
+        """
+        text = template(f"{self.prompts}-{name}")
+        if thought:
+            return text
+        silent = text.replace("Thought: ...\n", "")
+        return re.sub(r"\n+## Note\n.*?(?=## User Instruction)", "\n\n", silent, flags=re.DOTALL)
 
-    Only the last ``max_images - 1`` past steps keep their screenshot; the answers of older ones stay, in order.
-    """
-    messages = [Message("system", (SYSTEM,)), Message("user", (instruction,))]
-    first_with_image = len(history) - (max_images - 1)
-    for index, entry in enumerate(history):
-        if index >= first_with_image:
-            messages.append(Message("user", (image(entry.task),)))
-        messages.append(Message("assistant", (answer(entry),)))
-    messages.append(Message("user", (image(task),)))
-    return tuple(messages)
+    def _conversation(
+        self, instruction: str, task: StepTaskModel, history: Sequence[HistoryEntry], *, thought: bool
+    ) -> tuple[Message, ...]:
+        """The filled prompt, then each past step as screenshot and answer, then the current screenshot.
 
+        Only the last ``max_images - 1`` past steps keep their screenshot; the answers of older ones stay, in order.
+        """
+        messages = [Message("system", (SYSTEM,)), Message("user", (instruction,))]
+        first_with_image = len(history) - (self._options.max_images - 1)
+        for index, entry in enumerate(history):
+            if index >= first_with_image:
+                messages.append(Message("user", (self._image(entry.task),)))
+            messages.append(Message("assistant", (self._past_answer(entry, thought),)))
+        messages.append(Message("user", (self._image(task),)))
+        return tuple(messages)
 
-def past_answer(entry: HistoryEntry, call: str, frame: Frame, *, thought: bool) -> str:
-    """A past step as the assistant's turn: the model's own call with its box tokens restored, or ``call`` where it gave none.
+    def _past_answer(self, entry: HistoryEntry, thought: bool) -> str:
+        """A past step as the assistant's turn: the model's own call with its box tokens restored, or the action's call.
 
-    Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
-    """
-    told = _own_call(entry) or call
-    if not thought:
-        return f"Action: {told}"
-    words = entry.thought or entry.task.low_level_instruction or past_sentence(entry, frame)
-    return f"Thought: {words}\nAction: {told}"
+        Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
+        """
+        call = own_reply(entry, _own_call) or self._call(entry.task, entry.action)
+        if not thought:
+            return f"Action: {call}"
+        words = entry.thought or entry.task.low_level_instruction or past_sentence(entry, self.frame(entry.task))
+        return f"Thought: {words}\nAction: {call}"
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        return write_call(action, self.frame(task), task.screenshot_size, self._form, self._options.scroll_words)
 
 
 _BARE_BOX = re.compile(r"(start_box|end_box)='\((\d+),\s*(\d+)\)'")
 
 
-def _own_call(entry: HistoryEntry) -> str | None:
-    if entry.raw_response is None:
-        return None
-    try:
-        call = first_call(_parts(entry.raw_response)[1], _NAMES)
-    except ParseError:
-        return None
+def _own_call(reply: str) -> str | None:
+    call = first_call(_parts(reply)[1], CALLS)
     restored = _BARE_BOX.sub(r"\1='<|box_start|>(\2,\3)<|box_end|>'", call.text)
     return restored if restored.endswith(")") else None
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
-_SYSTEM_CALLS: dict[str, Action] = {
-    "press_back": Press(button="BACK"),
-    "press_home": Press(button="HOME"),
-    "press_appselect": Press(button="RECENT"),
-    "press_enter": Press(button="ENTER"),
-    "wait": Wait(),
-    "finished": Stop(status="finish"),
-    "call_user": Stop(status="impossible"),
-}
-_OUTSIDE = ("left_double", "right_single", "hotkey")
-_NAMES = ("click", "long_press", "type", "scroll", "drag", "open_app", *_SYSTEM_CALLS, *_OUTSIDE)
+_START, _END = ("start_box", "point", "start_point"), ("end_box", "end_point")
 
-_ACTION_LINE = re.compile(r"^[ \t*]*Action[ \t*]*[:：][*]*", re.MULTILINE | re.IGNORECASE)
+
+def _typed(call: calls.Arguments) -> Action:
+    # a newline at the end submits the input, which is not part of the text; alone it is the enter key
+    text = call.text("content", "text")
+    return calls.ENTER if text == "\n" else Type(text=text.removesuffix("\n"))
+
+
+def _scroll(call: calls.Arguments) -> Action:
+    start, end = call.found(*_START), call.found(*_END)
+    if start is not None and end is not None:
+        return call.swipe(start, end)
+    if call.name == "drag":
+        raise ParseError("the drag lacks its start or its end")
+    return _WORD.read(call)
+
+
+_WORD = calls.scrolled("direction", *_START)
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap(*_START),
+        "long_press": calls.hold(*_START),
+        "type": calls.Form(Type, _typed, calls.typed("content").write),
+        **dict.fromkeys(("scroll", "drag"), calls.Form(Scroll, _scroll)),
+        "open_app": calls.opened("app_name"),
+        "press_back": calls.BACK,
+        "press_home": calls.HOME,
+        "press_appselect": calls.RECENT,
+        "press_enter": calls.ENTER,
+        "wait": Wait(),
+        "finished": calls.FINISH,
+        "call_user": calls.IMPOSSIBLE,
+        **calls.outside("left_double", "right_single", "hotkey"),
+    }
+)
+MOUSE_CALLS = calls.CallTable(CALLS, drag=calls.OUTSIDE)
+
+_ACTION_LINE = re.compile(r"^[ \t*]*+Action[ \t*]*[:：][*]*", re.MULTILINE | re.IGNORECASE)
 _ACTION_ANYWHERE = re.compile(r"Action(?<!\wAction)[ \t]*[:：]")  # a whole word; beginning with a letter, it is found quickly
 _CALL = re.compile(r"\w\(")
 _AT_ONCE = re.compile(r"[\s`*-]*[A-Za-z_]\w{0,40}\(")
-_UNLABELLED = re.compile(r"^[ \t`*-]*(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
+_UNLABELLED = re.compile(r"^[ \t`*-]*+(?=[A-Za-z_]\w{0,40}\()", re.MULTILINE)
 _LABEL = re.compile(
     r"\A\s*(?:```\w*\s*)?(?:[\s*]*(?:Thought|Reason|Reflection|Action_Summary)[ \t*]*[:：][\s*]*)?", re.IGNORECASE
 )
-MAX_LABELS = 20
-"""How many ``Action:`` in a reply are looked at one by one; a model stuck in a loop writes thousands."""
+MAX_LABELS, MAX_READ = 20, 100_000
+"""How many ``Action:`` in a reply are looked at one by one, and how many characters for all of them together; a model stuck in
+a loop writes thousands."""
 
 
-def read_reply(
+def parse_reply(
     text: str,
     frame: Frame,
     size: Size,
     *,
-    scroll_words: Literal["content", "finger"] = "content",
+    scroll_words: ScrollWords = "content",
     mouse: bool = False,
     bare_point: bool = False,
 ) -> ParsedResponse:
@@ -180,12 +202,13 @@ def read_reply(
     thought, body = _parts(text)
     if bare_point and _is_point(body):
         return ParsedResponse(Click(point=decoded(body.strip().rstrip("."), frame, size)), thought)
-    return ParsedResponse(_translate(first_call(body, _NAMES), frame, size, scroll_words, mouse), thought)
+    call = first_call(body, CALLS)
+    return ParsedResponse((MOUSE_CALLS if mouse else CALLS).read(call.name, call.arguments, frame, size, scroll_words), thought)
 
 
 def _parts(text: str) -> tuple[str | None, str]:
     """A reply's thought, and what its call is to be looked for in."""
-    text = well_formed(text)
+    text = whole_text(text)
     labels = list(_ACTION_ANYWHERE.finditer(text))
     reasoning, rest = split_reasoning(text, labels[-1][0] if labels else "")
     label = _last_label(rest) or _UNLABELLED.search(rest)
@@ -198,7 +221,7 @@ def _parts(text: str) -> tuple[str | None, str]:
 def _last_label(text: str) -> re.Match[str] | None:
     """The last ``Action:`` that is not part of what an earlier call types."""
     found = list(_ACTION_LINE.finditer(text)) or list(_ACTION_ANYWHERE.finditer(text))
-    if len(found) > MAX_LABELS:
+    if len(found) > MAX_LABELS or len(found) * len(text) > MAX_READ:
         return found[-1]
     last, end = None, _call_end(text, 0)
     for label in found:
@@ -212,7 +235,7 @@ def _call_end(text: str, start: int) -> int:
     if not _AT_ONCE.match(text, start):
         return start
     try:
-        return start + first_call(text[start:], _NAMES).end
+        return start + first_call(text[start:], CALLS).end
     except ParseError:
         return start
 
@@ -229,113 +252,33 @@ def _is_point(body: str) -> bool:
     return True
 
 
-def _translate(call: Call, frame: Frame, size: Size, scroll_words: str, mouse: bool) -> Action:
-    if call.name in _SYSTEM_CALLS:
-        return _SYSTEM_CALLS[call.name]
-    if call.name in _OUTSIDE or (call.name == "drag" and mouse):
-        return Unsupported(name=call.name, arguments=dict(call.arguments))
-    match call.name:
-        case "click":
-            return Click(point=decoded(_needed(call, *_START), frame, size))
-        case "long_press":
-            return LongPress(point=decoded(_needed(call, *_START), frame, size))
-        case "type":
-            # a newline at the end submits the input, which is not part of the text; alone it is the enter key
-            text = _needed(call, "content", "text")
-            return Press(button="ENTER") if text == "\n" else Type(text=text.removesuffix("\n"))
-        case "open_app":
-            app = _needed(call, "app_name")
-            if not app.strip():
-                raise ParseError("open_app names no app")
-            return Open(app=app)
-    return _scroll(call, frame, size, scroll_words)
-
-
-_START = ("start_box", "point", "start_point")
-_END = ("end_box", "end_point")
-
-
-def _scroll(call: Call, frame: Frame, size: Size, scroll_words: str) -> Action:
-    start, end = _found(call, *_START), _found(call, *_END)
-    if start is not None and end is not None:
-        point = decoded(start, frame, size)
-        decoded(end, frame, size)
-        direction = path_direction(place(start), place(end))
-        if direction is None:
-            raise ParseError(f"the {call.name} has no length, so it has no direction")
-        return Scroll(point=point, direction=direction)
-    if call.name == "drag":
-        raise ParseError("the drag lacks its start or its end")
-    word = _needed(call, "direction").strip().lower()
-    if word not in DIRECTIONS:
-        raise ParseError(f"the scroll's direction {word!r:.40} is none of {', '.join(DIRECTIONS)}")
-    named: Direction = word
-    # the form without a place scrolls the screen as a whole
-    point = decoded(start, frame, size) if start is not None else Point(500.0, 500.0)
-    return Scroll(point=point, direction=named if scroll_words == "finger" else OPPOSITE[named])
-
-
-def _found(call: Call, *keys: str) -> str | None:
-    return next((call.arguments[key] for key in keys if key in call.arguments), None)
-
-
-def _needed(call: Call, *keys: str) -> str:
-    value = _found(call, *keys)
-    if value is None:
-        raise ParseError(f"{call.name} lacks {keys[0]!r}")
-    return value
-
-
 # --- calls ----------------------------------------------------------------------------------------------------------
 
 
-def write_call(
-    action: Action, frame: Frame, size: Size, form: CallForm, scroll_words: Literal["content", "finger"] = "content"
-) -> str:
-    """Any action as a call, also one no published prompt lists (as the past has to tell it).
+def write_call(action: Action, frame: Frame, size: Size, form: CallForm, scroll_words: ScrollWords = "content") -> str:
+    """Any action as a call, also one that no published prompt lists, which the past may hold.
 
     PRESS(ENTER) becomes the family's idiom for it, a submitted empty input.
     """
-    match action:
-        case Click():
-            return f"click(start_box={box(action.point, frame, size)})"
-        case LongPress():
+    if action == calls.ENTER:
+        return "type(content='\\n')"
+    if not isinstance(action, Scroll):
+        name, arguments = CALLS.write(action, lambda point: box(point, frame, size))
+        if isinstance(action, LongPress) and form.timed_press:
             # nobody states the unit of the 1.0 prompts' time, and it is left empty
-            time = ", time=''" if form.timed_press else ""
-            return f"long_press(start_box={box(action.point, frame, size)}{time})"
-        case Scroll():
-            return _write_scroll(action, frame, size, form, scroll_words)
-        case Type():
-            return f"type(content={quoted(action.text)})"
-        case Open():
-            return f"open_app(app_name={quoted(action.app)})"
-        case Press(button="ENTER"):
-            return "type(content='\\n')"
-        case Press() | Wait() | Stop():
-            return next(name for name, meaning in _SYSTEM_CALLS.items() if _alike(meaning, action)) + "()"
-        case Unsupported():
-            arguments = ", ".join(f"{key}={quoted(str(value))}" for key, value in action.arguments.items())
-            return f"{action.name}({arguments})"
-
-
-def _alike(meaning: Action, action: Action) -> bool:
-    return meaning == action or (isinstance(meaning, Wait) and isinstance(action, Wait))
-
-
-def _write_scroll(action: Scroll, frame: Frame, size: Size, form: CallForm, scroll_words: str) -> str:
-    word = action.direction if scroll_words == "finger" else OPPOSITE[action.direction]
-    if form.scroll == "word":
-        return f"scroll(direction='{word}')"
-    if form.scroll == "point and word":
-        return f"scroll(start_box={box(action.point, frame, size)}, direction='{word}')"
-    start, end = scroll_path(action)
-    return f"scroll(start_box={box(start, frame, size)}, end_box={box(end, frame, size)})"
+            arguments["time"] = ""
+        return call_text(name, {key: str(value) for key, value in arguments.items()})
+    word = {"direction": calls.turned(action.direction, scroll_words)}
+    if form.scroll == "path":
+        start, end = scroll_path(action)
+        return call_text("scroll", {"start_box": box(start, frame, size), "end_box": box(end, frame, size)})
+    return call_text("scroll", ({} if form.scroll == "word" else {"start_box": box(action.point, frame, size)}) | word)
 
 
 def box(point: Point, frame: Frame, size: Size) -> str:
     """A point as the models write it, with its special tokens."""
     x, y = frame.quantise(point, size)
-    return f"'<|box_start|>({x:g},{y:g})<|box_end|>'"
+    return f"<|box_start|>({x:g},{y:g})<|box_end|>"
 
 
 def reply(call: str, thought: str | None) -> str:

@@ -1,7 +1,7 @@
 """AgentCPM-GUI: one compact JSON object, its thought as the first key, points in thousandths of the screen.
 
 Sources: OpenBMB/AgentCPM-GUI ``README.md`` (prompt, image size, sampling), ``eval/README.md`` FAQs 1 to 5 (past turns, no way
-to open an app, the thought's switch, image size, coordinates), ``eval/utils/schema`` (what may be said),
+to open an app, the thought's switch, image size, coordinates), ``eval/utils/schema`` (what the schema allows),
 ``eval/grounding_eval/code/minicpm`` (the two grounding prompts), issue #18 (benchmarks are asked without a past; one or two
 past steps help). With a step instruction, the authors ask that alone. A query that is no text on the screen is put as the
 function of an element, whatever the benchmark: of their grounding prompts, it is the one for descriptions.
@@ -38,12 +38,14 @@ from guieval.actions import (
 from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import decoded, json_value, place, split_reasoning, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, Part, fill
+from guieval.parsing import decoded, json_value, place, split_reasoning
+from guieval.parsing.call_tables import BUTTON_NAMES
+from guieval.steps import StepTaskModel, whole_text
 
-from ._options import Options, read_options
-from ._prompting import begun, given_thought, past_sentence, template, told_instruction
+from ._family import FamilyModel
+from ._options import Options
+from ._prompting import begun, given_thought, main_instruction, own_reply, past_sentence, template
 
 IMAGE = "(<image>./</image>)"
 """Where vLLM puts the screenshot into the turn's text; without it the image would come before the question."""
@@ -62,17 +64,17 @@ class AgentCPMOptions(Options):
     )
 
 
-class AgentCPMGUI(ABCModel):
+class AgentCPMGUI(FamilyModel):
     """Adapter of AgentCPM-GUI. Options: :class:`AgentCPMOptions`."""
 
+    title = "AgentCPM-GUI"
+    options_type = AgentCPMOptions
+    _options: AgentCPMOptions
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
     fixes_thought = True
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(AgentCPMOptions, config)
+    frame_source = "github.com/OpenBMB/AgentCPM-GUI README.md, FAQ 4 and 5"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PER_1000
@@ -93,7 +95,7 @@ class AgentCPMGUI(ABCModel):
             question = entry.task.instruction if step is None else step
             messages.append(Message("user", self._turn(entry.task, question)))
             messages.append(Message("assistant", (_compact(self._past_answer(entry)),)))
-        messages.append(Message("user", self._turn(task, told_instruction(task))))
+        messages.append(Message("user", self._turn(task, main_instruction(task))))
         return ModelInput(tuple(messages))
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
@@ -106,7 +108,7 @@ class AgentCPMGUI(ABCModel):
         return begun(self.prepare_input(task, history), f'{{"thought":"{words}","')
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reasoning, body = split_reasoning(well_formed(text), '{"')
+        reasoning, body = split_reasoning(whole_text(text), '{"')
         grounding = task.setting == "grounding"
         value = read_object(body)
         if grounding and isinstance(value, list) and not any(isinstance(item, dict) for item in value):
@@ -114,17 +116,15 @@ class AgentCPMGUI(ABCModel):
         while isinstance(value, list) and value:
             value = value[0]
         if not isinstance(value, dict):
-            raise ParseError(f"the reply's JSON is no object: {value!r:.80}")
+            raise ParseError(f"the reply's JSON is not an object: {value!r:.80}")
         thought = value.get("thought")
-        told = well_formed(thought).strip() if isinstance(thought, str) else reasoning
-        return ParsedResponse(action_of(value, PER_1000, task.screenshot_size), told or None)
+        words = whole_text(thought).strip() if isinstance(thought, str) else reasoning
+        return ParsedResponse(action_of(value, PER_1000, task.screenshot_size), words or None)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"AgentCPM-GUI cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         silent = task.setting == "grounding" or self.thinking is False
-        said = {"thought": thought} if thought and not silent else {}
-        return _compact(said | object_of(action, self.frame(task), task.screenshot_size))
+        before = {"thought": thought} if thought and not silent else {}
+        return _compact(before | object_of(action, self.frame(task), task.screenshot_size))
 
     def _grounding_kind(self, task: StepTaskModel) -> str:
         if self._options.grounding != "auto":
@@ -140,9 +140,9 @@ class AgentCPMGUI(ABCModel):
     def _past_answer(self, entry: HistoryEntry) -> dict[str, Any]:
         """A past step's object: the model's own, if it kept to the schema, else its action.
 
-        What the schema has no word for (an app opened, a step that no action space holds) is told as a thought alone.
+        What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
         """
-        own = _own_object(entry)
+        own = own_reply(entry, _own_object)
         if own is None:
             size = entry.task.screenshot_size
             try:
@@ -178,8 +178,10 @@ _STOPS: dict[str, StopStatus] = {
     "interrupt": "impossible",
     "need_feedback": "impossible",
 }
-_BUTTONS: dict[str, Button] = {"home": "HOME", "back": "BACK", "enter": "ENTER", "appselect": "RECENT"}
+_BUTTONS: dict[str, Button] = {**BUTTON_NAMES, "appselect": "RECENT"}
 
+MAX_REPAIR = 4_000
+"""Longest reply, in characters, whose punctuation is mended."""
 _DECODER = json.JSONDecoder(strict=False)
 _KEY = r"(?:POINT|to|duration|PRESS|TYPE|STATUS|DEEP_LINK|CLEAR)"
 _CONTINUED = re.compile(rf'\s{{0,9}},?\s{{0,9}}"?(?={_KEY}"\s{{0,9}}:)')
@@ -212,7 +214,7 @@ def read_object(text: str) -> Any:
     try:
         return json_value(text)
     except ParseError:
-        if not any(mark in text for mark in _WIDE_MARKS):
+        if len(text) > MAX_REPAIR or not any(mark in text for mark in _WIDE_MARKS):
             raise
         narrowed = _WIDE.sub(lambda match: match[0] if match[0][0] == '"' else match[0].translate(_NARROW), text)
         if narrowed == text:
@@ -232,68 +234,68 @@ def action_of(value: dict[str, Any], frame: Frame, size: Size) -> Action:
 
     Tolerated: keys and words in upper or lower case, numbers in quotes, keys of no meaning beside an action.
     """
-    said: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for key, item in value.items():
         known = _BY_LOWER.get(key.strip().lower())
-        if known in said:
+        if known in given:
             raise ParseError(f"the reply gives {known!r} twice")
         if known is not None:
-            said[known] = item
-    status = _word(said, "STATUS")
+            given[known] = item
+    status = _word(given, "STATUS")
     if status in _STOPS:
         return Stop(status=_STOPS[status])
     if status not in ("", "continue", "start"):
         raise ParseError(f"the reply's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
-    primitives = [key for key in _PRIMITIVES if key in said]
+    primitives = [key for key in _PRIMITIVES if key in given]
     if len(primitives) > 1:
         raise ParseError(f"the reply holds several actions at once: {', '.join(primitives)}")
-    if "to" in said and "POINT" not in said:
+    if "to" in given and "POINT" not in given:
         raise ParseError("the reply's 'to' lacks the POINT it starts from")
     if not primitives:
-        if "duration" in said:
-            return Wait(duration=_milliseconds(said["duration"]))
+        if "duration" in given:
+            return Wait(duration=_milliseconds(given["duration"]))
         raise ParseError(f"the reply's object holds no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
-    return _primitive(primitives[0], said, frame, size)
+    return _primitive(primitives[0], given, frame, size)
 
 
-def _primitive(name: str, said: dict[str, Any], frame: Frame, size: Size) -> Action:
+def _primitive(name: str, given: dict[str, Any], frame: Frame, size: Size) -> Action:
     match name:
         case "POINT":
-            return _touch(said, frame, size)
+            return _touch(given, frame, size)
         case "PRESS":
-            button = _word(said, "PRESS")
+            button = _word(given, "PRESS")
             if button not in _BUTTONS:
                 raise ParseError(f"the reply's PRESS {button!r:.40} is none of HOME, BACK, ENTER, APPSELECT")
             return Press(button=_BUTTONS[button])
         case "TYPE":
-            text = said["TYPE"]
+            text = given["TYPE"]
             if isinstance(text, bool) or not isinstance(text, str | int | float):
-                raise ParseError(f"the reply's TYPE is no text: {text!r:.80}")
-            return Type(text=well_formed(str(text)))
-    value = said[name]
-    return Unsupported(name=name, arguments={"value": well_formed(value)} if isinstance(value, str) else {})
+                raise ParseError(f"the reply's TYPE is not text: {text!r:.80}")
+            return Type(text=whole_text(str(text)))
+    value = given[name]
+    return Unsupported(name=name, arguments={"value": whole_text(value)} if isinstance(value, str) else {})
 
 
-def _touch(said: dict[str, Any], frame: Frame, size: Size) -> Action:
-    point = decoded(said["POINT"], frame, size)
-    duration = _milliseconds(said["duration"]) if "duration" in said else TAP
-    to = said.get("to")
+def _touch(given: dict[str, Any], frame: Frame, size: Size) -> Action:
+    point = decoded(given["POINT"], frame, size)
+    duration = _milliseconds(given["duration"]) if "duration" in given else TAP
+    to = given.get("to")
     if to is None:
         return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
     if isinstance(to, str) and to.strip().lower() in DIRECTIONS:
         named: Direction = to.strip().lower()  # type: ignore[assignment]
         return Scroll(point=point, direction=named)
     decoded(to, frame, size)
-    direction = path_direction(place(said["POINT"]), place(to))
+    direction = path_direction(place(given["POINT"]), place(to))
     if direction is None:
         raise ParseError("the reply's swipe has no length, so it has no direction")
     return Scroll(point=point, direction=direction)
 
 
-def _word(said: dict[str, Any], key: str) -> str:
-    value = said.get(key, "")
+def _word(given: dict[str, Any], key: str) -> str:
+    value = given.get(key, "")
     if not isinstance(value, str):
-        raise ParseError(f"the reply's {key} {value!r:.40} is no word")
+        raise ParseError(f"the reply's {key} {value!r:.40} is not a word")
     return value.strip().lower()
 
 
@@ -303,17 +305,12 @@ def _milliseconds(value: object) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not 0 <= number < 1e9:
-        raise ParseError(f"the reply's duration {value!r:.40} is no number of milliseconds")
+        raise ParseError(f"the reply's duration {value!r:.40} is not a number of milliseconds")
     return number
 
 
-def _own_object(entry: HistoryEntry) -> dict[str, Any] | None:
-    if entry.raw_response is None:
-        return None
-    try:
-        value = read_object(well_formed(entry.raw_response))
-    except ParseError:
-        return None
+def _own_object(reply: str) -> dict[str, Any] | None:
+    value = read_object(whole_text(reply))
     return value if isinstance(value, dict) and value and set(value) <= set(_KEYS) else None
 
 
@@ -326,7 +323,7 @@ def object_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
         case Click():
             return {"POINT": list(frame.quantise(action.point, size))}
         case LongPress():
-            # a touch that is no longer than a tap cannot be said; the authors' example presses for a second
+            # a touch that is no longer than a tap cannot be written; the authors' example presses for a second
             duration = round(action.duration) if action.duration > TAP else 1000
             return {"POINT": list(frame.quantise(action.point, size)), "duration": duration}
         case Scroll():

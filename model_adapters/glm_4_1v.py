@@ -13,24 +13,24 @@ from collections.abc import Sequence
 from guieval.actions import Action
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.steps import StepTaskModel
 
 from . import _glm as glm
-from ._options import read_options
-from ._prompting import begun, given_thought, template, told_instruction
+from ._family import FamilyModel
+from ._prompting import begun, given_thought, main_instruction, template
 
 
-class GLM41V(ABCModel):
+class GLM41V(FamilyModel):
     """Adapter of GLM-4.1V. Options: :class:`_glm.GLMOptions`."""
 
+    title = "GLM-4.1V"
+    options_type = glm.GLMOptions
+    _options: glm.GLMOptions
     action_space = glm.SPACE
     fixes_thought = True
     source = "github.com/zai-org/GLM-V examples/gui-agent/glm-41v/agent.md"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(glm.GLMOptions, config)
+    frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-41v/agent.md"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return glm.frame(task)
@@ -40,7 +40,7 @@ class GLM41V(ABCModel):
             return ModelInput((glm.grounding_turn(task),))
         text = fill(
             template("glm_4_1v-mobile"),
-            instruction=told_instruction(task),
+            instruction=main_instruction(task),
             history=glm.past(history),
             supported_apps=self._options.apps,
         )
@@ -50,10 +50,8 @@ class GLM41V(ABCModel):
         return begun(self.prepare_input(task, history), f"<think>{given_thought(thought).strip()}</think>\n<answer>")
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return glm.read_reply(task, text)
+        return glm.parse_reply(task, text)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"GLM-4.1V cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = f"<think>{thought}</think>\n" if thought else ""
         return f"{before}<answer>{glm.answer(task, action, conclusion)}</answer>"

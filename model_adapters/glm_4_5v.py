@@ -1,4 +1,4 @@
-"""GLM-4.5V: memory, reason and an action object with boxes in thousandths (0 to 999); thinks unless told not to.
+"""GLM-4.5V: memory, reason and an action object with boxes in thousandths (0 to 999); thinks unless asked not to.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/glm-45v/agent.md`` (prompt, its additional notes, history), ``README.md``
 (grounding, the ``enable_thinking`` argument of the chat template). With a step instruction nothing is published: it takes the
@@ -17,12 +17,12 @@ from guieval.actions import Action
 from guieval.errors import UsageError
 from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.steps import StepTaskModel
 
 from . import _glm as glm
-from ._options import read_options
-from ._prompting import begun, given_thought, template, told_instruction
+from ._family import FamilyModel
+from ._prompting import begun, given_thought, main_instruction, template
 
 NO_THINKING: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
 
@@ -37,17 +37,17 @@ class GLM45Options(glm.GLMOptions):
     )
 
 
-class GLM45V(ABCModel):
+class GLM45V(FamilyModel):
     """Adapter of GLM-4.5V. Options: :class:`GLM45Options`."""
 
+    title = "GLM-4.5V"
+    options_type = GLM45Options
+    _options: GLM45Options
     action_space = glm.SPACE
     thinking_switch = True
     fixes_thought = True
     source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(GLM45Options, config)
+    frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return glm.frame(task)
@@ -61,16 +61,14 @@ class GLM45V(ABCModel):
         turn = f"<think>{words}</think>"
         if self.thinking is False:
             if task.setting == "grounding":
-                raise UsageError(f"model {self.config.name!r} is told not to think and asked for no reason: leave thinking on")
+                raise UsageError(f"model {self.config.name!r} is asked neither to think nor for a reason: leave thinking on")
             turn = f"<think></think>\nMemory: None\nReason: {words}\nAction:"
         return begun(self.prepare_input(task, history), turn)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return glm.read_reply(task, text, reason_is_thought=self.thinking is False)
+        return glm.parse_reply(task, text, reason_is_thought=self.thinking is False)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"GLM-4.5V cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self.thinking is False:
             return glm.answer(task, action, conclusion or thought)
         before = f"<think>{thought}</think>\n" if thought else ""
@@ -86,7 +84,7 @@ class GLM45V(ABCModel):
         notes = template("glm_4_5v-mobile-additional-notes") if self._options.notes == "androidworld" else ""
         text = fill(
             template("glm_4_5v-mobile"),
-            instruction=told_instruction(task),
+            instruction=main_instruction(task),
             history=glm.past(history),
             supported_apps=self._options.apps,
             additional_notes=notes,

@@ -2,7 +2,7 @@
 
 Sources: X-PLUG/MobileAgent ``Mobile-Agent-v3/cookbook/end2end_usage.ipynb`` (prompts, both forms of history, limits),
 ``android_world_v3/.../agents/gui_owl.py`` (past conclusions without newlines and double quotes; ``tap`` for ``click``,
-``open_app`` for ``open``). The past is told as conclusions, or as the whole conversation with the last two screenshots,
+``open_app`` for ``open``). The past is given as conclusions, or as the whole conversation with the last two screenshots,
 which is how its authors evaluate AndroidControl (issue #157); which one is an option of the checkpoint.
 
 For a step instruction nothing is published: it takes the goal's place, as GUIEvalKit does it, with the past as conclusions
@@ -19,22 +19,18 @@ from pydantic import Field
 
 from guieval.actions import Action, ActionSpace
 from guieval.errors import UsageError
-from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, past_sentence, sent_size, template, told_instruction
+from ._family import PATCH, FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, main_instruction, past_sentence, template
 from ._rounds import first_round
 
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MIN_PIXELS_COMPUTER = 100 * FACTOR * FACTOR
-MAX_PIXELS = 12800 * FACTOR * FACTOR
-
-WORDS = tools.Words(others={"open_app": "open"}, outside=frozenset({"drag"}))
+CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.OUTSIDE)
 """``drag`` is the computer prompt's, where it is the mouse's and no swipe."""
 
 
@@ -42,27 +38,26 @@ class GUIOwlOptions(ImageLimits):
     """Options of GUI-Owl; limits default to the authors' own, which differ between the mobile and the computer prompt."""
 
     history: Literal["conclusions", "turns"] = Field(
-        "conclusions", description="how the past is told: in the user's turn, or as the conversation (high-level steps only)"
+        "conclusions", description="how the past is given: in the user's turn, or as the conversation (high-level steps only)"
     )
     max_images: int = Field(
-        2, ge=1, description="screenshots per request where the past is told in turns, with the current one"
+        2, ge=1, description="screenshots per request where the past is given in turns, with the current one"
     )
 
 
-class GUIOwl(ABCModel):
+class GUIOwl(FamilyModel):
     """Adapter of GUI-Owl. Options: :class:`GUIOwlOptions`."""
 
+    title = "GUI-Owl"
+    pixels = 4 * PATCH**2, 12800 * PATCH**2
+    grounding_pixels = 100 * PATCH**2, 12800 * PATCH**2
+    options_type = GUIOwlOptions
+    _options: GUIOwlOptions
     action_space = ActionSpace()
     thinking_switch = True
     fixes_thought = True
     source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(GUIOwlOptions, config)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits(task))
+    frame_source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         name = "gui_owl-computer-system" if task.setting == "grounding" else "gui_owl-mobile-system"
@@ -83,18 +78,16 @@ class GUIOwl(ABCModel):
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
         if not self._thinks:
-            raise UsageError(f"model {self.config.name!r} is told not to think, so no thought can be given; leave thinking on")
+            raise UsageError(f"model {self.config.name!r} is asked not to think, so no thought can be given; leave thinking on")
         return begun(self.prepare_input(task, history), _thinking(given_thought(thought)))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reply = tools.read_reply(text)
+        reply = tools.split_reply(text)
         frame, grounding = self.frame(task), task.setting == "grounding"
-        action = tools.action_of(reply.call, frame, task.screenshot_size, grounding=grounding, words=WORDS)
+        action = tools.action_of(reply.call, frame, task.screenshot_size, grounding=grounding, table=CALLS)
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"GUI-Owl cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return self._answer(task, action, thought, conclusion)
 
     def _conversation(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[Message]:
@@ -126,7 +119,7 @@ class GUIOwl(ABCModel):
         return before + written + (f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else "")
 
     def _query(self, task: StepTaskModel, past: str) -> str:
-        return fill(self._asking("gui_owl-mobile-user"), instruction=told_instruction(task), history=past)
+        return fill(self._asking("gui_owl-mobile-user"), instruction=main_instruction(task), history=past)
 
     def _asking(self, name: str) -> str:
         """A prompt's text; without thinking, up to where it asks for a thought and a conclusion, as in the notebook."""
@@ -136,13 +129,6 @@ class GUIOwl(ABCModel):
     @property
     def _thinks(self) -> bool:
         return self.thinking is not False
-
-    def _image(self, task: StepTaskModel) -> ImageRef:
-        return ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits(task)))
-
-    def _limits(self, task: StepTaskModel) -> tuple[int, int]:
-        least = MIN_PIXELS_COMPUTER if task.setting == "grounding" else MIN_PIXELS
-        return self._options.min_pixels or least, self._options.max_pixels or MAX_PIXELS
 
 
 def _thinking(thought: str) -> str:

@@ -5,7 +5,7 @@ Sources: ritzz-ai/GUI-R1 ``guir1/inference/inference_vllm_{android,guiodyssey,sc
 past). The two navigation prompts list different actions, so which is used is an option of the checkpoint. What its scroll
 words mean is not stated: the models learnt them from benchmark labels, which name where the content comes from on
 AndroidControl and where the finger goes on GUI-Odyssey; the ``scroll_words`` option overrides this. On AndroidControl the past
-is told as step instructions, and a step instruction is the command, which its test set has in the goal's place.
+is given as step instructions, and a step instruction is the command, which its test set has in the goal's place.
 """
 
 from __future__ import annotations
@@ -16,41 +16,23 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import (
-    BUTTONS,
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import BUTTONS, Action, ActionSpace, Scroll, Unsupported, Wait
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame, ResizedPixels, Size
+from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, place, split_reasoning, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import ScrollWords, json_value, place, split_reasoning
+from guieval.parsing import call_tables as calls
+from guieval.parsing.capital_calls import capital_call
+from guieval.steps import StepTaskModel, whole_text
 
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, past_sentence, sent_size, template, told_instruction
+from ._family import QWEN_PIXELS, FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, main_instruction, own_reply, past_sentence, template
 from ._rounds import first_round
 
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 16384 * FACTOR * FACTOR
 NO_TEXT = "no input text"
 NO_POINT = [-100, -100]
-
-ScrollWords = Literal["content", "finger"]
 
 
 class GUIR1Options(ImageLimits):
@@ -64,32 +46,32 @@ class GUIR1Options(ImageLimits):
     )
 
 
-class GUIR1(ABCModel):
+class GUIR1(FamilyModel):
     """Adapter of GUI-R1. Options: :class:`GUIR1Options`."""
 
+    title = "GUI-R1"
+    options_type = GUIR1Options
+    _options: GUIR1Options
+    pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS) - {"ENTER"})
     """The union over the two published prompts; neither lists the enter key."""
     fixes_thought = True
     source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
+    frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._options = read_options(GUIR1Options, config)
-        self._limits = (self._options.min_pixels or MIN_PIXELS, self._options.max_pixels or MAX_PIXELS)
         by_prompt: ScrollWords = "content" if self._options.prompt == "androidcontrol" else "finger"
         self._scroll_words: ScrollWords = self._options.scroll_words or by_prompt
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits)
-
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
+        image = self._image(task)
         if task.setting == "grounding":
             prompt = fill(template("gui_r1-screenspot"), instruction=task.instruction)
         else:
             past = "\n".join(f"Step {number}: {self._past_step(entry)}" for number, entry in enumerate(history, 1))
             prompt = fill(
-                template(f"gui_r1-{self._options.prompt}"), instruction=told_instruction(task), history=past or "None"
+                template(f"gui_r1-{self._options.prompt}"), instruction=main_instruction(task), history=past or "None"
             )
         # the text keeps its two literal "<image>", which are not the screenshot
         return ModelInput((Message("user", (image, prompt)),))
@@ -98,21 +80,19 @@ class GUIR1(ABCModel):
         return begun(self.prepare_input(task, history), f"<think> {given_thought(thought).strip()} </think> <answer>")
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, answer = _parts(well_formed(text))
+        thought, answer = _parts(whole_text(text))
         item = _item(answer)
         if task.setting == "grounding" and "action" not in item and "point" in item:
             item = {**item, "action": "click"}  # the only action that its prompt knows
         return ParsedResponse(_translate(item, self.frame(task), task.screenshot_size, self._scroll_words), thought)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"GUI-R1 cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = f"<think> {thought} </think> " if thought else ""
         return f"{before}<answer>{_write(action, self.frame(task), task.screenshot_size, self._scroll_words)}</answer>"
 
     def _past_step(self, entry: HistoryEntry) -> str:
         if entry.origin == "model":
-            return _own_answer(entry) or _write(
+            return own_reply(entry, _own_answer) or _write(
                 entry.action, self.frame(entry.task), entry.task.screenshot_size, self._scroll_words
             )
         if self._options.prompt == "androidcontrol":
@@ -122,24 +102,37 @@ class GUIR1(ABCModel):
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
-_FIXED: dict[str, Action] = {
-    "press_back": Press(button="BACK"),
-    "press_home": Press(button="HOME"),
-    "press_recent": Press(button="RECENT"),
-    "press_enter": Press(button="ENTER"),
-    "enter": Press(button="ENTER"),
-    "wait": Wait(),
-    "complete": Stop(status="finish"),
-    "impossible": Stop(status="impossible"),
-}
-# the authors' prompts for web pages and desktops list these
-_OUTSIDE = frozenset(
-    {"close/delete", "select", "press_tab", "press_space", "press_down", "hotkey", "moveto", "rightclick", "doubleclick"}
+
+def _scroll(call: calls.Arguments) -> Action:
+    point = call.values.get("point")
+    filler = not point or max(place(point)) < 0
+    return call.scroll("input_text", calls.MIDDLE if filler else call.point("point"))
+
+
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap("point"),
+        "long_press": calls.hold("point"),
+        "scroll": calls.Form(Scroll, _scroll, calls.scrolled("input_text").write),
+        "type": calls.typed("input_text"),
+        "open_app": calls.opened("input_text"),
+        "press_back": calls.BACK,
+        "press_home": calls.HOME,
+        "press_recent": calls.RECENT,
+        "press_enter": calls.ENTER,
+        "enter": calls.ENTER,
+        "wait": Wait(),
+        "complete": calls.FINISH,
+        "impossible": calls.IMPOSSIBLE,
+        # the authors' prompts for web pages and desktops list these
+        **calls.outside("close/delete", "select", "press_tab", "press_space", "press_down"),
+        **calls.outside("hotkey", "moveto", "rightclick", "doubleclick"),
+    }
 )
 
 _THOUGHT_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
 _THOUGHT_END = re.compile(r"</think\w*>", re.IGNORECASE)
-_ANSWER_END = re.compile(r"</answer>(?![\"'\\])")  # a quote behind the tag means that it is part of a text to be typed
+_ANSWER_END = re.compile(r"</answer>(?![\"'\\])")  # a quote after the tag means that it is part of a text to be typed
 _UNTAGGED = re.compile(r"(?:\A|[\n:：`>])[ \t]*(?=(?:\[\s*)?\{\s*['\"](?:action|point)['\"])")
 _ENUM = re.compile(r"enum\[\s*(['\"])([^'\"\]]*)\1\s*\]")
 # the three keys in the published order; a quote within the text ends it only where the list goes on or ends
@@ -153,7 +146,7 @@ _WRITTEN = re.compile(
 def _parts(text: str) -> tuple[str | None, str]:
     """A reply's thought, and its answer without tags.
 
-    Only what stands behind the reasoning counts, and of several answers the first. Tolerated: tags that are not closed, and
+    Only what follows the reasoning counts, and of several answers the first. Tolerated: tags that are not closed, and
     no ``<answer>`` tag if the literal begins the answer, a line, or what follows a colon or a fence.
     """
     text = first_round(text)
@@ -196,69 +189,27 @@ def _item(answer: str) -> dict[str, Any]:
     if isinstance(value, list) and value:
         value = value[0]
     if not isinstance(value, dict):
-        raise ParseError(f"the answer is no action: {value!r:.80}")
+        raise ParseError(f"the answer is not an action: {value!r:.80}")
     return value
 
 
 def _translate(item: dict[str, Any], frame: Frame, size: Size, scroll_words: ScrollWords) -> Action:
     named = item.get("action")
     if not isinstance(named, str):
-        raise ParseError(f"the answer's action {named!r:.80} is no name" if "action" in item else "the answer names no action")
+        raise ParseError(
+            f"the answer's action {named!r:.80} is not a name" if "action" in item else "the answer names no action"
+        )
     name = named.strip().lower()
-    if name in _FIXED:
-        return _FIXED[name]
-    if name in _OUTSIDE:
-        return Unsupported(name=name, arguments={key: value for key, value in item.items() if key != "action"})
-    match name:
-        case "click":
-            return Click(point=decoded(_point(item), frame, size))
-        case "long_press":
-            return LongPress(point=decoded(_point(item), frame, size))
-        case "type":
-            return Type(text=_text(item, name))
-        case "open_app":
-            return Open(app=_text(item, name))
-        case "scroll":
-            word = _text(item, name).strip().lower()
-            for known in DIRECTIONS:
-                if known == word:
-                    direction = known if scroll_words == "finger" else OPPOSITE[known]
-                    return Scroll(point=_scroll_point(item, frame, size), direction=direction)
-            raise ParseError(f"the scroll's direction {word!r:.80} is none of {', '.join(DIRECTIONS)}")
-    raise ParseError(f"{name!r:.80} is not an action of this family")
+    arguments = {key: value for key, value in item.items() if key != "action"}
+    if arguments.get("input_text") == NO_TEXT and CALLS.get(name) is not calls.OUTSIDE:
+        del arguments["input_text"]
+    return CALLS.read(name, arguments, frame, size, scroll_words)
 
 
-def _point(item: dict[str, Any]) -> object:
-    if item.get("point") is None:
-        raise ParseError("the answer lacks 'point'")
-    return item["point"]
-
-
-def _scroll_point(item: dict[str, Any], frame: Frame, size: Size) -> Point:
-    point = item.get("point")
-    if not point or max(place(point)) < 0:  # the prompt's filler
-        return Point(500.0, 500.0)
-    return decoded(point, frame, size)
-
-
-def _text(item: dict[str, Any], name: str) -> str:
-    text = item.get("input_text")
-    if isinstance(text, bool) or not isinstance(text, str | int | float) or text == NO_TEXT:
-        raise ParseError(f"{name} has no input text")
-    if name != "type" and not str(text).strip():
-        raise ParseError(f"{name} has an empty input text")
-    return str(text)
-
-
-def _own_answer(entry: HistoryEntry) -> str | None:
+def _own_answer(reply: str) -> str:
     """A past answer as the model wrote it."""
-    if entry.raw_response is None:
-        return None
-    try:
-        answer = _parts(well_formed(entry.raw_response))[1]
-        _item(answer)
-    except ParseError:
-        return None
+    answer = _parts(whole_text(reply))[1]
+    _item(answer)
     return answer
 
 
@@ -266,51 +217,15 @@ def _own_answer(entry: HistoryEntry) -> str | None:
 
 
 def _write(action: Action, frame: Frame, size: Size, scroll_words: ScrollWords) -> str:
-    """The answer for any action, also one the family has no word for (as the past has to tell it)."""
-    point: list[Any] = NO_POINT
-    text = NO_TEXT
-    match action:
-        case Click() | LongPress():
-            name = "click" if isinstance(action, Click) else "long_press"
-            point = list(frame.quantise(action.point, size))
-        case Scroll():
-            name, text = "scroll", _word(action, scroll_words)
-        case Type():
-            name, text = "type", action.text
-        case Open():
-            name, text = "open_app", action.app
-        case Press():
-            name = f"press_{action.button.lower()}"
-        case Wait():
-            name = "wait"
-        case Stop():
-            name = "complete" if action.status == "finish" else "impossible"
-        case Unsupported():
-            return str([{"action": action.name, **action.arguments}])
-    return str([{"action": name, "point": point, "input_text": text}])
-
-
-def _word(action: Scroll, scroll_words: ScrollWords) -> str:
-    return action.direction if scroll_words == "finger" else OPPOSITE[action.direction]
+    """The answer for any action, also one that the family has no word for, which the past may hold."""
+    name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)), scroll_words)
+    if isinstance(action, Unsupported):
+        return str([{"action": name, **arguments}])
+    return str([{"action": name, "point": NO_POINT, "input_text": NO_TEXT} | arguments])
 
 
 def _os_atlas(action: Action, size: Size, scroll_words: ScrollWords) -> str:
-    """A step as GUI-R1's GUI-Odyssey data tells it: OS-Atlas's notation, with places in thousandths."""
-    match action:
-        case Click() | LongPress():
-            x, y = PER_1000.quantise(action.point, size)
-            return f"{'CLICK' if isinstance(action, Click) else 'LONG_PRESS'} <point>[[{x:g},{y:g}]]</point>"
-        case Scroll():
-            return f"SCROLL [{_word(action, scroll_words).upper()}]"
-        case Type():
-            return f"TYPE [{action.text}]"
-        case Open():
-            return f"OPEN_APP [{action.app}]"
-        case Press():
-            return f"PRESS_{action.button}"
-        case Wait():
-            return "WAIT"
-        case Stop():
-            return "COMPLETE" if action.status == "finish" else "IMPOSSIBLE"
-        case Unsupported():
-            return action.name.upper()
+    """A step as GUI-R1's GUI-Odyssey data writes it: in OS-Atlas's notation, with places in thousandths."""
+    if isinstance(action, Unsupported):
+        return action.name.upper()
+    return "PRESS_ENTER" if action == calls.ENTER else capital_call(action, PER_1000, size, scroll_words)

@@ -1,7 +1,7 @@
-"""InfiGUI-R1 (Qwen2.5-VL-3B based): the ``mobile_use`` calls of Qwen2.5-VL behind a thought that names the step's sub-goal.
+"""InfiGUI-R1 (Qwen2.5-VL-3B based): the ``mobile_use`` calls of Qwen2.5-VL after a thought that names the step's sub-goal.
 
 Sources: InfiXAI/InfiGUI-R1 ``eval/android_control/android_control.py`` (prompts with and without a step instruction, the past
-as the calls' arguments alone, image limit, what is said without thinking). Grounding is published on the model card only; its
+as the calls' arguments alone, image limit, the prompt without thinking). Grounding is published on the model card only; its
 words are those with which two public evaluators ask this model, one of which also sends its lower image limit. That a
 grounding prompt without thinking begins with the plain assistant line is the other's.
 """
@@ -13,42 +13,34 @@ from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError, UsageError
-from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import json_value, split_reasoning, tagged, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.parsing import json_value, split_reasoning, tagged
+from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, sent_size, step_instruction, template
+from ._family import PATCH, FamilyModel
+from ._prompting import begun, given_thought, step_instruction, template
 from ._rounds import first_round
 
 PLAIN = "You are a helpful assistant."
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 6400 * FACTOR * FACTOR
 NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts
-GROUNDING_MAX_PIXELS = 5600 * FACTOR * FACTOR
 
 
-class InfiGUIR1(ABCModel):
+class InfiGUIR1(FamilyModel):
     """Adapter of InfiGUI-R1. Options: ``min_pixels`` and ``max_pixels``, the latter for navigation and grounding alike."""
 
+    title = "InfiGUI-R1"
+    pixels = 4 * PATCH**2, 6400 * PATCH**2
+    grounding_pixels = 4 * PATCH**2, 5600 * PATCH**2
     action_space = ActionSpace()
     thinking_switch = True
     fixes_thought = True
     source = "github.com/InfiXAI/InfiGUI-R1 eval/android_control/android_control.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(ImageLimits, config)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits(task))
+    frame_source = "github.com/InfiXAI/InfiGUI-R1 eval/android_control/android_control.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits(task)))
+        image = self._image(task)
         width, height = (f"{side:.0f}" for side in self.frame(task).extent(task.screenshot_size))
         if task.setting == "grounding":
             system = template("infigui_r1-grounding-system") if self.thinking is not False else PLAIN
@@ -68,15 +60,13 @@ class InfiGUIR1(ABCModel):
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         if task.setting == "grounding":
-            return self._grounded(task, well_formed(text))
-        reply = tools.read_reply(text)
+            return self._grounded(task, whole_text(text))
+        reply = tools.split_reply(text)
         action = tools.action_of(reply.call, self.frame(task), task.screenshot_size)
         sub_goal = tagged(reply.thought, "step") if reply.thought else None
         return ParsedResponse(action, reply.thought, reply.conclusion or sub_goal or None)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"InfiGUI-R1 cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         goal = f"<step>{conclusion}</step>" if conclusion and "<step>" not in (thought or "") else ""
         words = "\n".join(part for part in (thought, goal) if part)
         before = f"<think>\n{words}\n</think>\n" if words and self.thinking is not False else ""
@@ -87,17 +77,13 @@ class InfiGUIR1(ABCModel):
         return before + tools.call_text(call)
 
     def _grounded(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        # the answer is the JSON behind the reasoning, in which the model may already weigh a place
+        # the answer is the JSON after the reasoning, in which the model may already weigh a place
         text = first_round(text)
         thought, rest = split_reasoning(text, NEVER if "</think" in text else "```json")
         if "{" not in rest and "[" not in rest:
             raise ParseError(f"the reply gives no place: {text.strip()[:80]!r}")
-        call = tools.read_reply(rest).call if "<tool_call>" in rest else json_value(rest)
+        call = tools.split_reply(rest).call if "<tool_call>" in rest else json_value(rest)
         return ParsedResponse(tools.action_of(call, self.frame(task), task.screenshot_size, grounding=True), thought or None)
-
-    def _limits(self, task: StepTaskModel) -> tuple[int, int]:
-        highest = GROUNDING_MAX_PIXELS if task.setting == "grounding" else MAX_PIXELS
-        return self._options.min_pixels or MIN_PIXELS, self._options.max_pixels or highest
 
     def _past_arguments(self, entry: HistoryEntry) -> str:
         call = tools.past_call(entry, self.frame(entry.task))

@@ -2,11 +2,11 @@
 
 Sources: MagicAgent-GUI/MagicGUI ``utils/dataset/utils/configs.py`` (prompts), ``datasets/eval_data_process/`` (query and
 past), ``inferece.py`` (another prompt, image limits), ``utils/dataset/screen_understanding.py`` and ``utils/tool.py`` (what
-their evaluation reads in a reply), ``utils/model/model.py`` (layout, sampling). The past is told in the English prompt only,
+their evaluation reads in a reply), ``utils/model/model.py`` (layout, sampling). The past is given in the English prompt only,
 as step instructions; the Chinese prompts have no place for one. With a step instruction, it takes the goal's place. The
 ``<image>`` in the prompts is plain text to the model: the screenshot comes first.
 
-A step without an instruction, and the model's own, which writes nothing but a call, are told as their call.
+A step without an instruction, and the model's own, which writes nothing but a call, are given as their call.
 """
 
 from __future__ import annotations
@@ -38,16 +38,13 @@ from guieval.actions import (
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, numbers, place, split_reasoning, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.parsing import decoded, numbers, place, split_reasoning
+from guieval.steps import StepTaskModel, whole_text
 
-from ._options import ImageLimits, read_options
-from ._prompting import sent_size, template, told_instruction
-
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 768 * FACTOR * FACTOR
+from ._family import PATCH, FamilyModel
+from ._options import ImageLimits
+from ._prompting import main_instruction, template
 
 Prompt: TypeAlias = Literal["androidcontrol", "magicrich", "readme"]
 
@@ -65,34 +62,32 @@ class MagicGUIOptions(ImageLimits):
     )
 
 
-class MagicGUI(ABCModel):
+class MagicGUI(FamilyModel):
     """Adapter of MagicGUI. Options: :class:`MagicGUIOptions`."""
 
+    title = "MagicGUI"
+    options_type = MagicGUIOptions
+    _options: MagicGUIOptions
+    pixels = 4 * PATCH**2, 768 * PATCH**2
     action_space = ActionSpace()
     """The union over the published prompts; the English one has no ``call_api``, ``enter`` and ``no_answer``."""
     source = "github.com/MagicAgent-GUI/MagicGUI utils/dataset/utils/configs.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(MagicGUIOptions, config)
-        self._limits = (self._options.min_pixels or MIN_PIXELS, self._options.max_pixels or MAX_PIXELS)
+    frame_source = "github.com/MagicAgent-GUI/MagicGUI utils/eval/format_convert.py"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
+        image = self._image(task)
         return ModelInput((Message("user", (image, self._text(task, history))),))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, body = split_reasoning(well_formed(text), "<answer>")
+        thought, body = split_reasoning(whole_text(text), "<answer>")
         size = task.screenshot_size
         found = read_place(body, size) if task.setting == "grounding" else None
         return ParsedResponse(found or read_call(body, size), thought or None)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"MagicGUI cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
             x, y = PER_1000.quantise(action.point, task.screenshot_size)
             return f"<|box_start|>({x:g}, {y:g}),({x:g}, {y:g})<|box_end|>"
@@ -106,15 +101,15 @@ class MagicGUI(ABCModel):
     def _text(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> str:
         if task.setting == "grounding":
             return fill(template(f"magicgui-grounding-{self._options.grounding}"), query=task.instruction)
-        told, prompt = told_instruction(task), self._prompt(task)
+        asked, prompt = main_instruction(task), self._prompt(task)
         match prompt:
             case "androidcontrol":
                 past = "".join(f"{self._past_step(entry)} \n" for entry in history)
-                return fill(template(f"magicgui-{prompt}"), query=f'"{told}"\nAction History: "{past}"')
+                return fill(template(f"magicgui-{prompt}"), query=f'"{asked}"\nAction History: "{past}"')
             case "magicrich":
-                return fill(template(f"magicgui-{prompt}"), query=told)
+                return fill(template(f"magicgui-{prompt}"), query=asked)
             case "readme":
-                return fill(template(f"magicgui-{prompt}"), instruction=told)
+                return fill(template(f"magicgui-{prompt}"), instruction=asked)
 
     def _past_step(self, entry: HistoryEntry) -> str:
         if entry.conclusion and entry.conclusion != describe(entry.action):
@@ -151,8 +146,8 @@ LONGEST_PLACE = 120
 _NAMES = frozenset({"tap", "scroll", "text", "long_press", "take_over", "drag", "call_api", *_PLAIN_CALLS})
 
 # a call begins a line, or follows a label or a tag; in the middle of a sentence it is talked about, not made
-_BEGIN = re.compile(r"(?:^|[:：>])[\s\"'`{*-]{0,12}([A-Za-z_]\w{0,40})[ ]?([(（])", re.MULTILINE)
-_WORD = re.compile(r"^[\s\"'`{*-]{0,12}([A-Za-z_]\w{0,40})[\s\"'`}*.。-]{0,12}(?:$|<\|)", re.MULTILINE)
+_BEGIN = re.compile(r"(?:^|[:：>])[\s\"'`{*-]{0,12}+([A-Za-z_]\w{0,40}+)[ ]?([(（])", re.MULTILINE)
+_WORD = re.compile(r"^[\s\"'`{*-]{0,12}+([A-Za-z_]\w{0,40}+)[\s\"'`}*.。-]{0,12}(?:$|<\|)", re.MULTILINE)
 _NUMBER = r"-?\d{1,12}(?:\.\d{1,12})?"
 # every run is bounded: a model stuck in a loop writes thousands of blanks
 _BLANK = r"\s{0,4}"
@@ -289,7 +284,7 @@ def _unquoted(value: str) -> str:
     """
     if len(value) >= 2 and value[0] == value[-1] == '"':
         try:
-            return well_formed(str(json.loads(value, strict=False)))
+            return whole_text(str(json.loads(value, strict=False)))
         except ValueError:
             pass
     for quote in "\"'":

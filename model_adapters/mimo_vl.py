@@ -16,41 +16,21 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    Button,
-    Click,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-    path_direction,
-    scroll_path,
-)
+from guieval.actions import Action, ActionSpace, Click, Press, Stop, Unsupported, Wait
 from guieval.errors import ParseError, UsageError
-from guieval.frames import PIXELS, Frame, ResizedPixels, Size
+from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import decoded, json_value, place, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
+from guieval.parsing import ScrollWords, decoded, json_value
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel, whole_text
 
-from ._arguments import needed, text_argument
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, sent_size, step_instruction, template
+from ._family import PATCH, FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, step_instruction, template
 from ._rounds import first_round
 from ._thoughts import closed_thought
 
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 4096 * FACTOR * FACTOR
 SYSTEM = "You are a helpful assistant."
 """Sent by the authors' runner for grounding, and not by the one for navigation."""
 NO_THINK = " /no_think"
@@ -62,30 +42,27 @@ class MiMoVLOptions(ImageLimits):
 
     no_think: Literal["suffix", "prefill"] = Field(
         "suffix",
-        description="how thinking is turned off: ' /no_think' behind the prompt (2508), or an empty thought put in front of "
+        description="how thinking is turned off: ' /no_think' after the prompt (2508), or an empty thought put in front of "
         "the reply (the authors' runner has both)",
     )
-    scroll_words: Literal["finger", "content"] = Field(
+    scroll_words: ScrollWords = Field(
         "finger",
         description="what scroll(direction), which the prompt does not offer, names: where the finger or the view goes",
     )
 
 
-class MiMoVL(ABCModel):
+class MiMoVL(FamilyModel):
     """Adapter of MiMo-VL. Options: :class:`MiMoVLOptions`."""
 
+    title = "MiMo-VL"
+    options_type = MiMoVLOptions
+    _options: MiMoVLOptions
+    pixels = 4 * PATCH**2, 4096 * PATCH**2
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
     thinking_switch = True
     fixes_thought = True
     source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(MiMoVLOptions, config)
-        self._limits = (self._options.min_pixels or MIN_PIXELS, self._options.max_pixels or MAX_PIXELS)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits)
+    frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         silent = self.thinking is False
@@ -96,7 +73,7 @@ class MiMoVL(ABCModel):
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
         if self.thinking is False:
-            raise UsageError(f"model {self.config.name!r} is told not to think, so no thought can be given; leave thinking on")
+            raise UsageError(f"model {self.config.name!r} is asked not to think, so no thought can be given; leave thinking on")
         return begun(self.prepare_input(task, history), f"<think>\n{given_thought(thought).strip()}\n</think>\n")
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
@@ -109,24 +86,24 @@ class MiMoVL(ABCModel):
             if found is not None:
                 return ParsedResponse(Click(point=decoded(found, frame, size)), thought)
         if not isinstance(first, dict) or not isinstance(first.get("action"), str):
-            raise ParseError(f"the reply's JSON is no action: {value!r:.80}")
-        return ParsedResponse(_action(first, frame, size, self._options.scroll_words), thought)
+            raise ParseError(f"the reply's JSON is not an action: {value!r:.80}")
+        arguments = {key: value for key, value in first.items() if key != "action"}
+        name = first["action"].strip().lower()
+        return ParsedResponse(CALLS.read(name, arguments, frame, size, self._options.scroll_words), thought)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"MiMo-VL cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         frame, size = self.frame(task), task.screenshot_size
         if task.setting == "grounding" and isinstance(action, Click):
             x, y = frame.quantise(action.point, size)
-            said: dict[str, Any] = {"bbox_2d": [x, y, x, y], "label": task.instruction}
+            answer: dict[str, Any] = {"bbox_2d": [x, y, x, y], "label": task.instruction}
         else:
             record = _record(action, frame, size)
-            said = {"action": record.pop("action_name"), **record}
+            answer = {"action": record.pop("action_name"), **record}
         before = f"<think>\n{thought}\n</think>\n\n" if thought and self.thinking is not False else ""
-        return f"{before}```json\n{json.dumps([said], ensure_ascii=False)}\n```"
+        return f"{before}```json\n{json.dumps([answer], ensure_ascii=False)}\n```"
 
     def _messages(self, task: StepTaskModel, history: Sequence[HistoryEntry], suffix: str) -> tuple[Message, ...]:
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
+        image = self._image(task)
         # a part of its own, as the authors send it
         last: tuple[Part, ...] = (suffix,) if suffix else ()
         if task.setting == "grounding":
@@ -148,9 +125,9 @@ def _past(history: Sequence[HistoryEntry]) -> str:
 
 
 def _past_step(entry: HistoryEntry) -> str:
-    """A step's record, behind its explanation where it has one: the step instruction, or the model's own conclusion.
+    """A step's record, after its explanation where it has one: the step instruction, or the model's own conclusion.
 
-    The records are not what the model answers: other key, other frame. The model's own steps are told in the same form.
+    The records are not what the model answers: other key, other frame. The model's own steps are written in the same form.
     """
     record = json.dumps(_record(entry.action, PIXELS, entry.task.screenshot_size), ensure_ascii=False)
     explained = entry.conclusion and entry.conclusion != describe(entry.action)
@@ -158,29 +135,9 @@ def _past_step(entry: HistoryEntry) -> str:
 
 
 def _record(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
-    """Any action in the family's names, also one that the prompt does not offer (as the past has to tell it)."""
-    match action:
-        case Click() | LongPress():
-            name = "click" if isinstance(action, Click) else "longpress"
-            return {"action_name": name, "start_point": list(frame.quantise(action.point, size))}
-        case Scroll():
-            start, end = (list(frame.quantise(point, size)) for point in scroll_path(action))
-            return {"action_name": "drag", "start_point": start, "end_point": end}
-        case Type():
-            return {"action_name": "input", "text": action.text}
-        case Open():
-            return {"action_name": "open", "app_name": action.app}
-        case Press(button="RECENT"):
-            return {"action_name": "appswitch"}
-        case Press():
-            return {"action_name": "press", "keys": [action.button.lower()]}
-        case Wait():
-            return {"action_name": "wait"}
-        case Stop():
-            # the prompt leaves the words open; these are GUIEvalKit's
-            return {"action_name": "finished", "status": "success" if action.status == "finish" else "failed"}
-        case Unsupported():
-            return {"action_name": action.name, **action.arguments}
+    """Any action in the family's names, also one that the prompt does not offer, which the past may hold."""
+    name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
+    return {"action_name": name, **arguments}
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
@@ -188,9 +145,44 @@ def _record(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n?", re.IGNORECASE)
 _OBJECT = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"']action[\"']\s{0,9}:")
 _PLACE = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"'](?:bbox_2d|point_2d|action)[\"']\s{0,9}:|\[\s{0,9}\d")
-_BUTTONS: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
 _FAILED = frozenset({"fail", "failed", "failure", "unsuccessful", "impossible", "infeasible"})
-_NAMES_ONLY = frozenset({"appswitch", "hover", "select"})
+
+
+def _press(call: calls.Arguments) -> Action:
+    keys = call.needed("keys")
+    keys = [keys] if isinstance(keys, str) else keys
+    if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key.strip() for key in keys):
+        raise ParseError(f"press has {keys!r:.80} as 'keys'")
+    button = calls.BUTTON_NAMES.get(keys[0].strip().lower()) if len(keys) == 1 else None
+    return Press(button=button) if button else Unsupported(name="press", arguments={"keys": keys})
+
+
+def _finished(call: calls.Arguments) -> Action:
+    # any end counts as one in the authors' scorer; only a word that says so is a failure
+    status = call.values.get("status")
+    return calls.IMPOSSIBLE if isinstance(status, str) and status.strip().lower() in _FAILED else calls.FINISH
+
+
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap("start_point"),
+        "longpress": calls.hold("start_point"),
+        "drag": calls.swiped("start_point", "end_point"),
+        "scroll": calls.scrolled("direction", "start_point"),
+        "input": calls.typed("text"),
+        "open": calls.opened("app_name", "app"),
+        "appswitch": calls.Form(
+            Press, calls.Arguments.unsupported, lambda action, _: {} if action.button == "RECENT" else None
+        ),
+        "press": calls.Form(Press, _press, lambda action, _: {"keys": [action.button.lower()]}),
+        "wait": Wait(),
+        # the prompt leaves the words open; these are GUIEvalKit's
+        "finished": calls.Form(
+            Stop, _finished, lambda action, _: {"status": "success" if action.status == "finish" else "failed"}
+        ),
+        **calls.outside("hover", "select"),
+    }
+)
 
 
 def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
@@ -200,7 +192,7 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     them in the thought as well; here what is tried out in a thought is no answer, so a thought that is never closed leaves
     none. Tolerated: no closing fence, a fence that names no language.
     """
-    text = first_round(well_formed(text))
+    text = first_round(whole_text(text))
     fence = "```json" if "```json" in text else ""
     thought, rest = closed_thought(text, fence)
     if thought is not None and not rest.strip():
@@ -228,64 +220,3 @@ def _place_of(value: Any, first: Any) -> object | None:
         found: object | None = first.get("bbox_2d", first.get("point_2d"))
         return found
     return value if isinstance(value, list) and value else None
-
-
-def _action(call: dict[str, Any], frame: Frame, size: Size, scroll_words: str) -> Action:
-    name = call["action"].strip().lower()
-    match name:
-        case "click":
-            return Click(point=decoded(needed(name, call, "start_point"), frame, size))
-        case "longpress":
-            return LongPress(point=decoded(needed(name, call, "start_point"), frame, size))
-        case "drag":
-            return _drag(call, frame, size)
-        case "scroll":
-            return _scroll(call, frame, size, scroll_words)
-        case "input":
-            return Type(text=text_argument(name, call, "text"))
-        case "open":
-            app = text_argument(name, call, "app_name" if "app_name" in call else "app")
-            if not app.strip():
-                raise ParseError("open names no app")
-            return Open(app=app)
-        case "press":
-            return _press(call)
-        case "wait":
-            return Wait()
-        case "finished":
-            # any end counts as one in the authors' scorer; only a word that says so is a failure
-            status = call.get("status")
-            failed = isinstance(status, str) and status.strip().lower() in _FAILED
-            return Stop(status="impossible" if failed else "finish")
-    if name in _NAMES_ONLY:
-        return Unsupported(name=name, arguments={key: value for key, value in call.items() if key != "action"})
-    raise ParseError(f"{name!r:.80} is not an action of this family" if name else "the reply names no action")
-
-
-def _drag(call: dict[str, Any], frame: Frame, size: Size) -> Action:
-    start, end = needed("drag", call, "start_point"), needed("drag", call, "end_point")
-    point = decoded(start, frame, size)
-    decoded(end, frame, size)
-    direction = path_direction(place(start), place(end))
-    if direction is None:
-        raise ParseError("the drag has no length, so it has no direction")
-    return Scroll(point=point, direction=direction)
-
-
-def _scroll(call: dict[str, Any], frame: Frame, size: Size, scroll_words: str) -> Action:
-    word = needed("scroll", call, "direction")
-    named = next((known for known in DIRECTIONS if isinstance(word, str) and word.strip().lower() == known), None)
-    if named is None:
-        raise ParseError(f"the scroll's direction {word!r:.80} is none of {', '.join(DIRECTIONS)}")
-    start = call.get("start_point")
-    point = Point(500.0, 500.0) if start is None else decoded(start, frame, size)
-    return Scroll(point=point, direction=named if scroll_words == "finger" else OPPOSITE[named])
-
-
-def _press(call: dict[str, Any]) -> Action:
-    keys = needed("press", call, "keys")
-    keys = [keys] if isinstance(keys, str) else keys
-    if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key.strip() for key in keys):
-        raise ParseError(f"press has {keys!r:.80} as 'keys'")
-    button = _BUTTONS.get(keys[0].strip().lower()) if len(keys) == 1 else None
-    return Press(button=button) if button else Unsupported(name="press", arguments={"keys": keys})

@@ -1,7 +1,7 @@
 """The OCR baseline: a GUI agent that runs in this process without a GPU, the floor that every trained model has to beat.
 
 It reads the last screenshot with RapidOCR and acts by the rules in :mod:`._ocr_agent`. It goes through the same two doors
-as a model behind a server: all it knows is the text of its prompt and the pixels of the screenshot, and it answers with
+as a model on a server: all it knows is the text of its prompt and the pixels of the screenshot, and it answers with
 text that is parsed again. This file holds the wire format (ours, JSON both ways) and the reading of screens.
 """
 
@@ -53,6 +53,7 @@ class OcrBaseline(ABCModel):
 
     action_space: ClassVar[ActionSpace] = ActionSpace(buttons=frozenset(BUTTONS))
     source: ClassVar[str] = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
+    frame_source: ClassVar[str] = "this project's own format"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
@@ -105,7 +106,7 @@ class OcrBaseline(ABCModel):
 
     def decide(self, prompt: str, texts: Sequence[tuple[str, Box]], size: Size) -> str:
         """The reply to a prompt (the user's JSON object) when ``texts`` with their boxes (unified coordinates) are what
-        stands on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is no prompt.
+        stands on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is not a prompt.
         """
         decision: Decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
         return _write(decision.action, decision.thought, decision.conclusion, size)

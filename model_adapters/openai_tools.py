@@ -1,13 +1,13 @@
-"""Models behind an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a reply.
+"""Models served by an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a reply.
 
 No author publishes a prompt for these, so the words are ours; what is documented is the interface: ``tools``, ``tool_choice``
 and ``parallel_tool_calls`` of the chat completions API, whose calls the engine hands over as text. Which coordinates a model
-is best at differs, so the frame is an option of the checkpoint and is told to the model: pixels of the image that is sent
+is best at differs, so the frame is an option of the checkpoint and is stated to the model: pixels of the image that is sent
 (Claude; platform.claude.com "Coordinates and bounding boxes"), thousandths (Gemini), or fractions (GPT-4o, as
 ScreenSpot-Pro asks it). A service that shrinks large images makes pixels ambiguous, so ``max_side`` and ``max_pixels`` do it
 first. How a model thinks is a matter of its service (``reasoning_effort`` and the like, among the sampling parameters).
 
-The past is told in words, a line a step, with the model's own thoughts; only the current screenshot is sent. A grounding
+The past is given in words, a line a step, with the model's own thoughts; only the current screenshot is sent. A grounding
 query offers a click alone. A model that writes its call as text, as ``tools: false`` asks it to, is read as well.
 """
 
@@ -23,40 +23,24 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import (
-    BUTTONS,
-    DIRECTIONS,
-    Action,
-    ActionSpace,
-    Button,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    StopStatus,
-    Type,
-    Wait,
-)
+from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Button, Point, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, first_call, json_value, split_reasoning, well_formed
-from guieval.steps import StepTaskModel
+from guieval.parsing import call_tables as calls
+from guieval.parsing import first_call, json_value, split_reasoning
+from guieval.steps import StepTaskModel, whole_text
 
 from ._options import Options, read_options
 from ._prompting import past_sentence, step_instruction, template
-from ._qwen_tools import read_reply
+from ._qwen_tools import split_reply
 
 FrameName: TypeAlias = Literal["pixels", "0-1000", "0-1"]
 
 
 class ToolOptions(Options):
-    """Options of models behind an API."""
+    """Options of models served by an API."""
 
     frame: FrameName = Field("0-1000", description="coordinates the model is asked for; pixels are those of the image sent")
     max_side: int | None = Field(None, ge=1, description="longest side, in pixels, of the image that is sent")
@@ -95,10 +79,11 @@ class SentPixels:
 
 
 class OpenAITools(ABCModel):
-    """Adapter of models behind an API. Options: :class:`ToolOptions`."""
+    """Adapter of models served by an API. Options: :class:`ToolOptions`."""
 
     action_space: ClassVar[ActionSpace] = ActionSpace(buttons=frozenset(BUTTONS))
     source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
+    frame_source = "the option frame, which the prompt states to the model"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
@@ -119,24 +104,26 @@ class OpenAITools(ABCModel):
         if not self._options.tools:
             described = "\n".join(json.dumps(function["function"]) for function in functions)
             system += fill(template("openai_tools-functions"), functions=described)
-        told = task.instruction if grounding else _told(task, history, self._frame)
+        question = task.instruction if grounding else _question(task, history, self._frame)
         extra: dict[str, Any] = {} if self._options.detail is None else {"image_detail": self._options.detail}
         if self._options.tools:
             extra |= {"tools": functions, "tool_choice": "required"}
             if self._options.parallel_tool_calls is not None:
                 extra["parallel_tool_calls"] = self._options.parallel_tool_calls
-        return ModelInput((Message("system", (system,)), Message("user", (told, image))), extra=extra)
+        return ModelInput((Message("system", (system,)), Message("user", (question, image))), extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, name, arguments = _read(well_formed(text), grounding=task.setting == "grounding")
-        said = arguments.get("thought")
-        action = _action(name, arguments, self._frame, task.screenshot_size)
-        return ParsedResponse(action, (said.strip() if isinstance(said, str) else "") or thought)
+        thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
+        given = arguments.get("thought")
+        action = CALLS.read(name, _with_xy(arguments), self._frame, task.screenshot_size)
+        return ParsedResponse(action, (given.strip() if isinstance(given, str) else "") or thought)
 
     def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
         if action not in self.action_space:
             raise ValueError(f"these models are offered no function for {action!r}")
-        name, arguments = _call(action, self._frame, task.screenshot_size)
+        name, arguments = CALLS.write(action, lambda point: self._frame.quantise(point, task.screenshot_size))
+        if "seconds" in arguments:
+            arguments["seconds"] = float(arguments["seconds"])
         if thought and task.setting != "grounding":
             arguments = {"thought": thought, **arguments}
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
@@ -146,7 +133,7 @@ class OpenAITools(ABCModel):
 # --- requests -------------------------------------------------------------------------------------------------------
 
 
-def _told(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
+def _question(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
     past = [f"Step {number}: {_past(entry, frame)}" for number, entry in enumerate(history, 1)]
     goal = task.instruction
     if task.setting == "low":
@@ -162,7 +149,7 @@ def _past(entry: HistoryEntry, frame: Frame) -> str:
 
 @lru_cache(maxsize=256)
 def _offer(frame: FrameName, size: Size, grounding: bool) -> tuple[str, tuple[dict[str, Any], ...]]:
-    """How coordinates are told, and the functions that are offered."""
+    """How coordinates are described, and the functions that are offered."""
     width, height = size
     match frame:
         case "pixels":
@@ -189,7 +176,7 @@ def _offer(frame: FrameName, size: Size, grounding: bool) -> tuple[str, tuple[di
         (
             "press_button",
             "Press a button of the system or keyboard.",
-            {"button": _one_of(map(str.lower, BUTTONS), "which one")},
+            {"button": _one_of(_BUTTONS, "which one")},
         ),
         ("wait", "Wait, e.g. until something has loaded.", seconds),
         ("stop", "End the task.", {"status": _one_of(_STATUSES, "how it ended")}),
@@ -209,38 +196,27 @@ def _function(name: str, description: str, arguments: dict[str, Any]) -> dict[st
 
 
 _STATUSES: dict[str, StopStatus] = {"done": "finish", "impossible": "impossible"}
-
-
-def _call(action: Action, frame: Frame, size: Size) -> tuple[str, dict[str, Any]]:
-    place: dict[str, Any] = {}
-    if isinstance(action, Click | LongPress | Scroll):
-        place = dict(zip("xy", frame.quantise(action.point, size), strict=True))
-    match action:
-        case Click():
-            return "click", place
-        case LongPress():
-            return "long_press", place | {"seconds": action.duration / 1000}
-        case Scroll():
-            return "swipe", place | {"direction": action.direction}
-        case Type():
-            return "type_text", {"text": action.text}
-        case Open():
-            return "open_app", {"name": action.app}
-        case Press():
-            return "press_button", {"button": action.button.lower()}
-        case Wait():
-            return "wait", {"seconds": action.duration / 1000}
-        case Stop():
-            return "stop", {"status": next(word for word, status in _STATUSES.items() if status == action.status)}
-    raise ValueError(f"these models are offered no function for {action!r}")
+_BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap(*calls.XY),
+        "long_press": calls.hold(*calls.XY, seconds="seconds"),
+        "swipe": calls.scrolled("direction", *calls.XY, needs_place=True),
+        "type_text": calls.typed("text"),
+        "open_app": calls.opened("name"),
+        "press_button": calls.pressed("button", _BUTTONS),
+        "wait": calls.waited("seconds"),
+        "stop": calls.stopped("status", _STATUSES),
+    }
+)
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
-_NAMES = ("click", "long_press", "swipe", "type_text", "open_app", "press_button", "wait", "stop")
 _EXPRESSION = re.compile(
-    # of another name, a call is told from words by what stands in its brackets
-    rf"^[ \t`*-]*(?:Action[ \t]*[:：][ \t]*)?(?:functions\.)?(?=(?:{'|'.join(_NAMES)})\(|[a-z_]\w{{0,40}}\(\w{{1,40}}\s?=)",
+    # of another name, a call is distinguished from prose by what is in its brackets
+    rf"^(?=[ \t`*a-z_-])[ \t`*-]*+(?:Action[ \t]*[:：][ \t]*)?(?:functions\.)?"
+    rf"(?=(?:{'|'.join(CALLS)})\(|[a-z_]\w{{0,40}}\(\w{{1,40}}\s?=)",
     re.MULTILINE | re.IGNORECASE,
 )
 _PLACE = re.compile(r"[\[(（]?\s*(\d+(?:\.\d+)?)\s*[,，]\s*(\d+(?:\.\d+)?)\s*[\])）]?")
@@ -263,12 +239,12 @@ def _read(text: str, *, grounding: bool) -> tuple[str | None, str, Mapping[str, 
         begun = _EXPRESSION.search(rest)
         brace = rest.find("{")
         if begun is not None and (brace < 0 or begun.start() < brace):
-            call = first_call(rest[begun.end() :], _NAMES)
+            call = first_call(rest[begun.end() :], CALLS)
             return reasoning or rest[: begun.start()].strip() or None, call.name, call.arguments
         if brace < 0:
-            said = rest.strip()
-            raise ParseError(f"the reply makes no function call: {said[:80]!r}" if said else "the reply is empty")
-    reply = read_reply(text)
+            words = rest.strip()
+            raise ParseError(f"the reply makes no function call: {words[:80]!r}" if words else "the reply is empty")
+    reply = split_reply(text)
     before = text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else ""
     name, arguments = _named(reply.call)
     if grounding and not name and {"x", "y"} <= set(arguments):
@@ -282,7 +258,7 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
     if isinstance(call, dict) and isinstance(call.get("function"), dict):
         call = call["function"]
     if not isinstance(call, dict):
-        raise ParseError(f"the reply's JSON is no function call: {call!r:.80}")
+        raise ParseError(f"the reply's JSON is not a function call: {call!r:.80}")
     name = next((call[key] for key in ("name", "function", "recipient_name") if key in call), "")
     arguments = next((call[key] for key in ("arguments", "parameters") if key in call), None)
     if arguments is None:
@@ -290,95 +266,18 @@ def _named(call: Any) -> tuple[str, Mapping[str, Any]]:
     if isinstance(arguments, str):
         arguments = json_value(arguments)
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise ParseError(f"the reply's JSON is no function call: {call!r:.80}")
+        raise ParseError(f"the reply's JSON is not a function call: {call!r:.80}")
     if name == "multi_tool_use.parallel":
         return _named(arguments.get("tool_uses"))
     return name.strip().lower().removeprefix("functions."), arguments
 
 
-def _action(name: str, arguments: Mapping[str, Any], frame: Frame, size: Size) -> Action:
-    match name:
-        case "click":
-            return Click(point=_point(arguments, frame, size))
-        case "long_press":
-            return LongPress(point=_point(arguments, frame, size), duration=_milliseconds(arguments))
-        case "swipe":
-            return Scroll(point=_point(arguments, frame, size), direction=_direction(arguments))
-        case "type_text":
-            return Type(text=_text(arguments, "text"))
-        case "open_app":
-            app = _text(arguments, "name")
-            if not app.strip():
-                raise ParseError("the call names no app")
-            return Open(app=app)
-        case "press_button":
-            return Press(button=_button(arguments))
-        case "wait":
-            return Wait(duration=_milliseconds(arguments))
-        case "stop":
-            return Stop(status=_status(arguments))
-    raise ParseError(f"{name!r:.80} is no function that was offered" if name else "the reply's JSON names no function")
-
-
-def _needed(arguments: Mapping[str, Any], key: str) -> Any:
-    if arguments.get(key) is None:
-        raise ParseError(f"the call lacks {key!r}")
-    return arguments[key]
-
-
-def _point(arguments: Mapping[str, Any], frame: Frame, size: Size) -> Point:
-    """Of ``x`` and ``y``, or of a pair under a name that other formats have for it."""
+def _with_xy(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments with ``x`` and ``y``, also where the place is a pair under a name that other formats have for it."""
     pair = next((arguments[key] for key in ("coordinate", "point") if key in arguments), None)
     if pair is None or "x" in arguments or "y" in arguments:
-        pair = [_needed(arguments, "x"), _needed(arguments, "y")]
+        return arguments
     # four numbers would be a box, which services write in different orders
-    if not isinstance(pair, list) or len(pair) != 2 or any(isinstance(part, list) for part in pair):
+    if not isinstance(pair, list) or len(pair) != 2:
         raise ParseError(f"{pair!r:.80} is not a point")
-    return decoded(pair, frame, size)
-
-
-def _text(arguments: Mapping[str, Any], key: str) -> str:
-    value = _needed(arguments, key)
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ParseError(f"the call's {key} is {value!r:.80}")
-    return str(value)
-
-
-def _milliseconds(arguments: Mapping[str, Any]) -> float:
-    value = arguments.get("seconds")
-    value = 1 if value is None else value
-    try:
-        seconds = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 <= seconds < 1e9:
-        raise ParseError(f"the call's seconds {value!r:.80} are no number of seconds")
-    return seconds * 1000
-
-
-def _word(arguments: Mapping[str, Any], key: str) -> str:
-    value = _needed(arguments, key)
-    return value.strip().lower() if isinstance(value, str) else repr(value)[:80]
-
-
-def _direction(arguments: Mapping[str, Any]) -> Direction:
-    word = _word(arguments, "direction")
-    for direction in DIRECTIONS:
-        if word == direction:
-            return direction
-    raise ParseError(f"the call's direction {word!r} is none of {', '.join(DIRECTIONS)}")
-
-
-def _button(arguments: Mapping[str, Any]) -> Button:
-    word = _word(arguments, "button")
-    for button in BUTTONS:
-        if word == button.lower():
-            return button
-    raise ParseError(f"the call's button {word!r} is none of {', '.join(BUTTONS).lower()}")
-
-
-def _status(arguments: Mapping[str, Any]) -> StopStatus:
-    word = _word(arguments, "status")
-    if word not in _STATUSES:
-        raise ParseError(f"the call's status {word!r} is none of {', '.join(_STATUSES)}")
-    return _STATUSES[word]
+    return {**arguments, "x": pair[0], "y": pair[1]}

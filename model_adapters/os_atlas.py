@@ -4,9 +4,9 @@ Sources: OS-Copilot/OS-Atlas ``eval/data/*.jsonl`` (the Pro checkpoints' prompts
 ``README.md`` (the Base checkpoints' grounding prompts, an answer of the 7B, the frame).
 
 An action space is made of three basic actions and of custom ones that the prompt adds for its benchmark, so which published
-prompt is used is an option of the checkpoint. A step instruction is told as in AndroidControl's prompt, behind the task.
+prompt is used is an option of the checkpoint. A step instruction is given as in AndroidControl's prompt, after the task.
 No grounding prompt is published for Pro: it is asked to act on the query as if it were the task, without a past. Base only
-grounds: on any step it is asked for the place of what it is told (step instruction, goal or query), and a place is a click.
+grounds: on any step it is asked for the place of what it is asked (step instruction, goal or query), and a place is a click.
 """
 
 from __future__ import annotations
@@ -17,34 +17,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import (
-    DIRECTIONS,
-    OPPOSITE,
-    Action,
-    ActionSpace,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import DIRECTIONS, Action, ActionSpace, Click
 from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import ScrollWords, decoded
+from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
+from guieval.steps import StepTaskModel, whole_text
 
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, past_sentence, sent_size, step_instruction, template, told_instruction
-
-FACTOR = 28
+from ._family import FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, main_instruction, past_sentence, step_instruction, template
 
 
 class OSAtlasOptions(ImageLimits):
@@ -53,29 +37,32 @@ class OSAtlasOptions(ImageLimits):
     prompt: Literal["androidcontrol", "guiodyssey", "guiact", "base-bbox", "base-point"] = Field(
         "androidcontrol", description="which published prompt is used; the last two are the Base checkpoints'"
     )
-    scroll_words: Literal["content", "finger"] | None = Field(
+    scroll_words: ScrollWords | None = Field(
         None,
         description="what SCROLL names: where the content comes from or where the finger goes; by default what the prompt's "
         "benchmark means by it: finger for guiodyssey, content for androidcontrol and, no label being published, for guiact",
     )
 
 
-class OSAtlas(ABCModel):
+class OSAtlas(FamilyModel):
     """Adapter of OS-Atlas-Pro and OS-Atlas-Base. Options: :class:`OSAtlasOptions`."""
 
+    title = "OS-Atlas"
+    options_type = OSAtlasOptions
+    _options: OSAtlasOptions
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
     """The union over the published prompts and labels."""
     fixes_thought = True
     source = "github.com/OS-Copilot/OS-Atlas eval/data and README.md"
+    frame_source = "github.com/OS-Copilot/OS-Atlas README.md (relative coordinates within a 0-1000 range)"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._options = read_options(OSAtlasOptions, config)
         self._base = self._options.prompt.startswith("base")
         if self._base:
             self.thinking = False
-        by_labels = "finger" if self._options.prompt == "guiodyssey" else "content"
-        self._content = (self._options.scroll_words or by_labels) == "content"
+        by_labels: ScrollWords = "finger" if self._options.prompt == "guiodyssey" else "content"
+        self._scroll_words = self._options.scroll_words or by_labels
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PER_1000
@@ -84,10 +71,10 @@ class OSAtlas(ABCModel):
         if not self._base:
             return ModelInput((self._question(task, history),))
         if self._options.prompt == "base-point":
-            text = fill(template("os_atlas_base-grounding-point-4b"), instruction=told_instruction(task))
+            text = fill(template("os_atlas_base-grounding-point-4b"), instruction=main_instruction(task))
             return ModelInput((Message("user", (self._image(task), text)),))
-        text = fill(template("os_atlas_base-grounding-bbox"), instruction=told_instruction(task))
-        # the box is told apart from the words before it by special tokens, which the authors keep too
+        text = fill(template("os_atlas_base-grounding-bbox"), instruction=main_instruction(task))
+        # the box is separated from the words before it by special tokens, which the authors keep too
         return ModelInput((Message("user", (self._image(task), text)),), extra={"skip_special_tokens": False})
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
@@ -96,17 +83,15 @@ class OSAtlas(ABCModel):
         return begun(self.prepare_input(task, history), f"thoughts:\n{given_thought(thought)}\nactions:\n")
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return read_reply(
+        return parse_reply(
             text,
             self.frame(task),
             task.screenshot_size,
-            content=self._content,
+            scroll_words=self._scroll_words,
             bare_place=self._base or task.setting == "grounding",
         )
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"OS-Atlas cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self._base and isinstance(action, Click):
             x, y = self.frame(task).quantise(action.point, task.screenshot_size)
             if self._options.prompt == "base-point":
@@ -118,57 +103,36 @@ class OSAtlas(ABCModel):
     def _question(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Message:
         text = template(f"os_atlas_pro-{self._options.prompt}").replace(" You need to: {step_instruction}", "")
         before, after = text.split("<image>")
-        told = task.instruction
+        goal = task.instruction
         if task.setting == "low":
-            told += f" You need to: {step_instruction(task)}"
+            goal += f" You need to: {step_instruction(task)}"
         past = () if task.setting == "grounding" else history
         lines = "".join(f"Step {number}: {self._past(entry)}\n" for number, entry in enumerate(past, 1))
-        return Message("user", (before, self._image(task), fill(after, instruction=told, history=lines or "None")))
+        return Message("user", (before, self._image(task), fill(after, instruction=goal, history=lines or "None")))
 
     def _past(self, entry: HistoryEntry) -> str:
         """A past step: its call in GUI-Odyssey's prompt, else its sentence, which is what a reply's thoughts are here."""
         if self._options.prompt == "guiodyssey":
             return " ".join(self._call(entry.task, entry.action).split())
-        told = entry.thought or past_sentence(entry, self.frame(entry.task))
-        return " ".join(told.split())
-
-    def _image(self, task: StepTaskModel) -> ImageRef:
-        limits = (self._options.min_pixels, self._options.max_pixels)
-        return ImageRef(task, sent_size(task.screenshot_size, FACTOR, *limits))
+        sentence = entry.thought or past_sentence(entry, self.frame(entry.task))
+        return " ".join(sentence.split())
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
-        return write_call(action, self.frame(task), task.screenshot_size, content=self._content)
+        return capital_call(action, self.frame(task), task.screenshot_size, self._scroll_words)
 
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
-_WORDS: dict[str, Action] = {
-    "PRESS_BACK": Press(button="BACK"),
-    "PRESS_HOME": Press(button="HOME"),
-    "PRESS_RECENT": Press(button="RECENT"),
-    "PRESS_ENTER": Press(button="ENTER"),
-    "ENTER": Press(button="ENTER"),
-    "WAIT": Wait(),
-    "COMPLETE": Stop(status="finish"),
-    "IMPOSSIBLE": Stop(status="impossible"),
-}
-_OUTSIDE = frozenset(
-    {"DOUBLECLICK", "RIGHTCLICK", "MOVETO", "HOTKEY"}
-    | {f"PRESS_{key}" for key in ("SPACE", "TAB", "ESC", "PGDN", "PGUP", "UP", "DOWN", "LEFT", "RIGHT")}
-)
-"""Custom actions of the desktop prompt (OmniACT), which the unified space has no word for."""
-_NAMES = frozenset({"CLICK", "LONG_PRESS", "TYPE", "SCROLL", "OPEN_APP", *_WORDS, *_OUTSIDE})
-
-_BULLET = r"[ \t`*\-]*(?:\d{1,2}[.)][ \t]*)?"
-_ACTIONS = re.compile(r"^[ \t*#]*actions?[ \t*]*[:：][ \t*]*", re.MULTILINE | re.IGNORECASE)
-_THOUGHTS = re.compile(r"\A[\s*#]*thoughts?[ \t*]*[:：][ \t*]*", re.IGNORECASE)
+_BULLET = r"[ \t`*\-]*+(?:\d{1,2}[.)][ \t]*)?"
+_ACTIONS = re.compile(r"^[ \t*#]*+actions?[ \t*]*[:：][ \t*]*", re.MULTILINE | re.IGNORECASE)
+_THOUGHTS = re.compile(r"\A[\s*#]*+thoughts?[ \t*]*[:：][ \t*]*", re.IGNORECASE)
 _FIRST = re.compile(r"[\s`*\-]*(?:\d{1,2}[.)][ \t]*)?([A-Za-z_]{2,40})(?![A-Za-z_])")
 _LINE = re.compile(rf"^{_BULLET}([A-Z_]{{3,40}})(?![A-Za-z_])", re.MULTILINE)
-# a word without arguments is an action only where no sentence goes on behind it ("WAIT for the page")
+# a word without arguments is an action only where no sentence goes on after it ("WAIT for the page")
 _ALONE = re.compile(r"[ \t]*(?:\Z|[\n.,;。`*<]|\(\)|\[[ \d]{0,9}\])")
 _ARGUMENT = re.compile(r"[ \t]*[\[(（［<:：\d]")
 _BRACKET = re.compile(r"[ \t]*(?:\[|<(?:point|box|bbox|\|box_start\|)>)")
-_WORD = rf"(?:{'|'.join(sorted(_NAMES))})(?![A-Za-z_])"
+_WORD = rf"(?:{'|'.join(sorted(CALLS))})(?![A-Za-z_])"
 _FOLLOWING = re.compile(rf"\][\s`,;.]*(?:\d{{1,2}}[.)][ \t]*)?(?:{_WORD}|(?i:[*#]{{0,3}}(?:thought|action)s?[*]{{0,2}}[:：]))")
 # one direction, not the prompt's "UP/DOWN/LEFT/RIGHT" over again
 _DIRECTION = re.compile(
@@ -184,15 +148,15 @@ _BARE_PLACE = re.compile(rf"{_PAIR}(?:[,，]?\s?{_PAIR})?")
 _MARKED_PLACE = re.compile(r"<\|box_start\|>([^<]*)<\|box_end\|>|<(point|box|bbox)>([^<]*)</\2>")
 
 
-def read_reply(text: str, frame: Frame, size: Size, *, content: bool, bare_place: bool) -> ParsedResponse:
+def parse_reply(text: str, frame: Frame, size: Size, *, scroll_words: ScrollWords, bare_place: bool) -> ParsedResponse:
     """Read ``thoughts: .. actions: CALL`` with points in ``frame`` on a screenshot of ``size``.
 
     Tolerated: labels in either number and case, in bold, or with a full-width colon; words around the call, bullets, numbers
     and fences before it; several calls, of which the first counts; no labels at all (a continued turn, OS-Kairos's records),
-    if a call in capitals begins a line. With ``content`` a scroll's word is where the content comes from, the finger's
-    opposite. With ``bare_place`` a point or box alone is a click on it, which is what the Base prompts ask for.
+    if a call in capitals begins a line. With ``bare_place`` a point or box alone is a click on it, which is what the Base
+    prompts ask for.
     """
-    text = well_formed(text)
+    text = whole_text(text)
     label = _ACTIONS.search(text)
     body = text[label.end() :] if label else text
     thought = text[: label.start()] if label else ""
@@ -210,60 +174,51 @@ def read_reply(text: str, frame: Frame, size: Size, *, content: bool, bare_place
     name = found[1].upper()
     if not label:
         thought = body[: found.start()]
-    action = _translate(name, body[found.end() :], frame, size, content)
+    action = CALLS.read(name, _arguments(name, body[found.end() :]), frame, size, scroll_words)
     return ParsedResponse(action, _THOUGHTS.sub("", thought).strip() or None)
 
 
 def _first_call(body: str, *, labelled: bool, bare_place: bool) -> re.Match[str] | None:
-    """The first action word: right behind the label in any case, else in capitals at the beginning of a line.
+    """The first action word: right after the label in any case, else in capitals at the beginning of a line.
 
     Where a place alone is an answer, a line may also begin with the name of the element that is at the place.
     """
     first = _FIRST.match(body)
     if first is not None and labelled:
         word = first[1]
-        if word.upper() in _NAMES and _is_call(first, body):
+        if word.upper() in CALLS and _is_call(first, body):
             return first
-        if word.upper() not in _NAMES and (_BRACKET.match(body, first.end()) or (word.isupper() and len(word) > 3)):
+        if word.upper() not in CALLS and (_BRACKET.match(body, first.end()) or (word.isupper() and len(word) > 3)):
             raise ParseError(f"the reply calls {word!r}, which is not an action of this family")
     for line in _LINE.finditer(body):
-        if line[1] in _NAMES and _is_call(line, body):
+        if line[1] in CALLS and _is_call(line, body):
             return line
         # what follows a call of another name was meant to come second
-        if not bare_place and line[1] not in _NAMES and _BRACKET.match(body, line.end()):
+        if not bare_place and line[1] not in CALLS and _BRACKET.match(body, line.end()):
             raise ParseError(f"the reply calls {line[1]!r}, which is not an action of this family")
     return None
 
 
 def _is_call(word: re.Match[str], body: str) -> bool:
-    if word[1].upper() in _WORDS:
+    if word[1].upper() in ALONE:
         return _ALONE.match(body, word.end()) is not None
     return word[1].isupper() or _ARGUMENT.match(body, word.end()) is not None
 
 
-def _translate(name: str, rest: str, frame: Frame, size: Size, content: bool) -> Action:
-    if name in _WORDS:
-        return _WORDS[name]
-    match name:
-        case "CLICK":
-            return Click(point=decoded(_place(name, rest), frame, size))
-        case "LONG_PRESS":
-            return LongPress(point=decoded(_place(name, rest), frame, size))
-        case "TYPE":
-            return Type(text=_bracketed(name, rest))
-        case "OPEN_APP":
-            app = _bracketed(name, rest)
-            if not app.strip():
-                raise ParseError("OPEN_APP names no app")
-            return Open(app=app)
-        case "SCROLL":
-            word = _DIRECTION.match(rest)
-            named = next((direction for direction in DIRECTIONS if word and direction == word[1].lower()), None)
-            if named is None:
-                raise ParseError(f"SCROLL names no direction: {rest.strip()[:80]!r}")
-            # the format has no place for it: the middle of the screen
-            return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[named] if content else named)
-    return Unsupported(name=name, arguments={"text": rest.partition("\n")[0].strip()} if rest.strip() else {})
+def _arguments(name: str, rest: str) -> dict[str, str]:
+    """The argument of a call, out of the text after its name."""
+    if name in ALONE:
+        return {}
+    if name in PLACED:
+        return {"place": _place(name, rest)}
+    if name in WRITTEN:
+        return {"text": _bracketed(name, rest)}
+    if name != "SCROLL":
+        return {"text": rest.partition("\n")[0].strip()} if rest.strip() else {}
+    word = _DIRECTION.match(rest)
+    if word is None or word[1].lower() not in DIRECTIONS:
+        raise ParseError(f"SCROLL names no direction: {rest.strip()[:80]!r}")
+    return {"direction": word[1]}
 
 
 def _place(name: str, rest: str) -> str:
@@ -281,7 +236,7 @@ def _place(name: str, rest: str) -> str:
 def _bracketed(name: str, rest: str) -> str:
     """The text in brackets, unescaped: from the first ``[`` to the last ``]`` in front of the next call.
 
-    Where words follow behind that, they may hold brackets too: then the text ends where its own bracket is closed.
+    Where words follow that, they may hold brackets too: then the text ends where its own bracket is closed.
     """
     start = re.match(r"[ \t:：]*\[", rest)
     if start is None:
@@ -307,26 +262,3 @@ def _closing(text: str, last: int) -> int:
         if not depth:
             return mark.start()
     return last
-
-
-def write_call(action: Action, frame: Frame, size: Size, *, content: bool) -> str:
-    """The call for an action, as :func:`read_reply` reads it."""
-    match action:
-        case Click() | LongPress():
-            x, y = frame.quantise(action.point, size)
-            return f"{action.type} <point>[[{x:g},{y:g}]]</point>"
-        case Scroll():
-            word: Direction = OPPOSITE[action.direction] if content else action.direction
-            return f"SCROLL [{word.upper()}]"
-        case Type():
-            return f"TYPE [{action.text}]"
-        case Open():
-            return f"OPEN_APP [{action.app}]"
-        case Press():
-            return "ENTER" if action.button == "ENTER" else f"PRESS_{action.button}"
-        case Wait():
-            return "WAIT"
-        case Stop():
-            return "COMPLETE" if action.status == "finish" else "IMPOSSIBLE"
-        case Unsupported():
-            return f"{action.name} {action.arguments.get('text', '')}".strip()

@@ -14,38 +14,28 @@ from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import UsageError
-from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.parsing import decoded
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._options import ImageLimits, read_options
-from ._prompting import CONTINUE, begun, given_thought, sent_size, step_instruction, template
-
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 16384 * FACTOR * FACTOR
+from ._family import QWEN_PIXELS, FamilyModel
+from ._prompting import CONTINUE, begun, given_thought, step_instruction, template
 
 
-class Qwen25VL(ABCModel):
+class Qwen25VL(FamilyModel):
     """Adapter of Qwen2.5-VL. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
 
+    title = "Qwen2.5-VL"
+    pixels = QWEN_PIXELS
     action_space = ActionSpace()
     fixes_thought = True
     source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        options = read_options(ImageLimits, config)
-        self._limits = (options.min_pixels or MIN_PIXELS, options.max_pixels or MAX_PIXELS)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits)
+    frame_source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb; QwenLM/Qwen3-VL issue #676"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
+        image = self._image(task)
         width, height = (f"{side:.0f}" for side in self.frame(task).extent(task.screenshot_size))
         if task.setting == "grounding":
             turns = [
@@ -74,13 +64,11 @@ class Qwen25VL(ABCModel):
             continued = _CONTINUED.match(text)
             if continued is not None:
                 return ParsedResponse(Click(point=decoded(continued[1], frame, size)))
-        reply = tools.read_reply(text)
+        reply = tools.split_reply(text)
         action = tools.action_of(reply.call, frame, size, grounding=task.setting == "grounding")
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"Qwen2.5-VL cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = tools.call_of(action, self.frame(task), task.screenshot_size)
         if task.setting == "grounding" and isinstance(action, Click):
             # the grounding prompt ends with an open bracket, which the model closes

@@ -7,55 +7,63 @@ appendix E), which the server has to be started with ``configs/chat_templates/qw
 
 The authors' prompts for a step instruction and for grounding are not published in a readable form. With a step
 instruction, it takes the goal's place, as GUIEvalKit does it; a grounding query is put as the query of the mobile prompt.
+
+Two frames are published. The mobile prompt says that the screen is 999x999, and its notebook divides by 999. The grounding
+lists ``bbox_2d`` and ``point_2d`` are "relative coordinates ranging from 0 to 1000" (``cookbooks/2d_grounding.ipynb``), for
+which Alibaba Cloud's documentation says 0 to 999; the authors leave the question open (QwenLM/Qwen3-VL issues #1741, #1859).
+The option ``list_scale`` chooses between these two, and ``guieval audit`` tells which of them fits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import Field
 
 from guieval.actions import ACTION_TYPES, Action, ActionSpace
-from guieval.frames import PER_999, Frame
+from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, past_sentence, sent_size, template, told_instruction
-
-FACTOR = 32
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 16384 * FACTOR * FACTOR
+from ._family import FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, main_instruction, past_sentence, template
 
 
 class Qwen3VLOptions(ImageLimits):
     """Options of Qwen3-VL; image limits default to those of qwen-vl-utils."""
 
     reasons: bool = Field(False, description="whether it is a Thinking checkpoint, whose replies begin with a reasoning block")
+    list_scale: Literal[1000, 999] = Field(1000, description="extent of the screen in bbox_2d and point_2d lists")
 
 
-class Qwen3VL(ABCModel):
+class Qwen3VL(FamilyModel):
     """Adapter of Qwen3-VL. Options: :class:`Qwen3VLOptions`."""
 
+    title = "Qwen3-VL"
+    options_type = Qwen3VLOptions
+    _options: Qwen3VLOptions
+    patch = 32
+    pixels = 4 * 32**2, 16384 * 32**2
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     fixes_thought = True
     source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(Qwen3VLOptions, config)
-        self._limits = (self._options.min_pixels or MIN_PIXELS, self._options.max_pixels or MAX_PIXELS)
+    frame_source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (calls: 999), 2d_grounding.ipynb (lists: 1000)"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PER_999
 
+    def place_frame(self, task: StepTaskModel) -> Frame:
+        return PER_1000 if self._options.list_scale == 1000 else PER_999
+
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
+        image = self._image(task)
         sentences = [past_sentence(entry, self.frame(entry.task)) for entry in history]
         past = tools.progress([tools.plain_sentence(sentence) for sentence in sentences])
-        query = fill(template("qwen3_vl-mobile-user"), instruction=told_instruction(task), history=past)
+        query = fill(template("qwen3_vl-mobile-user"), instruction=main_instruction(task), history=past)
         system = template("qwen3_vl-mobile-system")
         return ModelInput((Message("system", (system,)), Message("user", (query, image))))
 
@@ -65,13 +73,12 @@ class Qwen3VL(ABCModel):
         return begun(self.prepare_input(task, history), turn)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reply = tools.read_reply(text)
-        action = tools.action_of(reply.call, self.frame(task), task.screenshot_size, grounding=task.setting == "grounding")
+        reply = tools.split_reply(text)
+        grounding, places = task.setting == "grounding", self.place_frame(task)
+        action = tools.action_of(reply.call, self.frame(task), task.screenshot_size, grounding=grounding, places=places)
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"Qwen3-VL cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = tools.call_text(tools.call_of(action, self.frame(task), task.screenshot_size))
         before = f"Thought: {thought}\n" if thought else ""
         return before + (f'Action: "{conclusion}"\n' if conclusion else "") + call

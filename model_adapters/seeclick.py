@@ -5,7 +5,7 @@ Sources: njucckevin/SeeClick ``agent_tasks/aitw_test.py`` and ``aitw_process.py`
 ``finetune/finetune.py`` (system message); google-research/android_in_the_wild (AITW's own numbers: 3 and 5 to 7, 10, 11).
 
 Places are fractions of the screen with two decimals. The past is the last four actions as the model writes them, numbered from
-0 in each prompt; an action without a number is told in words. A scroll is a number of its own, named after the side to which
+0 in each prompt; an action without a number is given in words. A scroll is a number of its own, named after the side to which
 the screen moves: the finger of "scroll down" goes up, that of "scroll left" right. No prompt with a step instruction is
 published, so it stands in the goal's place. Grounding asks for a point, as the authors recommend, and a box is its middle.
 Mind2Web's checkpoint says a typed text as ``value``, beside the field's place, which a typed text does not hold here.
@@ -16,18 +16,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Direction, Point, Press, Scroll, Stop, Type, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, numbers, tagged, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
+from guieval.parsing import decoded, json_value, numbers, tagged
+from guieval.steps import StepTaskModel, whole_text
 
-from ._options import Options, read_options
-from ._prompting import past_sentence, template, told_instruction
+from ._family import FamilyModel
+from ._options import Options
+from ._prompting import main_instruction, past_sentence, template
 
 HUNDREDTHS = Normalised(1.0, digits=2)
 PAST_STEPS = 4
@@ -43,15 +45,14 @@ _OTHERS: dict[int, Action] = {
 }
 
 
-class SeeClick(ABCModel):
+class SeeClick(FamilyModel):
     """Adapter of SeeClick. It has no options: the model scales every screenshot to one size itself."""
 
+    title = "SeeClick"
+    options_type = Options
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
     source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        read_options(Options, config)
+    frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return HUNDREDTHS
@@ -60,20 +61,18 @@ class SeeClick(ABCModel):
         if task.setting == "grounding":
             text = fill(template("seeclick-grounding"), instruction=task.instruction)
         else:
-            past = "".join(f"Step{number}: {_told(entry)}. " for number, entry in enumerate(history[-PAST_STEPS:]))
-            text = fill(template("seeclick-agent"), instruction=told_instruction(task), history=past)
+            past = "".join(f"Step{number}: {_past_action(entry)}. " for number, entry in enumerate(history[-PAST_STEPS:]))
+            text = fill(template("seeclick-agent"), instruction=main_instruction(task), history=past)
         # "Picture 1: <img></img>" and a line break, which the authors' tokenizer writes for an image, are the server's to write
         return ModelInput((Message("system", (template("seeclick-system"),)), Message("user", (ImageRef(task), text))))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        text = well_formed(text)
+        text = whole_text(text)
         if task.setting == "grounding" and "{" not in text:
             return ParsedResponse(Click(point=_place(text, task.screenshot_size)))
         return ParsedResponse(_translate(_dictionary(text), task.screenshot_size))
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"SeeClick cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
             return _pair(action.point, task.screenshot_size)
         return _write(action, task.screenshot_size)
@@ -82,7 +81,7 @@ class SeeClick(ABCModel):
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def _told(entry: HistoryEntry) -> str:
+def _past_action(entry: HistoryEntry) -> str:
     if entry.action in SeeClick.action_space:
         return _write(entry.action, entry.task.screenshot_size)
     return past_sentence(entry, HUNDREDTHS).removesuffix(".")
@@ -128,11 +127,11 @@ def _dictionary(text: str) -> dict[str, Any]:
         if unescaped is not None:
             return {"action_type": 3, "typed_text": unescaped}
         plain = text.translate(_FULL_WIDTH)
-        if plain == text or "typed_text" in text:
+        if len(text) > MAX_REPAIR or plain == text or "typed_text" in text:
             raise
         value = json_value(plain)
     if not isinstance(value, dict):
-        raise ParseError(f"the reply is no action: {value!r:.80}")
+        raise ParseError(f"the reply is not an action: {value!r:.80}")
     return value
 
 
@@ -169,6 +168,10 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
     raise ParseError(f"the reply's action_type {given!r:.80} is not an action of this family")
 
 
+MAX_REPAIR = 4_000
+"""Longest reply, in characters, whose punctuation is mended."""
+MAX_GROUPS = 500
+"""How many texts in brackets are looked at; a model in a loop writes thousands."""
 _GROUP = re.compile(r"[(（\[［]([^()（）\[\]［］]{1,80})[)）\]］]")
 
 
@@ -179,7 +182,7 @@ def _place(text: str, size: Size) -> Point:
         if not box.endswith(")"):
             raise ParseError(f"the reply ends inside a box: {box[-80:]!r}")
         return decoded(box, PER_1000, size)
-    for group in _GROUP.finditer(text):
+    for group in islice(_GROUP.finditer(text), MAX_GROUPS):
         try:
             found = numbers(group[1])
         except ParseError:

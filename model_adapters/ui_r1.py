@@ -20,18 +20,14 @@ from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Click, Open, Press, Type, Unsupported
 from guieval.errors import ParseError, UsageError
-from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, split_reasoning, tagged, well_formed
-from guieval.steps import StepTaskModel
+from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import decoded, json_value, split_reasoning, tagged
+from guieval.steps import StepTaskModel, whole_text
 
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, sent_size, template, told_instruction
-
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 16384 * FACTOR * FACTOR
+from ._family import QWEN_PIXELS, FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, main_instruction, template
 
 
 class UIR1Options(ImageLimits):
@@ -42,23 +38,23 @@ class UIR1Options(ImageLimits):
     )
 
 
-class UIR1(ABCModel):
+class UIR1(FamilyModel):
     """Adapter of UI-R1. Whether a checkpoint thinks is decided by its training, hence an option and no switch."""
 
+    title = "UI-R1"
+    options_type = UIR1Options
+    _options: UIR1Options
+    pixels = QWEN_PIXELS
     action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
     fixes_thought = True
     source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
+    frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        options = read_options(UIR1Options, config)
-        self._thinks = options.form == "thinking"
+        self._thinks = self._options.form == "thinking"
         if not self._thinks:
             self.thinking = False
-        self._limits = (options.min_pixels or MIN_PIXELS, options.max_pixels or MAX_PIXELS)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         return ModelInput((self._question(task),))
@@ -69,7 +65,7 @@ class UIR1(ABCModel):
         return begun(self.prepare_input(task, history), f"{_thinking(given_thought(thought))}<answer>")
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        thought, rest = split_reasoning(_NEXT_ROUND.split(well_formed(text), maxsplit=1)[0], "<answer>")
+        thought, rest = split_reasoning(_NEXT_ROUND.split(whole_text(text), maxsplit=1)[0], "<answer>")
         action = json_value(_answer(rest))
         # the first of several actions, but not the first corner of a box
         while isinstance(action, list) and action and (len(action) == 1 or isinstance(action[0], dict)):
@@ -78,12 +74,10 @@ class UIR1(ABCModel):
         if grounding and isinstance(action, list):
             action = {"coordinate": action}
         if not isinstance(action, dict):
-            raise ParseError(f"the reply's answer is no action: {action!r:.80}")
+            raise ParseError(f"the reply's answer is not an action: {action!r:.80}")
         return ParsedResponse(self._translate(task, action, grounding), thought or None)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"UI-R1 cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         name, coordinate = "navigate_back", [0, 0]  # the authors' filler where there is no place
         if isinstance(action, Click):
             name, coordinate = "click", [int(n) for n in self.frame(task).quantise(action.point, task.screenshot_size)]
@@ -93,8 +87,8 @@ class UIR1(ABCModel):
     def _question(self, task: StepTaskModel) -> Message:
         prompt = "ui_r1-screenspot" if task.setting == "grounding" else "ui_r1-androidcontrol"
         text = template(prompt if self._thinks else "ui_r1_e-grounding")
-        image = ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
-        return Message("user", (image, fill(text, instruction=told_instruction(task))))
+        image = self._image(task)
+        return Message("user", (image, fill(text, instruction=main_instruction(task))))
 
     def _translate(self, task: StepTaskModel, arguments: dict[str, Any], grounding: bool) -> Action:
         if not arguments:

@@ -17,19 +17,15 @@ from typing import Literal
 from pydantic import Field
 
 from guieval.actions import Action, ActionSpace
-from guieval.frames import Frame, ResizedPixels
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Part, fill
+from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._options import ImageLimits, read_options
-from ._prompting import begun, given_thought, past_sentence, sent_size, template, told_instruction
+from ._family import PATCH, FamilyModel
+from ._options import ImageLimits
+from ._prompting import begun, given_thought, main_instruction, past_sentence, template
 from ._rounds import first_round
-
-FACTOR = 28
-MIN_PIXELS = 4 * FACTOR * FACTOR
-MAX_PIXELS = 12800 * FACTOR * FACTOR
 
 
 class UIS1Options(ImageLimits):
@@ -41,20 +37,17 @@ class UIS1Options(ImageLimits):
     )
 
 
-class UIS1(ABCModel):
+class UIS1(FamilyModel):
     """Adapter of UI-S1, which always thinks. Options: :class:`UIS1Options`."""
 
+    title = "UI-S1"
+    options_type = UIS1Options
+    _options: UIS1Options
+    pixels = 4 * PATCH**2, 12800 * PATCH**2
     action_space = ActionSpace()
     fixes_thought = True
     source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(UIS1Options, config)
-        self._limits = (self._options.min_pixels or MIN_PIXELS, self._options.max_pixels or MAX_PIXELS)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return ResizedPixels(FACTOR, *self._limits)
+    frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         system = template("ui_s1-system")
@@ -67,28 +60,26 @@ class UIS1(ABCModel):
         return begun(self.prepare_input(task, history), _thinking(given_thought(thought)))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reply = tools.read_reply(text, "action")
+        reply = tools.split_reply(text, "action")
         grounding = task.setting == "grounding"
         action = tools.action_of(reply.call, self.frame(task), task.screenshot_size, grounding=grounding)
         return ParsedResponse(action, reply.thought)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"UI-S1 cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return self._answer(task, action, thought)
 
     def _conversation(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[Message]:
         """Every step as a user's turn and the answer to it; screenshots only of the last ``max_images``."""
         first_with_image = len(history) + 1 - self._options.max_images
-        told = told_instruction(task)
+        goal = main_instruction(task)
         opening, note = _first_turn()
         for index, step in enumerate((*(entry.task for entry in history), task)):
             parts: tuple[Part, ...] = (template("ui_s1-user-next"),)
             if task.setting == "low":
-                own = past_sentence(history[index], self.frame(step)) if index < len(history) else told
+                own = past_sentence(history[index], self.frame(step)) if index < len(history) else goal
                 parts = (fill(opening, instruction=step.low_level_instruction or own),)
             elif not index:
-                parts = (fill(opening, instruction=told),)
+                parts = (fill(opening, instruction=goal),)
             parts = parts if index else (*parts, note)
             yield Message("user", (*parts, self._image(step)) if index >= first_with_image else parts)
             if index < len(history):
@@ -105,9 +96,6 @@ class UIS1(ABCModel):
     def _answer(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
         arguments = tools.call_of(action, self.frame(task), task.screenshot_size)["arguments"]
         return (_thinking(thought) if thought else "") + f"<action>\n{tools.call_json(arguments)}\n</action>"
-
-    def _image(self, task: StepTaskModel) -> ImageRef:
-        return ImageRef(task, sent_size(task.screenshot_size, FACTOR, *self._limits))
 
 
 def _thinking(thought: str) -> str:

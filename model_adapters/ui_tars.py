@@ -16,14 +16,11 @@ from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import Message, ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._options import read_options
-from ._prompting import begun, given_thought, sent_size, step_instruction
-
-FACTOR = 28
+from ._prompting import begun, given_thought, step_instruction
 
 
 class UITars10Options(tars.UITarsOptions):
@@ -34,19 +31,19 @@ class UITars10Options(tars.UITarsOptions):
     )
 
 
-class UITars(ABCModel):
+class UITars(tars.UITarsModel):
     """Adapter of UI-TARS 1.0. Options: :class:`UITars10Options`."""
 
+    title = "UI-TARS"
+    prompts = "ui_tars"
+    options_type = UITars10Options
+    _options: UITars10Options
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "RECENT"}))
     """The union over the published prompts; PRESS(ENTER) has no call in any of them."""
     thinking_switch = True
     fixes_thought = True
     source = "github.com/bytedance/UI-TARS README_v1.md and issue #85"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._options = read_options(UITars10Options, config)
-        self._form = tars.call_form(tars.prompt(f"ui_tars-{self._options.prompt}"))
+    frame_source = "github.com/bytedance/UI-TARS README_v1.md (Coordinate Mapping)"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PER_1000
@@ -54,21 +51,12 @@ class UITars(ABCModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
             # README_v1's grounding sample: no past, the screenshot first, then the question, in one turn
-            question = fill(tars.prompt("ui_tars-grounding"), instruction=task.instruction)
+            question = fill(self._prompt("grounding"), instruction=task.instruction)
             turn = Message("user", (self._image(task), question))
             return ModelInput((Message("system", (tars.SYSTEM,)), turn))
         thought = self._writes_thoughts(task)
-        prompt = fill(tars.prompt(f"ui_tars-{self._options.prompt}", thought=thought), instruction=task.instruction)
-        messages = tars.conversation(
-            prompt,
-            task,
-            history,
-            self._image,
-            lambda entry: tars.past_answer(
-                entry, self._call(entry.task, entry.action), self.frame(entry.task), thought=thought
-            ),
-            self._options.max_images,
-        )
+        prompt = fill(self._prompt(self._options.prompt, thought=thought), instruction=task.instruction)
+        messages = self._conversation(prompt, task, history, thought=thought)
         if task.setting != "low":
             return ModelInput(messages)
         return begun(ModelInput(messages), tars.reply_begun(step_instruction(task)))
@@ -80,21 +68,9 @@ class UITars(ABCModel):
             raise UsageError("UI-TARS is not asked for a thought here (grounding, or thinking off): none can be given")
         return begun(self.prepare_input(task, history), tars.reply_begun(given_thought(thought)))
 
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return tars.read_reply(
-            text,
-            self.frame(task),
-            task.screenshot_size,
-            scroll_words=self._options.scroll_words,
-            mouse=self._options.prompt == "computer",
-            bare_point=task.setting == "grounding",
-        )
-
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"UI-TARS cannot say {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
-            return tars.box(action.point, self.frame(task), task.screenshot_size).strip("'")
+            return tars.box(action.point, self.frame(task), task.screenshot_size)
         call = self._call(task, action)
         if task.setting == "low":
             return f" {call}"  # the prefilled turn ends with "Action:"
@@ -102,12 +78,5 @@ class UITars(ABCModel):
 
     def _writes_thoughts(self, task: StepTaskModel) -> bool:
         # with a step instruction the thought is given, not written, so the switch has nothing to turn off
-        asks = "Thought: ..." in tars.prompt(f"ui_tars-{self._options.prompt}")
+        asks = "Thought: ..." in self._prompt(self._options.prompt)
         return asks and (self.thinking is not False or task.setting == "low")
-
-    def _image(self, task: StepTaskModel) -> ImageRef:
-        limits = (self._options.min_pixels, self._options.max_pixels)
-        return ImageRef(task, sent_size(task.screenshot_size, FACTOR, *limits))
-
-    def _call(self, task: StepTaskModel, action: Action) -> str:
-        return tars.write_call(action, self.frame(task), task.screenshot_size, self._form, self._options.scroll_words)

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
-from guieval.decisions import ClusterSettings, StepExecutions, cluster, decide, measure, sensitivity
+from guieval.analysis.decisions import ClusterSettings, StepExecutions, cluster, decide, measure, sensitivity
 from guieval.steps import StepTaskModel
 
 EXECUTIONS = 512

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from guieval.actions import Action, Boxes, Click, Point, Press, Scroll, Stop, Type
-from guieval.benchmark import ABCBenchmark, EpisodeRef, Release, ReleasedEpisode
-from guieval.preparation import prepare
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Release, ReleasedEpisode
+from guieval.data.episodes.prepare import prepare
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
 

@@ -21,8 +21,8 @@ import numpy as np
 from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.evaluation import get_protocol, list_protocols
 from guieval.journal import MANIFEST, SCHEMA, STEPS, Journal, Records
-from guieval.matrix import ALL, judge_run
 from guieval.metrics.figures import figures_of
+from guieval.scoring.matrix import ALL, judge_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel
 
 STEPS_MADE, LENGTH, REPEATS = 10_000, 5, 5

@@ -11,11 +11,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from guieval.cluster import Merger
-from guieval.cluster.merging import Shard
-from guieval.config import parse
 from guieval.journal import EPISODES, MANIFEST, STEPS, Journal, read_manifest
-from guieval.opening import open_run
+from guieval.running.cluster import Merger
+from guieval.running.cluster.merging import Shard
+from guieval.running.config import parse
+from guieval.running.resolve import resolve
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         directory = Path(folder)
         for name in (MANIFEST, EPISODES):
             shutil.copy(source / name, directory / name)
-        run = open_run(parse(read_manifest(source)["config"]), directory)
+        run = resolve(parse(read_manifest(source).config.to_json()))
         with Journal(directory) as journal:
             merger = Merger(run, journal)
             shard = Shard()

@@ -1,8 +1,8 @@
 """How well and how fast model adapters read: every recorded reply of a real model, and the time a reply and a prompt take.
 
-Goals: 100 us to read a reply of 2,000 characters, 1 ms to prepare an input with eight past steps, 20 us for a run's watch over
-coordinate frames. Replies are in a folder of recorded model outputs (``GUIEVAL_SHARED_DATA``, as for the tests); without it
-only the times are measured. Every adapter is measured by being there.
+Goals: 100 us to read a reply of 2,000 characters, 5 ms for the worst one of 30,000 characters that is known, 1 ms to prepare an
+input with eight past steps, 20 us for a run's watch over coordinate frames. Replies are in a folder of recorded model outputs
+(``GUIEVAL_SHARED_DATA``, as for the tests); without it only the times are measured. Every adapter is measured by being there.
 
     python -m perf.parsing            # from the repository's root: half a minute
 """
@@ -21,20 +21,21 @@ from functools import partial
 from pathlib import Path
 
 from guieval.actions import Action, Boxes, Click, Point, Type
-from guieval.audit import FrameWatch
-from guieval.checks import every_model
 from guieval.errors import ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel
+from guieval.models.frame_audit import FrameWatch
+from guieval.models.scored_reply import read_reply
 from guieval.registry import list_adapters, load_model
-from guieval.replies import read_reply
 from guieval.steps import Sample, StepTaskModel
+from guieval.testing.conformance import every_model
+from tests.model_adapters.adversarial import LONGEST, replies
 from tests.model_adapters.replies import EXPLAINED, FAMILIES, OTHERS, kind, readings, rows, screenshot_sizes
 from tests.model_adapters.steps import adapter, step
 
 CHARACTERS = 2000
-PARSE_GOAL, PREPARE_GOAL, WATCH_GOAL = 100.0, 1000.0, 20.0  # microseconds
+PARSE_GOAL, WORST_GOAL, PREPARE_GOAL, WATCH_GOAL = 100.0, 5000.0, 1000.0, 20.0  # microseconds
 WORDS = "The switch that the next part of the task needs is in the third row of this list, so I tap it. "
 TARGET = Click(point=Point(412.0, 618.0))
 
@@ -92,6 +93,17 @@ def reply_times(model: ABCModel) -> dict[str, float]:
     return {name: microseconds(partial(read, model, task, text)) for name, text in long_replies(model, task)}
 
 
+def slowest_reply(model: ABCModel) -> tuple[float, str]:
+    """The adversarial reply (:mod:`tests.model_adapters.adversarial`) that takes longest, in microseconds, and its name."""
+    times = []
+    for setting in ("high", "low", "grounding"):
+        task = step(TARGET, setting=setting, low_level_instruction="Tap the switch")
+        for what, text in replies(LONGEST):
+            times.append((min(timeit.repeat(partial(read, model, task, text), time.process_time, repeat=3, number=1)), what))
+    slowest, what = max(times)
+    return slowest * 1e6, what
+
+
 def slowest_input(model: ABCModel) -> tuple[float, str]:
     """Eight past steps with thoughts and replies of the model's own."""
     past = []
@@ -120,6 +132,17 @@ def print_times() -> None:
         over += ["input OVER"] if prepare > PREPARE_GOAL else []
         times = "  ".join(f"{what:7} {value:5.0f}" for what, value in parse.items())
         print(f"  {model.config.adapter:14} {name:36} {times}  input {prepare:4.0f} ({setting})  {', '.join(over)}")
+
+
+def print_worst() -> None:
+    seen: set[tuple[str, str]] = set()
+    print(f"us to read the worst reply of {LONGEST:,} characters (goal {WORST_GOAL:.0f})")
+    for _, model in every_model():
+        asked = (model.config.adapter, repr((model.config.options, model.thinking)))
+        if asked not in seen:
+            seen.add(asked)
+            slowest, what = slowest_reply(model)
+            print(f"  {model.config.adapter:14} {slowest:6.0f}{' OVER' if slowest > WORST_GOAL else ''}  {what}")
 
 
 def _watched(model: ABCModel, answered: Sequence[tuple[StepTaskModel, Sample]]) -> float:
@@ -155,4 +178,5 @@ if __name__ == "__main__":
     if recorded.is_dir():
         print_agreement(recorded)
     print_times()
+    print_worst()
     print_watch()

@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from guieval.preparation import prepare
+from guieval.benchmarks._examples.androidcontrol import features, fitting_episodes, shard_name, write_release
+from guieval.benchmarks._examples.tfrecord import example, write_records
+
+from guieval.data.episodes.prepare import prepare
 from guieval.registry import benchmarks
-from guieval.synth.releases.androidcontrol import features, fitting_episodes, shard_name, write_release
-from guieval.synth.releases.tfrecord import example, write_records
 
 DISTINCT = 8
 SIZE = (1080, 2400)

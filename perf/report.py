@@ -17,7 +17,7 @@ from pathlib import Path
 from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Stop, Type
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Journal
-from guieval.reports.viewer import Pictures, open_run, protocols_to_show, write_report
+from guieval.reports.viewer import Pictures, protocols_to_show, shown_run, write_report
 from guieval.steps import EpisodeKey, Sample, StepRecord, StepTaskModel
 
 LENGTH = 10
@@ -74,7 +74,7 @@ def write_run(folder: Path, steps: int) -> None:
 
 def measure_writing(run: Path, out: Path) -> None:
     started = time.perf_counter()
-    shown = open_run(run)
+    shown = shown_run(run)
     opened = time.perf_counter()
     protocols = protocols_to_show(shown, ("all",))
     written = write_report(out, shown, Pictures(None, out), protocols)

@@ -1,8 +1,7 @@
 """Whether rewards are what evaluation says, on every recorded reply, and how fast they are.
 
-Goals: no reply on which the two differ, and 100,000 rewards a second on parsed actions (:meth:`ABCReward.of_table`). Replies
-are in a folder of recorded model outputs (``GUIEVAL_SHARED_DATA``, as for the tests); without it only written ones are
-compared.
+Goal: no reply on which the two differ. Replies come from a folder of recorded model outputs (``GUIEVAL_SHARED_DATA``, as for
+the tests); without it only written ones are compared.
 
     python -m perf.rewards            # from the repository's root: a minute
 """
@@ -12,19 +11,17 @@ from __future__ import annotations
 import os
 import platform
 import time
-import timeit
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from guieval.evaluation import ActionEvaluator, PredictionTable
+from guieval.evaluation import ActionEvaluator
 from guieval.rewards import REWARDS, ReplyScorer, get_reward
-from guieval.scoring import read_again
+from guieval.scoring.recorded_run import read_again
 from guieval.steps import Sample
 from tests.rewards.pairs import UNJUDGED, Answered, actions, kairos, os_atlas, recorded, tasks, written
 
-GOAL = 100_000  # rewards a second
 ROWS = 20_000
 
 
@@ -66,26 +63,15 @@ def print_counts(source: str, counts: list[int]) -> None:
 
 
 def print_speed() -> None:
-    """Rewards a second: one call each, on arrays, and from raw replies."""
+    """Rewards a second, on parsed actions and from raw replies."""
     steps = tasks(ROWS)
     answers = actions(ROWS, steps)
-    began = time.perf_counter()
-    table = PredictionTable.from_actions(answers)
-    print(f"  actions turned into arrays: {ROWS / (time.perf_counter() - began):,.0f}/s")
-    well_formed = np.ones(ROWS, dtype=np.bool_)
-    print(f"  {'reward':20} {'one by one':>14} {'of_table':>14}   {'goal':>9}   {'targets compiled':>16}   equal")
     for name in REWARDS:
         reward = get_reward(name)
         began = time.perf_counter()
-        targets = reward.targets(steps)
-        compiled = time.perf_counter() - began
-        total = reward.of_table(targets, table, well_formed)  # the targets' own arrays are made once
-        best = min(timeit.repeat(lambda: reward.of_table(targets, table, well_formed), repeat=7, number=1))  # noqa: B023
-        began = time.perf_counter()
-        single = [reward.of(task, action, well_formed=True).total for task, action in zip(steps, answers, strict=True)]
-        alone = time.perf_counter() - began
-        equal = np.allclose(total, single, rtol=1e-12)
-        print(f"  {name:20} {ROWS / alone:12,.0f}/s {ROWS / best:12,.0f}/s   {GOAL:9,}   {ROWS / compiled:14,.0f}/s   {equal}")
+        for task, action in zip(steps, answers, strict=True):
+            reward.of(task, action, well_formed=True)
+        print(f"  {name:20} {ROWS / (time.perf_counter() - began):12,.0f}/s")
     answered = next(each for each in written() if each.source == "written/qwen2_5_vl")
     scorer = ReplyScorer(answered.model, get_reward("ui-s1"))
     began = time.perf_counter()

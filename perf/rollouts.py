@@ -17,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from guieval.actions import Boxes, Click, Point
-from guieval.decisions.executions import pooled
+from guieval.analysis.decisions.executions import pooled
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Records
-from guieval.packing import pack
+from guieval.journal.packing import pack
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
 STEPS, ROUNDS, SAMPLES = 3438, 8, 64

@@ -1,21 +1,20 @@
-"""Measures what judging a step costs: one call at a time, and on arrays. Run it as ``python perf/scoring.py``.
+"""Measures what judging one step costs. Run it as ``python perf/scoring.py``.
 
-Every single call is a first judgement (nothing is remembered between calls); the best of several repeats is printed, for
-other work on the machine only ever adds time.
+Every call is a first judgement, because the evaluator has no cache. The best of several repeats is printed, because other work
+on the machine can only add time.
 """
 
 from __future__ import annotations
 
 import platform
 import random
-import time
 import timeit
 from functools import partial
 
 import numpy as np
 
 from guieval.actions import Action, Boxes, Click, Open, Point, Press, Scroll, Stop, Type
-from guieval.evaluation import ActionEvaluator, PredictionTable, compile_targets, get_protocol, list_protocols, score
+from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.steps import StepTaskModel
 
 PEER_MICROSECONDS = 17_300
@@ -45,7 +44,7 @@ def step(action: Action, boxes: Boxes, dataset: str = "androidcontrol") -> StepT
     )
 
 
-def print_single() -> None:
+def print_cost() -> None:
     boxes = random_boxes(random.Random(0), 100)
     target = boxes[0].centre
     click = step(Click(point=target), boxes)
@@ -75,52 +74,7 @@ def print_single() -> None:
     print(f"  for comparison, GUIEvalKit, any step   {PEER_MICROSECONDS:20,} us")
 
 
-def print_batch(label: str, protocol: str, dataset: str, boxes: int, steps: int = 10_000, repeats: int = 10) -> None:
-    rng = random.Random(1)
-    screens = [random_boxes(rng, boxes) for _ in range(50)]
-    tasks, actions = [], []
-    for i in range(steps):
-        screen = screens[i % len(screens)]
-        target = screen[rng.randrange(boxes)].centre
-        tasks.append(step(Click(point=target), screen, dataset))
-        jitter = (min(max(value + rng.gauss(0, 60), 0), 1000) for value in target)
-        actions.append(Click(point=Point(*jitter)))
-    began = time.perf_counter()
-    targets = compile_targets(tasks, protocol)
-    compiled = time.perf_counter() - began
-    began = time.perf_counter()
-    predictions = PredictionTable.from_actions(actions)
-    converted = time.perf_counter() - began
-    best = min(timeit.repeat(lambda: score(targets, predictions), repeat=repeats, number=1))
-    right = score(targets, predictions).exact_match.mean()
-    print(
-        f"  {label:46} {steps / best:12,.0f} steps/s {right:5.0%} exact   "
-        f"(targets compiled at {steps / compiled:,.0f}/s, actions turned into arrays at {steps / converted:,.0f}/s)"
-    )
-
-
-def print_mixed(steps: int = 10_000) -> None:
-    rng = random.Random(2)
-    screens = [random_boxes(rng, 100) for _ in range(50)]
-    pool: list[Action] = [Stop(), Press(button="BACK"), Open(app="Clock"), *(Type(text=f"word {i}") for i in range(20))]
-    pool += [Scroll(point=Point(500, 500), direction="up"), *(Click(point=boxes[0].centre) for boxes in screens)]
-    tasks = [step(rng.choice(pool), rng.choice(screens)) for _ in range(steps)]
-    targets = compile_targets(tasks, "guievalkit")
-    predictions = PredictionTable.from_actions(task.action for task in tasks)
-    best = min(timeit.repeat(lambda: score(targets, predictions), repeat=10, number=1))
-    print(f"  {'guievalkit, all types, 100 boxes':46} {steps / best:12,.0f} steps/s")
-
-
 if __name__ == "__main__":
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}")
     print("one call of ActionEvaluator.evaluate:")
-    print_single()
-    print("score() on arrays, 10,000 click steps:")
-    print_batch("guievalkit androidcontrol (nearest 5), 100 boxes", "guievalkit", "androidcontrol", 100)
-    print_batch("guievalkit common (around target), 100 boxes", "guievalkit", "aitz", 100)
-    print_batch("ui-s1-sop (any box), 100 boxes", "ui-s1-sop", "androidcontrol", 100)
-    print_batch("guievalkit androidcontrol, 3 boxes", "guievalkit", "androidcontrol", 3)
-    print_batch("ui-s1-sop, 3 boxes", "ui-s1-sop", "androidcontrol", 3)
-    print_batch("clawgui (judged one by one), 3 boxes", "clawgui", "androidcontrol", 3)
-    print_batch("ui-s1-sop, 3 boxes, 300,000 steps", "ui-s1-sop", "androidcontrol", 3, steps=300_000, repeats=3)
-    print_mixed()
+    print_cost()

@@ -32,10 +32,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.benchmark import EpisodeRef
-from guieval.mock_server import latency_of
-from guieval.scheduler import ActiveEpisode, Scheduler
+from guieval.data.benchmark import EpisodeRef
+from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.steps import EpisodeKey
+from guieval.testing.mock_server import latency_of
 
 SLOTS = 64
 SIZE = (1080, 2400)
@@ -145,6 +145,29 @@ def floor(episodes: int, latency: float, seed: int, *, sequential: bool) -> floa
         scheduler.finished(active)
 
 
+def idle_share(log: Path, slots: int, *, sequential: bool) -> float:
+    """Share of the server's slots that were idle while a step was ready, from the first request to the end of the last.
+
+    A step is ready as soon as nothing but the client keeps it from being asked: from the start of the run, or in a sequential
+    mode from the end of the episode's step before. So the share is the client's fault alone, whatever the latencies are.
+    """
+    lines: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+    lines.sort(key=lambda line: line["arrival"])
+    start: float = lines[0]["arrival"]
+    end: float = max(line["end"] for line in lines)
+    answered: dict[str, float] = {}
+    changes: list[tuple[float, int, int]] = []  # time, change of the busy slots, change of the ready steps
+    for line in lines:
+        ready = answered.get(line["tag"], start) if sequential else start
+        changes += [(ready, 0, 1), (line["arrival"], 1, -1), (line["end"], -1, 0)]
+        answered[line["tag"]] = line["end"]
+    idle, busy, waiting, last = 0.0, 0, 0, start
+    for now, began, became_ready in sorted(changes):
+        idle += (now - last) * min(max(0, slots - busy), waiting)
+        busy, waiting, last = busy + began, waiting + became_ready, now
+    return idle / (slots * (end - start))
+
+
 @dataclass
 class Measured:
     """One run of the client, as the kernel and the server saw it."""
@@ -155,6 +178,7 @@ class Measured:
     cpu: float
     mebibytes: float
     in_flight: int
+    idle: float
 
 
 def measure(
@@ -170,9 +194,11 @@ def measure(
     limit: int | None = None,
 ) -> Measured:
     """Run ``guieval run`` once against a fresh mock server."""
+    log_file = work / "server.jsonl"
+    log_file.unlink(missing_ok=True)
     server = subprocess.Popen(
         f"{sys.executable} -m guieval mock-server --port 0 --model {model} --policy centre "
-        f"--latency {latency} --sigma 0.6 --seed {seed} --slots {slots}".split(),
+        f"--latency {latency} --sigma 0.6 --seed {seed} --slots {slots} --log {log_file}".split(),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -204,14 +230,17 @@ def measure(
         bound = max(bound, stats["longest_chain"])  # one episode's steps follow each other
     serving = stats["last_time"] - stats["first_time"]
     cpu = usage.ru_utime + usage.ru_stime
-    return Measured(stats["served"], serving, bound, cpu, usage.ru_maxrss / 1024, stats["max_in_flight"])
+    idle = idle_share(log_file, slots, sequential=sequential)
+    return Measured(stats["served"], serving, bound, cpu, usage.ru_maxrss / 1024, stats["max_in_flight"], idle)
 
 
 def start_cost(repeats: int = 3) -> float:
     """CPU seconds of starting the program without doing anything, the least of a few tries."""
     costs = []
     for _ in range(repeats):
-        child = subprocess.Popen([sys.executable, "-c", "import guieval.runner, guieval.engines.openai, httpx, PIL.Image"])
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import guieval.running.runner, guieval.engines.http.chat_completions, httpx, PIL.Image"]
+        )
         _, _, usage = os.wait4(child.pid, 0)
         child.returncode = 0
         costs.append(usage.ru_utime + usage.ru_stime)
@@ -232,7 +261,7 @@ def show(title: str, run: Measured, start: float, peer: str, best: float = 0.0) 
     each = 1000 * (run.cpu - start) / run.steps
     print(
         f"{title:32} {run.serving:7.2f} s  {ratio:53}  {rate:7.1f} steps/s  {each:5.2f} CPU ms/step  {run.mebibytes:6.0f} MiB"
-        f"  {run.in_flight:3d} in flight  {('peer: ' + peer) if peer else ''}",
+        f"  {run.in_flight:3d} in flight  {100 * run.idle:4.1f} % of slots idle  {('peer: ' + peer) if peer else ''}",
         flush=True,
     )
 

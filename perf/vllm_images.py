@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Wait
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
-from guieval.engines.vllm_command import VLLMSettings
-from guieval.engines.vllm_server import VLLMServer
-from guieval.images import ImageLoader
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.vllm.command import VLLMSettings
+from guieval.engines.vllm.server import VLLMServer
 from guieval.models import ImageRef, Message, ModelConfig, ModelInput, Part, Request
+from guieval.running.runner.image_cache import ImageLoader
 from guieval.steps import StepTaskModel
 
 ROOT = Path(__file__).resolve().parent.parent

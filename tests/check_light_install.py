@@ -3,7 +3,17 @@
 import sys
 from importlib.metadata import distributions
 
-HEAVY = {"torch", "vllm", "transformers", "opencv-python", "opencv-python-headless", "onnxruntime", "matplotlib", "ray"}
+HEAVY = {
+    "torch",
+    "vllm",
+    "transformers",
+    "opencv-python",
+    "opencv-python-headless",
+    "onnxruntime",
+    "matplotlib",
+    "pandas",
+    "ray",
+}
 installed = {(distribution.metadata["Name"] or "").lower() for distribution in distributions()}
 if found := sorted(installed & HEAVY):
     sys.exit(f"installing guieval without extras pulled {', '.join(found)}")

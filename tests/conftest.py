@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from guieval.engines.http.patience import REACHED
 from tests.command_line import CommandLine
 
 with contextlib.suppress(ImportError):  # the environment in which vLLM is tried has no hypothesis, and no test that needs it
@@ -29,8 +31,37 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What guieval remembers of its user stays out of the home folder, and no terminal's width folds what tests read."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(autouse=True)
+def no_server_reached() -> None:
+    """A port may be given again: what answered there in an earlier test says nothing."""
+    REACHED.clear()
+
+
 @pytest.fixture
 def guieval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     """The program, on a terminal wide enough for its tables."""
     monkeypatch.setenv("COLUMNS", "200")
     return CommandLine(capsys, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for 127.0.0.1 with its key, in one file; needs the openssl command."""
+    folder = tmp_path_factory.mktemp("certificate")
+    key, made = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    try:
+        subprocess.run(
+            [*command, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made], check=True, capture_output=True
+        )
+    except FileNotFoundError:
+        pytest.skip("no openssl to make a certificate with")
+    (folder / "both.pem").write_text(key.read_text() + made.read_text(), encoding="utf-8")
+    return folder / "both.pem"

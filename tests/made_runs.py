@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, ActionSpace
-from guieval.benchmark import EpisodeRef
+from guieval.data.benchmark import EpisodeRef
+from guieval.history.modes import get_mode
 from guieval.journal import SCHEMA, Journal
-from guieval.modes import get_mode
 from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel
 
 FAILED = StepOutcome(verdict="infrastructure_failure", reason="no answer")

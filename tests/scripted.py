@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Scroll, Stop, Type, action_from_json
-from guieval.benchmark import ABCBenchmark, EpisodeRef
-from guieval.config import RunConfig
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.engines.concurrency import AdaptiveConcurrency
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Reply, Request
-from guieval.runner import Run, RunOutcome
+from guieval.models import ABCModel, Engine, ImageForm, Message, ModelConfig, ModelInput, ParsedResponse, Reply, Request
+from guieval.running.config import RunConfig
+from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
+from guieval.running.progress import Progress, RunOutcome
+from guieval.running.resolve import Parts, resolve
+from guieval.running.runner import Runner
 from guieval.steps import Episode, StepTaskModel
 
 Policy = Callable[[Request], str]
@@ -129,6 +133,32 @@ CLICK = Click(point=Point(500.0, 500.0))
 ACTIONS: tuple[Action, ...] = (CLICK, Type(text="tea"), Scroll(point=Point(500.0, 500.0), direction="up"), Stop())
 
 
+def runner_of(
+    config: RunConfig,
+    directory: Path,
+    benchmark: ABCBenchmark,
+    model: ABCModel,
+    engine: Engine,
+    concurrency: int | AdaptiveConcurrency,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    *,
+    prepare: Callable[[], Awaitable[object]] | None = None,
+    give_up_after: int | None = GIVE_UP_AFTER,
+    halt: Callable[[Progress], str | None] = lambda progress: None,
+    accept_changes: bool = False,
+    **parts: Any,
+) -> Runner:
+    """The real runner over a benchmark, a model and an engine that are at hand."""
+    answering = Answering(engine, concurrency, prepare, give_up_after)
+    run = resolve(config, parts=Parts(benchmark, model, answering, **parts), accept_changes=accept_changes)
+    return Runner(run, directory, on_progress=on_progress, halt=halt)
+
+
+def opened_run(config: RunConfig, directory: Path, server: Any = None) -> Runner:
+    """The real runner for all that a configuration names."""
+    return Runner(resolve(config, server), directory)
+
+
 def run_scripted(
     directory: Path,
     episodes: Sequence[Episode],
@@ -144,5 +174,4 @@ def run_scripted(
     """Run a scripted engine over episodes through the real runner; ``settings`` are further ones of the configuration."""
     config = RunConfig(model="scripted", bench="scripted", mode=mode, protocol=protocol, **settings)
     model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
-    run = Run(config, directory, ListBenchmark(episodes), model, engine, concurrency)
-    return run.execute(resume=resume)
+    return runner_of(config, directory, ListBenchmark(episodes), model, engine, concurrency).execute(resume=resume)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from guieval.actions import Action, Click, Point, Stop
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release, ReleasedEpisode
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release, ReleasedEpisode
+from guieval.data.episodes.prepare import Progress, prepare
 from guieval.errors import DataError
-from guieval.preparation import Progress, prepare
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 SIZE = (8, 16)

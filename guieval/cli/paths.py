@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -17,9 +18,11 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-def new_directory(*words: str) -> Path:
-    """Where a run goes that was given no directory: below ``runs/``, by what it is of and the time."""
-    import re
-    import time
+def path_option(help: str, *names: str, metavar: str = PATH) -> Any:
+    """What marks an option that takes a path."""
+    return typer.Option(*names, parser=path, metavar=metavar, help=help)
 
-    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", "-".join((*words, time.strftime("%Y%m%d-%H%M%S"))))[-200:]
+
+def path_argument(metavar: str, help: str) -> Any:
+    """What marks an argument that takes a path."""
+    return typer.Argument(parser=path, metavar=metavar, help=help)

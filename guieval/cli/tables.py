@@ -1,25 +1,120 @@
-"""How lists are shown: as wide as the terminal, and wide enough for whole names where there is none."""
+"""How commands print: tables and sentences as wide as the terminal, or plain values as JSON."""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
+
+import typer
+
+from guieval.errors import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
-PIPED_WIDTH = 160
+    from guieval.reports.tables import Table
+
+FORMATS = ("text", "md", "csv", "json")
+LEFT_OUT = "A wider terminal shows all, and so does --json."
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under a header; the first column, a name to copy, is never cut or folded."""
+_json_to: ContextVar[TextIO | None] = ContextVar("_json_to", default=None)
+"""Standard output, where everything but JSON goes to standard error."""
+
+
+def _asked(json: bool) -> bool:
+    _json_to.set(sys.stdout if json else None)
+    if json:
+        sys.stdout = sys.stderr  # what the program was started with is put back at its end, in main
+    return json
+
+
+JSON: TypeAlias = Annotated[
+    bool,
+    typer.Option("--json", callback=_asked, help="Print the figures as JSON on standard output, all else on standard error."),
+]
+"""The option of every command that prints figures: what it prints besides :func:`print_json` then goes to standard error."""
+
+
+def known_width() -> int | None:
+    """The terminal's width, or the value of COLUMNS; ``None`` where the output goes to a file or another program."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    if not sys.stdout.isatty():
+        return None
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column(header[0], no_wrap=True)
-    for name in header[1:]:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else PIPED_WIDTH).print(table, markup=False)
+    return Console().width
+
+
+def show(*tables: Table | None, full: str = LEFT_OUT) -> None:
+    """Print tables, a blank line between two."""
+    from rich.console import Console
+
+    from guieval.reports.tables import PIPED_WIDTH, rendered
+
+    width = known_width() or PIPED_WIDTH
+    console = Console(width=width)
+    for table in filter(None, tables):
+        for line in rendered(table, width, full):
+            console.print(line, soft_wrap=True, highlight=False)
+
+
+def check_format(name: str) -> str:
+    """A format of :func:`write_tables`; :class:`guieval.errors.UsageError` naming the nearest for any other."""
+    from guieval.errors import UsageError, nearest
+
+    if name not in FORMATS:
+        raise UsageError(f"unknown --format {name!r}{nearest(name, FORMATS)}; it is one of {', '.join(FORMATS)}")
+    return name
+
+
+def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) -> None:
+    """Print tables in one of :data:`FORMATS`, or write them to a file and print its name."""
+    from guieval.reports.tables import PIPED_WIDTH, comma_separated, json_text, markdown, rendered
+
+    if form == "text" and out is None:
+        show(*tables)
+        return
+    if form == "json" and out is None:
+        print_json(tables)
+        return
+    if form == "text":
+        text = "".join(f"{line.plain}\n" for table in tables for line in rendered(table, PIPED_WIDTH))
+    else:
+        text = {"md": markdown, "csv": comma_separated, "json": json_text}[form](tables)
+    if out is None:
+        echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+        echo(f"tables:   {out}")
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text as every command does: without what a terminal would obey, for much of it is data."""
+    typer.echo(harmless(text), err=err, nl=nl)
+
+
+def say(sentence: str, *, err: bool = False) -> None:
+    """Print a sentence, folded between words where the width is known."""
+    from guieval.reports.tables import fold
+
+    width = known_width()
+    for line in [sentence] if width is None else fold(sentence, width, 2):
+        echo(line, err=err)
+
+
+def print_json(values: Any) -> None:
+    """Print our values as plain ones: see :func:`guieval.reports.tables.plain`."""
+    from guieval.reports.tables import json_text
+
+    print_text(json_text(values))
+
+
+def print_text(text: str) -> None:
+    """Print what another program reads as it is."""
+    typer.echo(text, nl=False, file=_json_to.get())

@@ -1,11 +1,12 @@
-"""How many requests to keep in flight when nobody knows the server: as many as still bring more answers a second.
+"""Finds the number of requests to keep in flight for an unknown server: as many as still increase the answers per second.
 
-By Little's law (requests in flight = answers a second x seconds an answer takes) there is a knee: below it more requests bring
-more answers, above it they only wait longer. It is looked for by doubling until the rate of answers rises no further, and held
-there; now and then a little more and a little less is tried, because servers and prompts change. Where the server says that it
-has too much (status 429 or 503, no answer in time), less is sent at once, as TCP does (multiplicative decrease).
+By Little's law (requests in flight = answers per second x seconds per answer) there is a knee: below it more requests bring
+more answers, above it they only wait longer. The search doubles the number until the rate of answers stops rising, and holds
+it there; from time to time it tries a little more and a little less, because servers and prompts change. When the server is
+overloaded (status 429 or 503, no answer in time), the number is reduced at once, as in TCP (multiplicative decrease).
 
-Rates are noisy: answers take unlike long. So a clear difference counts after one round of answers, a small one only after four.
+Rates are noisy, since answers differ in duration. So a clear difference counts after one round of answers, a small one only
+after four.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 MOST = 1024
-"""No more requests are kept in flight than this."""
+"""Upper limit of the requests in flight."""
 START = 64
 
 _Phase: TypeAlias = Literal["first", "rising", "falling", "holding", "probing", "easing"]
@@ -29,10 +30,10 @@ _FULL = 0.8
 
 
 class AdaptiveConcurrency:
-    """A limit that finds its value: :attr:`value` requests are to be kept in flight.
+    """An adaptive limit: keep :attr:`value` requests in flight.
 
-    Told of every answer and every sign of too much. Deterministic: it depends on nothing but what it is told and the
-    ``clock`` (seconds). Not thread-safe.
+    Report every answer and every overload to it. Deterministic, given these calls and the ``clock`` (seconds). Not
+    thread-safe.
     """
 
     def __init__(
@@ -56,16 +57,16 @@ class AdaptiveConcurrency:
 
     @property
     def value(self) -> int:
-        """How many requests are to be in flight."""
+        """The number of requests to keep in flight."""
         return self._value
 
     def answered(self, seconds: float, in_flight: int) -> None:
-        """An answer came after so long, when so many requests were in flight, it among them."""
+        """An answer came after ``seconds``, with ``in_flight`` requests in flight, this one included."""
         now = self._clock()
         self._latency = seconds if not self._latency else self._latency + (seconds - self._latency) / self._value
         if now < self._settled_at:
             return
-        if in_flight < _FULL * self._value:  # what a client cannot fill tells nothing of the server
+        if in_flight < _FULL * self._value:  # too few requests to measure the server
             self._window = None
             return
         if self._window is None:
@@ -82,7 +83,7 @@ class AdaptiveConcurrency:
             self._window = None
 
     def overloaded(self) -> None:
-        """A try was refused because the server has too much to do, or was not answered in time."""
+        """A try was refused because the server is overloaded, or was not answered in time."""
         now = self._clock()
         if now < self._calm_at:  # sent before the last step down, or refused together with what caused it
             return
@@ -92,8 +93,12 @@ class AdaptiveConcurrency:
         self._calm_at = now + max(self._latency, 1.0)
         self._hold(int(self._value * _BACK))
 
+    def interrupted(self) -> None:
+        """No server was reachable for a while: discard the rate measured across that time."""
+        self._window = None
+
     def _judge(self, rate: float, *, full: bool) -> bool:
-        """Act on the rate measured at the present value; false when more must be seen."""
+        """Act on the rate measured at the current value; false when more answers are needed."""
         if self._phase == "first":
             self._best, self._best_rate = self._value, rate
             self._go_on("rising")
@@ -124,7 +129,7 @@ class AdaptiveConcurrency:
         elif not full:
             return False
         elif self._phase == "rising" and not self._has_grown:
-            self._go_on("falling")  # the first value may have been too many already
+            self._go_on("falling")  # the first value may have been too high already
         elif self._phase == "rising":
             self._hold(min(self._value, round(1.05 * self._best * max(1.0, ratio))))
         else:
@@ -146,11 +151,11 @@ class AdaptiveConcurrency:
         return True
 
     def _go_on(self, phase: _Phase) -> None:
-        """Try the value that lies one step of the phase from the best one."""
+        """Try the value one step of the phase away from the best one."""
         value = round(_STEP[phase] * self._best)
         value = max(value, self._best + 1) if _STEP[phase] > 1.0 else min(value, self._best - 1)
         value = min(max(value, self._least), self.most)
-        if value == self._best:  # an end of the range
+        if value == self._best:  # at a limit of the range
             self._hold(self._best)
         else:
             self._move(phase, value)
@@ -161,7 +166,7 @@ class AdaptiveConcurrency:
         self._move("holding", self._best)
 
     def _move(self, phase: _Phase, value: int) -> None:
-        """Go on with another value; what was sent before tells nothing of it, so its answers are let pass."""
+        """Continue with another value; answers to requests sent before are not measured."""
         wait = 0.7 if value >= self._value else 1.0
         self._phase, self._value = phase, value
         self._window = None

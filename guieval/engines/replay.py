@@ -1,8 +1,8 @@
-"""Answers from an earlier run's journal, so that parsing and scoring can be redone without a model.
+"""Answers requests from an earlier run's journal, so that parsing and scoring can be repeated without a model.
 
-Nothing but the place of each line is kept in memory. Screenshots are not needed. Only steps that the earlier run really
-got an answer to can be replayed; of several lines for one step the last finished one counts, as it does in a resume. A line
-that is unfinished though the model answered (its reply crashed a parser) is of use too, when there is no finished one.
+Only the position of each line is kept in memory. Screenshots are not needed. Only steps that the model answered in the
+earlier run can be replayed; of several lines for one step the last finished one counts, as in a resume. Without a finished
+line, an unfinished one with the model's answer (its reply crashed a parser) is used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from guieval.engines import parse_request_id
 from guieval.errors import DataError, EngineError, UsageError
+from guieval.journal.lines import json_line
 from guieval.models import ImageForm, Reply, Request
-from guieval.packing import plain
 from guieval.steps import StepKey, StepRecord, Verdict, validated
 
 
@@ -35,16 +35,16 @@ class _Sample(BaseModel):
 
 
 class _Line(BaseModel):
-    """As much of a :class:`StepRecord` as the index needs; reading less makes opening a large journal several times faster."""
+    """The fields of a :class:`StepRecord` that the index needs; this opens a large journal several times faster."""
 
     task: _Task
     samples: tuple[_Sample, ...] = Field(min_length=1)
 
 
 class ReplayEngine:
-    """Answers each request with what the journal ``records`` (compact or not) holds for its step and sample.
+    """Answers each request with the reply in the journal ``records`` (compact or not) to its step and sample.
 
-    The sample is the one the request's id names (0 when the id has another form). A last line that was cut off is ignored.
+    The sample is the one in the request's id (0 when the id has another form). A last line that was cut off is ignored.
     Raises :class:`UsageError` when the file cannot be opened and :class:`DataError` for a damaged line before the last.
     """
 
@@ -81,7 +81,7 @@ class ReplayEngine:
         record: StepRecord = validated(StepRecord, line, file=self._path, line=number)
         if record.task.setting != request.task.setting:
             raise EngineError(
-                f"step {key} was recorded in the setting {record.task.setting!r}, but {request.task.setting!r} is asked for"
+                f"step {key} was recorded in the setting {record.task.setting!r}, but {request.task.setting!r} is requested"
             )
         index = _sample_index(request.request_id)
         if index >= len(record.samples):
@@ -108,7 +108,7 @@ class ReplayEngine:
 
     def _json(self, line: bytes, number: int) -> bytes:
         try:
-            return plain(line)
+            return json_line(line)
         except ValueError as error:
             raise DataError(f"{self._path}, line {number}: {error}") from None
 

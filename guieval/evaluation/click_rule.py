@@ -1,8 +1,9 @@
-"""How a pointed place is compared with the label's: boxes, their choice and enlargement, and the distance that is forgiven.
+"""How a predicted point is compared with the label: which boxes count, their enlargement, and the accepted distance.
 
 Everything is compared in screen fractions (thousandths / 1000, each axis by its own side), in the order of operations the
-published scorers use, so that borders fall on the same side as theirs. Distances measured in pixels are compared to a
-millionth of a pixel, for thousandths cannot hold every whole pixel exactly. Borders are inclusive unless a rule says otherwise.
+published scorers use, so that borders fall on the same side as theirs. Borders are inclusive unless a rule says otherwise.
+A point within :data:`guieval.actions.BORDER` of a border lies on it, and distances measured in pixels are compared to a
+millionth of a pixel, because neither fractions nor thousandths can hold every whole pixel exactly.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.actions import Boxes, Point
+from guieval.actions import BORDER, Boxes, Point, contain
 from guieval.evaluation.judgement import Judgement
 
 BoxChoice: TypeAlias = Literal[
@@ -32,12 +33,16 @@ Polygon: TypeAlias = tuple[tuple[float, float], ...]
 Size: TypeAlias = tuple[int, int]
 """Width and height of a screenshot in pixels."""
 
-_BORDER = 1e-9
-"""How far from a polygon's edge, in thousandths, a point still lies on it: far below a pixel, above rounding."""
+_BORDER = BORDER / 1000.0
+"""The width of a border in screen fractions."""
+_OUTWARD = np.array([[-_BORDER], [-_BORDER], [_BORDER], [_BORDER]])
+"""What moves each of a box's corners by a border's width."""
 _PIXEL_BORDER = 1e-6
-"""The same for pixels."""
+"""The same for distances in pixels."""
 _FEW = 8
-"""Up to so many boxes are compared with a point sooner one by one than as arrays."""
+"""Up to this many boxes, comparing them one by one is faster than as arrays."""
+_ZERO, _HALF, _ONE, _THOUSAND = (np.array(number) for number in (0.0, 0.5, 1.0, 1000.0))
+"""As arrays, because numpy computes faster with these than with Python's numbers."""
 _ORIGIN = Point(0.0, 0.0)
 
 
@@ -85,21 +90,10 @@ class ClickRule:
     reference: ClickReference = "label"
     by_node: bool = False
 
-    @property
-    def depends_on_prediction(self) -> bool:
-        """Whether the accepted region is not known before the prediction is."""
-        return (
-            self.zero_is_missing
-            or self.whole_pixels
-            or self.by_node
-            or self.reference == "origin"
-            or self.boxes == "nearest-to-prediction"
-        )
-
     def accepted(
         self, boxes: Boxes, reference: Point, *, predicted: Point | None = None, screen: Size | None = None
     ) -> NDArray[np.float64]:
-        """The boxes a point may be in: columns of a (4, k) array x1, y1, x2, y2, in screen fractions.
+        """The boxes a point may be in: columns of a (4, k) array x1, y1, x2, y2, in screen fractions, their borders within.
 
         ``predicted`` matters only where boxes are chosen by it; without it all of them are returned. ``screen`` is the
         screenshot's width and height in pixels. Raises ``ValueError`` where the rule counts in pixels and it is not given.
@@ -111,17 +105,18 @@ class ClickRule:
         if self.boxes == "none":
             return corners[:, :0]
         if self.boxes == "containing-before-enlarging":
-            corners = corners.compress(_contain(corners, x, y), axis=1)
+            corners = corners.compress(contain(corners, x, y, _BORDER), axis=1)
         elif self.boxes == "smallest-containing":
             smallest = _smallest(corners, x, y)
             corners = corners[:, :0] if smallest is None else corners[:, smallest : smallest + 1]
         size = self._enlarge(corners)
-        if self.boxes == "containing-reference":
-            return corners.compress(_contain(corners, x, y), axis=1)
         if self.boxes == "nearest":
-            return self._nearest(corners, size, x, y)
-        if self.boxes == "nearest-to-prediction" and predicted is not None:
-            return self._nearest(corners, size, predicted.x / 1000.0, predicted.y / 1000.0)
+            corners = self._nearest(corners, size, x, y)
+        elif self.boxes == "nearest-to-prediction" and predicted is not None:
+            corners = self._nearest(corners, size, predicted.x / 1000.0, predicted.y / 1000.0)
+        corners += -_OUTWARD if self.strict else _OUTWARD
+        if self.boxes == "containing-reference":
+            corners = corners.compress(contain(corners, x, y, 0.0), axis=1)
         return corners
 
     def _corners(self, boxes: Boxes, screen: Size | None) -> NDArray[np.float64]:
@@ -129,10 +124,10 @@ class ClickRule:
         corners = boxes.array.T.copy()
         if self.far_edge:
             sides = np.array([[float(side)] for side in _known(screen)])
-            # Back to the pixels that the edge was made from, so that the new edge is what the loader would make of those.
+            # Back to the pixels that the edge came from, so that the new edge is what the loader would compute from those.
             pixels = np.round(corners[2:] * sides / 1000.0, 6) - self.far_edge
             corners[2:] = pixels * 1000.0 / sides
-        corners /= 1000.0
+        corners /= _THOUSAND
         return corners
 
     def _enlarge(self, corners: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -141,28 +136,32 @@ class ClickRule:
         size = far - near
         if self.clip:
             growth = size * (self.enlarge - 1)
-            size = np.minimum(size + growth, 1.0, out=size)
-            np.maximum(near - growth / 2, 0.0, out=near)
+            size += growth
+            np.minimum(size, _ONE, out=size)
+            growth *= _HALF
+            near -= growth
+            np.maximum(near, _ZERO, out=near)
             np.add(near, size, out=far)
         elif self.enlarge != 1.0:
-            centre = (near + far) / 2
+            centre = near + far
+            centre *= _HALF
             size *= self.enlarge
-            half = size / 2
+            half = size * _HALF
             np.subtract(centre, half, out=near)
             np.add(centre, half, out=far)
-        if self.strict:  # between the neighbours of its borders lies exactly the inside of a box
-            np.nextafter(near, np.inf, out=near)
-            np.nextafter(far, -np.inf, out=far)
         return size
 
     def _nearest(self, corners: NDArray[np.float64], size: NDArray[np.float64], x: float, y: float) -> NDArray[np.float64]:
         """The ``nearest`` boxes by distance of their centre, the earlier first."""
         if corners.shape[1] <= self.nearest:
             return corners
-        centre = size / 2
+        centre = size * _HALF
         centre += corners[:2]
         dx, dy = centre[0] - x, centre[1] - y
-        order = (dy * dy + dx * dx).argsort(kind="stable")
+        dx *= dx
+        dy *= dy
+        dy += dx
+        order = dy.argsort(kind="stable")
         chosen: NDArray[np.float64] = corners.take(order[: self.nearest], axis=1)
         return chosen
 
@@ -206,7 +205,7 @@ class ClickRule:
             dx, dy = (x - reference.x / 1000.0) * sx, (y - reference.y / 1000.0) * sy
             measured = math.sqrt(dx * dx + dy * dy)
             if measured <= limit:
-                return Judgement(True, True, distance, None, self._told(distance, measured))
+                return Judgement(True, True, distance, None, self._distances(distance, measured))
         if polygon is not None:
             if in_polygon(polygon, predicted.x, predicted.y):
                 return Judgement(True, True, distance, None, "inside the target polygon")
@@ -226,7 +225,7 @@ class ClickRule:
             else:
                 where = "boxes do not count" if self.boxes == "none" else "no box contains the target"
         if self.fallback is not None:
-            where = f"{self._told(distance, measured)}; {where}"
+            where = f"{self._distances(distance, measured)}; {where}"
         return Judgement(True, False, distance, None, where)
 
     def _node_hits(self, boxes: Boxes, reference: Point, predicted: Point, screen: Size | None) -> bool:
@@ -238,13 +237,13 @@ class ClickRule:
         self._enlarge(corners)
         if own is None:
             return x == at_x and y == at_y
-        left, top, right, bottom = node = corners[:, own].tolist()
-        if left <= at_x <= right and top <= at_y <= bottom:
+        holding = contain(corners, at_x, at_y, _BORDER)
+        if holding[own]:
             return True
-        others = corners.compress(_contain(corners, at_x, at_y), axis=1)
-        return bool(others.size) and bool((_overlap(node, others) > 0.5).any())
+        others = corners.compress(holding, axis=1)
+        return bool(others.size) and bool((_overlap(corners[:, own].tolist(), others) > 0.5).any())
 
-    def _told(self, distance: float, measured: float) -> str:
+    def _distances(self, distance: float, measured: float) -> str:
         assert self.fallback is not None
         allowed = "less than " if self.fallback_strict else ""
         if self.measure == "fraction":
@@ -317,14 +316,14 @@ def in_polygon(polygon: Polygon, x: float, y: float) -> bool:
 
 def smallest_box(boxes: Boxes, point: Point) -> int | None:
     """Which box is the smallest by area of those that hold the point, border included; the first of equals."""
-    return _smallest(boxes.array.T, point.x, point.y) if len(boxes) else None
+    return _smallest(boxes.array.T, point.x, point.y, BORDER) if len(boxes) else None
 
 
 def _on_edge(x: float, y: float, x1: float, y1: float, x2: float, y2: float) -> bool:
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
     along = min(1.0, max(0.0, ((x - x1) * dx + (y - y1) * dy) / square)) if square else 0.0
-    return math.hypot(x - x1 - along * dx, y - y1 - along * dy) <= _BORDER
+    return math.hypot(x - x1 - along * dx, y - y1 - along * dy) <= BORDER
 
 
 def _known(screen: Size | None) -> Size:
@@ -335,27 +334,20 @@ def _known(screen: Size | None) -> Size:
 
 def _cut(point: Point, screen: tuple[float, float]) -> Point:
     """The point at the whole pixel that it lies in, made from it as loaders make points."""
-    # Dividing by 1.0 and rounding down leaves a NaN one, which a table of predictions may hold.
     x, y = ((along * side / 1000.0 + _PIXEL_BORDER) // 1.0 * 1000.0 / side for along, side in zip(point, screen, strict=True))
     return Point(x, y)
 
 
-def _contain(corners: NDArray[np.float64], x: float, y: float) -> NDArray[np.bool_]:
-    """Which columns x1, y1, x2, y2 hold the point, borders included."""
-    x1, y1, x2, y2 = corners
-    inside: NDArray[np.bool_] = (x1 <= x) & (x <= x2) & (y1 <= y) & (y <= y2)
-    return inside
-
-
 def _any_contains(corners: NDArray[np.float64], x: float, y: float) -> bool:
+    """Whether the point lies in one of the columns that :meth:`ClickRule.accepted` gave."""
     if corners.shape[1] <= _FEW:
         return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in corners.T.tolist())
-    return bool(np.count_nonzero(_contain(corners, x, y)))
+    return bool(np.count_nonzero(contain(corners, x, y, 0.0)))
 
 
-def _smallest(corners: NDArray[np.float64], x: float, y: float) -> int | None:
+def _smallest(corners: NDArray[np.float64], x: float, y: float, border: float = _BORDER) -> int | None:
     """Which column is the smallest by area of those that hold the point; the first of equals."""
-    inside = _contain(corners, x, y).nonzero()[0]
+    inside = contain(corners, x, y, border).nonzero()[0]
     if len(inside) <= 1:
         return int(inside[0]) if len(inside) else None
     x1, y1, x2, y2 = corners[:, inside]

@@ -1,7 +1,7 @@
 """Judges one answer to one step under a named protocol: the same call for evaluation, re-scoring and rewards.
 
-It turns what the rules say into a :class:`StepOutcome` and keeps the verdicts apart. Pure: no input or output, no state,
-nothing remembered between calls. Arrays of steps are judged by :mod:`guieval.evaluation.batch`.
+It turns the rules' judgement into a :class:`StepOutcome` and keeps the five verdicts apart. Pure: no input or output, no
+state, no cache between calls.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ActionEvaluator:
         )
 
     def judge(self, task: StepTaskModel, action: Action) -> Judgement:
-        """What the rules say of ``action`` against the accepted action it meets best; :meth:`evaluate` without the verdict."""
+        """Compare ``action`` with each accepted action and return the best judgement: :meth:`evaluate` without the verdict."""
         rules = self.protocol.rules_for(task.dataset)
         best = rules.judge(task, task.action, action)
         for alternative in task.alternatives:

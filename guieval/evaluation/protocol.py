@@ -1,13 +1,13 @@
 """What a published evaluation fixes, as one frozen value: steps, rules, what becomes of failures, and its figures.
 
-Two papers' numbers often differ by a threshold or by what they divide by, so a protocol fixes all of it under a name and can
-say it in words. Which protocols there are is said by :mod:`guieval.evaluation.protocols`, how its rules judge a step by
-:mod:`guieval.evaluation.rules`; its figures are computed by :mod:`guieval.metrics.figures`.
+Two papers' numbers often differ by a threshold or a denominator, so a protocol fixes all of it under a name and can describe it
+in words. The protocols are listed by :mod:`guieval.evaluation.protocols`, their rules are in :mod:`guieval.evaluation.rules`,
+and their figures are computed by :mod:`guieval.metrics.figures`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -23,7 +23,7 @@ Average: TypeAlias = Literal["all", "episodes", "cells", "cells-by-size"]
 (VLMEvalKit weights a mean that is weighted already)."""
 Fate: TypeAlias = Literal["wrong", "left-out", "episode-left-out", "zero"]
 """What becomes of a step without a judgement. ``wrong``: it is a mismatch. ``left-out``: it is in neither part of the fraction,
-and its episode is the sequence of the other steps. ``episode-left-out``: the same, but figures that are told by whole episodes
+and its episode is the sequence of the other steps. ``episode-left-out``: the same, but figures over whole episodes
 leave out its episode (GUI-Odyssey). ``zero``: left out too, but its episode counts 0 in such figures unless a mismatch comes
 before it (UI-S1; in GUIEvalKit a gap in the step numbers, of which its code does not notice one at an episode's very end)."""
 
@@ -44,7 +44,7 @@ class FailurePolicy:
 
     def describe(self) -> str:
         """The policy in words."""
-        said = {
+        fates = {
             "replies without an action": self.unparseable,
             "actions outside the unified space": self.unsupported,
             "steps without an answer": self.missing,
@@ -56,8 +56,8 @@ class FailurePolicy:
             "episode-left-out": "are left out, and so is their episode from figures of whole episodes",
             "zero": "make their episode's progress 0",
         }
-        # An action outside the two spaces that is judged like any other is no failure, so nothing is said of it.
-        return "; ".join(f"{what} {words[fate]}" for what, fate in said.items() if not (fate == "wrong" and "two" in what))
+        # An action outside the two spaces that is judged like any other is not a failure, so it is not mentioned.
+        return "; ".join(f"{what} {words[fate]}" for what, fate in fates.items() if not (fate == "wrong" and "two" in what))
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,31 @@ class Figure:
     average: Average = "all"
     keys: tuple[str, ...] = ()
     failure: FailurePolicy | None = None
+
+    @property
+    def title(self) -> str:
+        """A heading in words, with the source's name for it where that is not a name of program code."""
+        measure = {
+            "type": "type match",
+            "exact": "exact match",
+            "exact-given-type": "exact match where the type matches",
+            "progress": "progress" if self.average == "episodes" else "step-weighted progress",
+            "success": "success rate",
+            "score": "mean of progress and success",
+        }[self.measure]
+        code = "_" in self.name
+        if not code and self.name.startswith(measure):
+            return self.name
+        words = measure
+        if self.over is not None:
+            words += f", {', '.join(sorted(self.over))} only"
+        if self.without:
+            words += f", without {', '.join(sorted(self.without))}"
+        if self.average.startswith("cells"):
+            words += f", mean by {' x '.join(self.keys)}" + (", by size" if self.average == "cells-by-size" else "")
+        elif self.average == "episodes" and self.measure in ("type", "exact"):
+            words += ", mean by episode"
+        return words if code or self.name.casefold() in words.casefold() else f"{words} ({self.name})"
 
     def describe(self) -> str:
         """The figure in words."""
@@ -140,6 +165,11 @@ class Protocol:
     def applies_to(self, dataset: str) -> bool:
         """Whether the source evaluates that data set."""
         return self.datasets is None or dataset in self.datasets
+
+    def foreign_mark(self, datasets: Iterable[str]) -> str:
+        """What stands beside a figure over data that the source does not evaluate; "" where it evaluates all of it."""
+        others = [dataset for dataset in dict.fromkeys(datasets) if not self.applies_to(dataset)]
+        return f"not written for {', '.join(others)}" if others else ""
 
     def judgement(self) -> str:
         """How steps are judged, in words; equal texts mean equal judgements, so it also serves as a fingerprint."""

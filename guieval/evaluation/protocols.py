@@ -35,14 +35,14 @@ def get_protocol(name: str) -> Protocol:
     """The protocol called ``name``.
 
     Raises :class:`UsageError` with the nearest name when there is none, or when an entry point of that name cannot be
-    imported or is no protocol of that name.
+    imported or does not have that name.
     """
     if name in PROTOCOLS:
         return PROTOCOLS[name]
     entry = _entries().get(name)
     if entry is None:
         known = list_protocols()
-        raise UsageError(f"unknown protocol {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+        raise UsageError(f"unknown protocol {name!r}{nearest(name, known)}; `guieval protocols` lists them")
     try:
         loaded = entry.load()
     except (ImportError, AttributeError) as error:

@@ -1,11 +1,10 @@
 """Step rules: how one predicted action is compared with one accepted action, as small frozen values.
 
 Every published scorer is a choice of these rules and their thresholds (:mod:`guieval.evaluation.protocols`), so thresholds
-are fields and each rule can say itself in words. Rules are pure: they read a step and two actions and touch nothing else.
-Points are :mod:`guieval.evaluation.click_rule`'s, texts :mod:`guieval.evaluation.text_rule`'s, what a scorer forgives between
-actions of different types :mod:`guieval.evaluation.leniencies`'. Verdicts and alternatives are
-:mod:`guieval.evaluation.evaluator`'s business, many steps at once that of :mod:`guieval.evaluation.batch`, which asks the
-rules for everything that belongs to the target.
+are fields and each rule can describe itself in words. Rules are pure functions of a step and two actions. Points are compared
+in :mod:`guieval.evaluation.click_rule`, texts in :mod:`guieval.evaluation.text_rule`; what a scorer accepts between actions of
+different types is in :mod:`guieval.evaluation.leniencies`. Verdicts and alternatives belong to
+:mod:`guieval.evaluation.evaluator`.
 """
 
 from __future__ import annotations
@@ -132,7 +131,7 @@ class OpenRule:
         return boxes[0].centre
 
     def judge_icon(self, rule: ClickRule, boxes: Boxes, predicted: Point, screen: Size | None = None) -> Judgement:
-        """Judge a click given in place of opening; no distance is told, for an app has no reference point."""
+        """Judge a click in place of opening the app; there is no distance, because an app has no reference point."""
         judged = rule.judge(boxes, self.icon_point(boxes), predicted, screen=screen)
         return judged._replace(distance=None, reason=f"a click on the app's icon may open it: {judged.reason}")
 
@@ -148,14 +147,14 @@ class OpenRule:
 
 
 class Leniency(Protocol):
-    """What a scorer accepts beside the ordinary comparison, as a small frozen value."""
+    """What a scorer accepts in addition to the ordinary comparison, as a small frozen value."""
 
     def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
         """Whether :meth:`judge` may decide for actions of these types (as :meth:`StepRules.read` reads them)."""
         ...
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Decide, or ``None`` to leave it to what comes after."""
+        """Decide, or return ``None`` to leave the decision to the rules that follow."""
         ...
 
     def describe(self) -> str:
@@ -169,8 +168,8 @@ class StepRules:
 
     ``click`` judges clicks and long presses. ``stop`` says whether a stop must have the reference's status too, ``press``
     whether a press must have its button. With ``status_types`` and ``button_types`` each status and each button is a type of
-    its own, so another one is no type match. What lies outside the unified space agrees when name (in any case) and arguments
-    are equal, under all rules. ``tap_limit`` is the longest predicted press, in milliseconds, that still is a tap and counts as
+    its own, so another one does not match in type. Under all rules, actions outside the unified space agree if name (any case)
+    and arguments are equal. ``tap_limit`` is the longest predicted press, in milliseconds, that still is a tap and counts as
     a click; ``None`` takes every long press as one. A labelled press stays one however long it lasts, for labels say their
     type themselves (AgentCPM-GUI and GUIEvalKit). ``leniencies`` are asked first, in order.
     """
@@ -258,7 +257,7 @@ class StepRules:
         return ("LONG_PRESS", "CLICK") if action == "LONG_PRESS" and self.tap_limit is not None else (action,)
 
     def _deciding(self, expected: AnyType, given: AnyType) -> Hashable:
-        if any(each.concerns(expected, given) for each in self.leniencies):
+        if any(leniency.concerns(expected, given) for leniency in self.leniencies):
             return self  # a leniency may ask any of the rules
         if expected != given:
             return self.open.icon if (expected, given) == ("OPEN", "CLICK") else None
@@ -292,23 +291,23 @@ class StepRules:
         ]
         if self.tap_limit is not None:
             lines.append(f"a predicted long press of at most {self.tap_limit:g} ms is a click")
-        return "\n".join([*lines, *(f"before these: {each.describe()}" for each in self.leniencies)])
+        return "\n".join([*lines, *(f"before these: {leniency.describe()}" for leniency in self.leniencies)])
 
 
 def patterns_of(task: StepTaskModel) -> Sequence[str]:
-    """The regular expressions of ``extras["text_patterns"]``, by which a step accepts more typed texts than its label tells."""
+    """The regular expressions of ``extras["text_patterns"]``, by which a step accepts more typed texts than its label."""
     patterns = task.extras.get("text_patterns")
-    return [each for each in patterns if isinstance(each, str)] if isinstance(patterns, list | tuple) else ()
+    return [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list | tuple) else ()
 
 
 def polygon_of(task: StepTaskModel) -> Polygon | None:
-    """The corners of ``extras["polygon"]``, [[x, y], ...] in [0, 1000]; ``None`` where that holds no three corners."""
+    """The corners of ``extras["polygon"]``, [[x, y], ...] in [0, 1000]; ``None`` if there are fewer than three."""
     corners = task.extras.get("polygon")
     if not isinstance(corners, list | tuple) or len(corners) < 3:
         return None
-    if not all(isinstance(each, list | tuple) and len(each) == 2 for each in corners):
+    if not all(isinstance(corner, list | tuple) and len(corner) == 2 for corner in corners):
         return None
-    if not all(isinstance(side, int | float) for each in corners for side in each):
+    if not all(isinstance(side, int | float) for corner in corners for side in corner):
         return None
     return tuple((float(x), float(y)) for x, y in corners)
 
@@ -319,11 +318,11 @@ def unsupported_key(action: Unsupported) -> tuple[str, str]:
 
 
 def _canonical(value: Any) -> Any:
-    """The value with every key a text and every whole float an integer, which is all JSON tells apart."""
+    """The value with keys as texts and whole floats as integers, which JSON does not distinguish either."""
     if isinstance(value, dict):
-        return {str(key): _canonical(each) for key, each in value.items()}
+        return {str(key): _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_canonical(each) for each in value]
+        return [_canonical(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import string
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from guieval.data.patterns import matches_whole
 from guieval.evaluation.judgement import Judgement, short
 
 TextComparison: TypeAlias = Literal[
@@ -99,15 +98,11 @@ class TextRule:
             case "type-only":
                 return True
 
-    def accepts(self, reference: str, predicted: str, patterns: Sequence[str] = ()) -> bool:
-        """Whether ``predicted``, as it was given, agrees with ``reference``, which is normalised, or with a pattern."""
-        return self.matches(reference, self.normalise(predicted)) or any(_fits(each, predicted) for each in patterns)
-
     def judge(self, reference: str, predicted: str, patterns: Sequence[str] = ()) -> Judgement:
         """Compare two texts; ``text_similarity`` is the normalised Levenshtein similarity of their normalised forms."""
         expected, given = self.normalise(reference, label=True), self.normalise(predicted)
         matched = self.matches(expected, given)
-        exact = matched or any(_fits(each, predicted) for each in patterns)
+        exact = matched or any(matches_whole(each, predicted) for each in patterns)
         if not exact:
             reason = f"text {short(predicted)}, reference {short(reference)}"
         elif given == expected:
@@ -203,16 +198,3 @@ def _indel(expected: str, given: str) -> float:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in text.split() if word not in string.punctuation)
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):  # the loader's to refuse; here it only matches nothing
-        return None
-
-
-def _fits(pattern: str, text: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is not None and compiled.fullmatch(text) is not None

@@ -67,12 +67,14 @@ class RunColumns:
     it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
     indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, the
     prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; the label is not asked).
-    ``samples``: int16, answered samples of the step. ``groups``: for each key of the steps' labels, n values ("" where a step
-    has none). ``elsewhere``: bool, the predicted point lies in one of the step's boxes (border included, as published, not
-    enlarged) that does not hold the reference point; ``None`` where nobody told. ``key_of`` names a row.
+    ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` where that is the
+    same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
+    predicted point lies in one of the step's boxes (border included, as published, not enlarged) that does not hold the
+    reference point; ``None`` where nobody told. ``key_of`` names a row.
 
     ``title`` names the run to a person, ``dataset`` is what protocols choose their rules by, ``mode`` and ``stop`` are the
-    run's. ``selection`` says which steps these are.
+    run's. ``selection`` says which steps these are, ``left_out`` how many rows of a predictions file that holds its own steps
+    are not among them because they have no answer that can be read.
     """
 
     title: str
@@ -93,6 +95,8 @@ class RunColumns:
     groups: Mapping[str, Sequence[str]]
     judged: Mapping[str, Judged]
     elsewhere: NDArray[np.bool_] | None = None
+    drawn: NDArray[np.int16] | None = None
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.episode)
@@ -100,6 +104,11 @@ class RunColumns:
     def key_of(self, row: int) -> StepKey:
         """The name of the step in a row."""
         return StepKey(*self.episodes[int(self.episode[row])], int(self.step_index[row]))
+
+    @cached_property
+    def answered(self) -> bool:
+        """Whether any step was answered and judged."""
+        return any(bool(judged.measured.any()) for judged in self.judged.values())
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
@@ -155,13 +164,6 @@ class RunColumns:
                 for name, each in self.judged.items()
             },
             elsewhere=None if self.elsewhere is None else self.elsewhere[rows],
+            drawn=None if self.drawn is None else self.drawn[rows],
+            left_out=self.left_out,
         )
-
-
-def exact_prefix(columns: RunColumns, exact: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """(e,) how many of each episode's rows are exact before its first one that is not."""
-    rows = np.arange(len(columns))
-    first_miss = np.minimum.reduceat(np.where(exact, len(columns), rows), columns.starts) if len(columns) else np.empty(0)
-    counts = np.diff([*columns.starts.tolist(), len(columns)])
-    prefix: NDArray[np.int32] = np.minimum(first_miss - columns.starts, counts).astype(np.int32)
-    return prefix

@@ -42,7 +42,8 @@ class FigureValue:
     ``n`` counts what it is an average of: steps (of step-weighted progress the steps of all episodes), episodes, or cells;
     ``count`` is the sum over these: exact matches, prefixes, or the values of episodes or cells. ``strict`` is ``value`` with
     every step that the policy drops counted as wrong. ``upper`` is what it would be if every step that was not measured were
-    right; ``None`` where that is the same.
+    right; ``None`` where that is the same. ``missing`` counts the steps of its scope that were not measured, and the rows of a
+    predictions file that were left out.
     """
 
     value: float | None
@@ -50,6 +51,7 @@ class FigureValue:
     n: int
     strict: float | None
     upper: float | None = None
+    missing: int = 0
 
 
 def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> FigureValue:
@@ -74,7 +76,8 @@ def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: 
     if unmeasured.any():
         possible = np.where(unmeasured, _RIGHT, fates)
         upper = _total(figure, _terms(figure, own, columns, judged, possible))[0]
-    return FigureValue(value, count, n, strict, upper if upper != value else None)
+    missing = int((unmeasured & _in_scope(figure, columns)).sum()) + columns.left_out
+    return FigureValue(value, count, n, strict, upper if upper != value else None, missing)
 
 
 def figures_of(protocol: Protocol, columns: RunColumns) -> list[tuple[Figure, FigureValue]]:

@@ -119,24 +119,6 @@ def smallest_difference(standard_error: float, power: float = 0.8, alpha: float 
     return _reach(power, alpha) * standard_error
 
 
-def smallest_difference_independent(rate: float, n: float, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest rise from ``rate`` that two independent runs of ``n`` steps each would show, before any is made.
-
-    The two-sample z-test with each proportion's own variance: d = (z_alpha/2 + z_power) sqrt((p q + (p + d)(q - d)) / n),
-    solved for d. Where steps come in episodes, ``n`` is their number divided by the design effect
-    (:func:`guieval.metrics.intervals.design_effect`). Runs on the same steps see smaller differences than this. ``None``
-    where not even a rise to 1 would do. Raises ``ValueError`` for a rate outside [0, 1] or no step.
-    """
-    if not 0 <= rate <= 1 or n <= 0:
-        raise ValueError(f"no difference can be planned for a rate of {rate} on {n} steps")
-    k = _reach(power, alpha) ** 2 / n
-    linear, product = k * (1 - 2 * rate), k * rate * (1 - rate)
-    root = math.sqrt(linear**2 + 8 * (1 + k) * product)
-    # The same root of the quadratic either way; the first form would cancel where the second is used.
-    found = (linear + root) / (2 * (1 + k)) if linear >= 0 else 4 * product / (root - linear)
-    return found if 0 < found <= 1 - rate else None
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's adjusted p-values: those below alpha may all be believed, with a chance of any error of at most alpha."""
     order = np.argsort(p_values, kind="stable")

@@ -9,10 +9,12 @@ S. Yao et al., "tau-bench" (2024), pass^k; GUIEvalKit paper, Figure 6 (PASS@n) a
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,12 @@ from guieval.metrics.intervals import LEVEL, RESAMPLES, Floats, Interval, quoted
 Luck: TypeAlias = Literal["any", "all", "mean", "vote"]
 """``any``: pass@k, one of k answers is right; ``all``: pass^k, all k are; ``mean``: the share of right answers; ``vote``: the
 action most answers agree on is right."""
+
+
+MOST = 2**31
+"""The most answers to a step of which pass@k is computed."""
+_EXACT = 1000
+"""Up to how many factors a chance is computed in whole numbers; of more it is right within 1e-12 of itself."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,12 @@ class SampledFigure:
     k: int
     samples: int
     interval: Interval | None
+
+
+class _How(TypedDict):
+    seed: int
+    resamples: int
+    level: float
 
 
 @dataclass(frozen=True)
@@ -58,18 +72,61 @@ class Spread:
 def pass_any(n: NDArray[np.integer], right: NDArray[np.integer], k: int) -> Floats:
     """(m,) pass@k, the chance that at least one of k answers drawn from ``n``, of which ``right`` are right, is right.
 
-    1 - C(n - right, k) / C(n, k), unbiased for answers drawn anew (Chen et al. 2021, equation 1); exact, then rounded once.
-    Raises :class:`UsageError` for k below 1 or above some n.
+    1 - C(n - right, k) / C(n, k), unbiased for answers drawn anew (Chen et al. 2021, equation 1). Raises :class:`UsageError`
+    for k below 1 or above some n, and for an n above :data:`MOST`.
     """
-    return _exactly(n, right, k, lambda total, good: math.comb(total, k) - math.comb(total - good, k))
+    return _per_pair(n, right, k, lambda total, good: float(1 - _chance_of_none(total, good, k)))
 
 
 def pass_all(n: NDArray[np.integer], right: NDArray[np.integer], k: int) -> Floats:
-    """(m,) pass^k, the chance that all k answers drawn from ``n`` are right: C(right, k) / C(n, k), exact, then rounded once.
+    """(m,) pass^k, the chance that all k answers drawn from ``n`` are right: C(right, k) / C(n, k).
 
-    Raises :class:`UsageError` for k below 1 or above some n.
+    Raises :class:`UsageError` as :func:`pass_any` does.
     """
-    return _exactly(n, right, k, lambda total, good: math.comb(good, k))
+    return _per_pair(n, right, k, lambda total, good: float(_chance_of_none(total, total - good, k)))
+
+
+def pass_figure(
+    luck: Literal["any", "all"],
+    n: NDArray[np.integer],
+    right: NDArray[np.integer],
+    k: int,
+    counted: NDArray[np.bool_],
+    over_episodes: Callable[[Floats], Floats],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+) -> tuple[float | None, Interval | None]:
+    """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
+
+    ``over_episodes`` sums (m,) values within each episode. Where every value is 1 (of pass^k: 0) the resampled sets are all
+    alike, and Wilson's interval takes each episode for one answer. What is known of the largest k with other values holds
+    there too, since further answers can only help (of pass^k: harm), so the nearer of the two ends is taken.
+    """
+    values_of = pass_any if luck == "any" else pass_all
+    settled = 1.0 if luck == "any" else 0.0
+    below = over_episodes(counted.astype(np.float64))
+
+    def interval(values: Floats) -> Interval | None:
+        above = over_episodes(np.where(counted, values, 0.0))
+        return quoted(above, below, seed=seed, resamples=resamples, level=level)
+
+    def differs(fewer: int) -> bool:
+        return bool((values_of(n, right, fewer)[counted] != settled).any())
+
+    values = values_of(n, right, k)
+    total = int(counted.sum())
+    if not total:
+        return None, None
+    found = interval(values)
+    if found is not None and not differs(k):
+        fewer = bisect.bisect_left(range(1, k), True, key=lambda each: not differs(each))
+        known = interval(values_of(n, right, fewer)) if fewer else None
+        if known is not None:
+            low, high = (max(found.low, known.low), 1.0) if luck == "any" else (0.0, min(found.high, known.high))
+            found = replace(found, low=low, high=high)
+    return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, found
 
 
 def sampled(
@@ -88,8 +145,8 @@ def sampled(
 
     Of a ``step`` the answers of all runs are put together; steps that the mode does not reach do not count. Of an ``episode``
     each run is one try, right where its first answers are exact throughout. ``drawn`` is how many answers each run was to give
-    to a step (default: the most that a step of it has); what is missing of them is wrong. ``k`` defaults to all answers;
-    ``mean`` and ``vote`` ask about all in any case.
+    to a step (default: :func:`most_drawn`); what is missing of them is wrong. ``k`` defaults to all answers; ``mean`` and
+    ``vote`` ask about all in any case.
 
     Raises :class:`UsageError` for runs of unlike steps, a protocol they were not judged by, a k out of range, a vote over
     several runs or episodes, and for the steps of several runs of a mode that stops, for they reach different ones.
@@ -103,8 +160,7 @@ def sampled(
         right: NDArray[np.int64] = np.sum(
             [np.logical_and.reduceat(each.exact_match, first.starts) for each in judged], axis=0, dtype=np.int64
         )
-        values = _values(luck, samples, right, k)
-        above, below = values, np.ones(len(values))
+        counted, over_episodes = np.ones(len(right), dtype=np.bool_), _as_they_are
     else:
         stopping = next((run for run in runs if run.stop == "first-mismatch"), None)
         if stopping is not None and len(runs) > 1:
@@ -113,20 +169,25 @@ def sampled(
             )
         samples = sum(_drawn(run, drawn) for run in runs)
         right = np.sum([each.exact_samples for each in judged], axis=0, dtype=np.int64)
-        values = judged[0].vote.astype(np.float64) if luck == "vote" else _values(luck, samples, right, k)
-        reached = judged[0].reached
-        above, below = first.per_episode(np.where(reached, values, 0.0)), first.per_episode(reached)
+        counted, over_episodes = judged[0].reached, first.per_episode
     asked = samples if k is None or luck in ("mean", "vote") else k
+    how: _How = {"seed": seed, "resamples": resamples, "level": level}
+    n = int(counted.sum())
+    if luck == "any" or luck == "all":
+        value, interval = pass_figure(luck, np.full(right.shape, samples), right, asked, counted, over_episodes, **how)
+    else:
+        values = judged[0].vote if luck == "vote" else right / samples
+        above, below = over_episodes(np.where(counted, values, 0.0)), over_episodes(counted.astype(np.float64))
+        value, interval = float(above.sum()) / n if n else None, quoted(above, below, **how)
     word = {"any": f"pass@{asked}", "all": f"pass^{asked}", "mean": f"mean@{asked}", "vote": f"vote@{asked}"}[luck]
-    n = int(below.sum())
     return SampledFigure(
-        name=word if unit == "step" else f"success {word}",
-        value=float(above.sum()) / n if n else None,
-        n=n,
-        k=asked,
-        samples=samples,
-        interval=quoted(above, below, seed=seed, resamples=resamples, level=level),
+        name=word if unit == "step" else f"success {word}", value=value, n=n, k=asked, samples=samples, interval=interval
     )
+
+
+def most_drawn(run: RunColumns) -> int:
+    """How many answers a step of the run was asked for, at most."""
+    return int((run.samples if run.drawn is None else run.drawn).max(initial=1))
 
 
 def spread(values: Sequence[float], level: float = LEVEL) -> Spread:
@@ -155,28 +216,36 @@ def _check_runs(runs: Sequence[RunColumns], protocol: str) -> None:
 
 
 def _drawn(run: RunColumns, drawn: int | None) -> int:
-    most = max(1, int(run.samples.max(initial=1)))
+    most = most_drawn(run)
     if drawn is not None and drawn < most:
         raise UsageError(f"{run.title!r} has steps with {most} answers, more than the {drawn} that were said to be drawn")
     return drawn or most
 
 
-def _values(luck: Luck, samples: int, right: NDArray[np.integer], k: int | None) -> Floats:
-    """What each unit with ``right`` of ``samples`` right adds to the figure."""
-    if luck == "mean":
-        return np.asarray(right / samples, dtype=np.float64)
-    asked, total = samples if k is None else k, np.full(right.shape, samples)
-    return pass_any(total, right, asked) if luck == "any" else pass_all(total, right, asked)
+def _as_they_are(values: Floats) -> Floats:
+    return values
 
 
-def _exactly(n: NDArray[np.integer], right: NDArray[np.integer], k: int, favourable: Callable[[int, int], int]) -> Floats:
-    """favourable(n, right) / C(n, k) for each pair, worked out once per different pair, in whole numbers."""
-    if k < 1 or (len(n) and k > int(n.min())):
-        raise UsageError(
-            f"{k} answers cannot be drawn where there are {int(n.min()) if len(n) else 0}; k must be from 1 to that"
-        )
+def _per_pair(n: NDArray[np.integer], right: NDArray[np.integer], k: int, value: Callable[[int, int], float]) -> Floats:
+    """value(n, right) of each unit, computed once per different pair."""
+    least, most = (int(n.min()), int(n.max())) if len(n) else (k, 0)
+    if k < 1 or k > least:
+        raise UsageError(f"{k} answers cannot be drawn where there are {least}; k must be from 1 to that")
+    if most > MOST:
+        raise UsageError(f"pass@k is not computed for {most:,} answers to a step; the most is {MOST:,}")
     if not len(n):
         return np.empty(0)
     pairs, which = np.unique(np.stack([n, right]), axis=1, return_inverse=True)
-    values = [favourable(total, good) / math.comb(total, k) for total, good in pairs.T.tolist()]
-    return np.array(values, dtype=np.float64)[which.reshape(-1)]
+    return np.array([value(total, good) for total, good in pairs.T.tolist()], dtype=np.float64)[which.reshape(-1)]
+
+
+def _chance_of_none(n: int, marked: int, k: int) -> Fraction | float:
+    """The chance that k answers drawn from n hold none of the ``marked`` ones: C(n - marked, k) / C(n, k)."""
+    few, many = sorted((marked, k))  # both play the same part
+    if few + many > n:
+        return 0.0
+    if few <= _EXACT:
+        return Fraction(math.comb(n - many, few), math.comb(n, few))
+    if few * many > 800 * n:  # at most exp(-few * many / n), which is 0 among floats
+        return 0.0
+    return math.exp(np.log1p(-many / (n - np.arange(few, dtype=np.float64))).sum())

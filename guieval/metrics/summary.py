@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from guieval.modes import StopPolicy
+from guieval.history.modes import StopPolicy
 
 COVERAGE_NEEDED = 0.95
 """Share of steps that must lie inside both action spaces for covered figures to be reported (GUIEvalKit paper, 3.3.1)."""
@@ -129,9 +129,9 @@ class StepFigures(_Value):
 class WithoutOpen(StepFigures):
     """The figures with steps left out whose reference action is OPEN, as the GUIEvalKit paper does (4.1).
 
-    A planned step without a record has no known reference and stays in. The episode figures skip the OPEN steps of each
-    episode, and leave out an episode that has no other; they are ``None`` in a mode that stops early, because the references
-    of steps not reached are not in the journal.
+    A step counts as OPEN by its reference, asked or not. In a run of an earlier version, which did not write down the
+    references of steps without a record, these stay in. The episode figures skip the OPEN steps of each episode, and leave out
+    an episode that has no other; they are ``None`` where the references of steps that were not reached are not known.
     """
 
     progress_episode_mean: Average | None
@@ -170,13 +170,15 @@ class RunSummary(StepFigures):
     """Everything a run's end tells, over the episodes it set out to do, each being the sequence of its steps that count.
 
     ``complete`` is false when ``incomplete`` steps, in ``incomplete_episodes`` episodes, were not measured. ``unplanned``
-    counts steps in the journal that lie outside the plan and so count nowhere. The prefix of an episode is its steps before
+    counts steps in the journal that lie outside the plan and so count nowhere, ``left_out`` rows of a predictions file that
+    holds its own steps which have no answer that can be read, and so no step. The prefix of an episode is its steps before
     the first one that is not exact (or not measured): ``progress_episode_mean`` is the mean over episodes of prefix / length
     (AgentCPM-GUI, CoAT), ``progress_step_weighted`` the sum of prefixes / the sum of lengths (GUIEvalKit), ``success_rate``
     the share of episodes that are prefix throughout.
 
-    ``by_action_type`` (by the reference's type) and ``groups`` hold the recorded steps that the mode reaches: a step never
-    run has no known label and is in no row. ``sop`` is ``None`` unless the mode stops at the first mismatch.
+    ``by_action_type`` (by the reference's type) holds the steps that the mode reaches, run or not, as far as their types are
+    known, and ``groups`` the recorded ones of these: the labels of a step that was never run are not known. ``sop`` is
+    ``None`` unless the mode stops at the first mismatch.
     """
 
     mode: str
@@ -187,6 +189,7 @@ class RunSummary(StepFigures):
     incomplete: int
     incomplete_episodes: int
     unplanned: int
+    left_out: int = 0
     progress_episode_mean: Average
     progress_step_weighted: Rate
     success_rate: Rate

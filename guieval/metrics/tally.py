@@ -7,16 +7,17 @@ so a server that dies cannot raise a score. Steps are added in any order, and fi
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import median
 from struct import Struct
 from sys import intern
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from guieval.actions import ACTION_TYPES, ActionSpace
+from guieval.history.modes import Mode
 from guieval.metrics.summary import (
     COVERAGE_NEEDED,
     Average,
@@ -32,8 +33,7 @@ from guieval.metrics.summary import (
     Verdicts,
     WithoutOpen,
 )
-from guieval.modes import Mode
-from guieval.steps import EpisodeKey, Plan, StepOutcome, StepRecord, Verdict
+from guieval.steps import EpisodeKey, Plan, ReferenceTypes, StepOutcome, StepRecord, Verdict
 
 _End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
 _K = TypeVar("_K")
@@ -114,11 +114,15 @@ def _number(kind: _K, numbers: dict[_K, int], kinds: list[_K]) -> int:
 class RunTally:
     """The records of one run, cut down to what its figures need: about 170 bytes a step in episodes of AndroidControl's length.
 
-    ``mode`` says whether, and at which, mismatch an episode ends; the two action spaces decide coverage. Not thread-safe.
+    ``mode`` says whether, and at which, mismatch an episode ends; the two action spaces decide coverage. ``types`` are the
+    reference types of planned steps, also of those without a record; they are read by :meth:`summary`. Not thread-safe.
     """
 
-    def __init__(self, mode: Mode, model_space: ActionSpace, benchmark_space: ActionSpace) -> None:
+    def __init__(
+        self, mode: Mode, model_space: ActionSpace, benchmark_space: ActionSpace, types: ReferenceTypes | None = None
+    ) -> None:
         self._mode = mode
+        self._types: ReferenceTypes = {} if types is None else types
         self._spaces = (model_space, benchmark_space)
         self._episodes: dict[EpisodeKey, dict[int, int]] = {}
         self._steps = _Steps()
@@ -167,56 +171,48 @@ class RunTally:
             completion_tokens=_sum_known(one.usage.completion_tokens for one in record.samples if one.usage),
         )
 
-    def summary(self, plan: Plan, within: Plan | None = None) -> RunSummary:
-        """The figures over ``plan``: of every episode that counts, the steps that count; an episode is the sequence of these.
+    def summary(self, plan: Plan, within: Plan | None = None, left_out: int = 0) -> RunSummary:
+        """The figures over the planned steps of each planned episode; an episode is the sequence of these steps.
 
-        ``within`` is what the run set out to do, where ``plan`` is only a part of it: records of the rest are then no surprise.
+        ``within`` is the plan of the whole run if ``plan`` is only a part of it, so records of the rest are not reported as
+        unplanned. ``left_out`` is copied into the summary.
 
-        In a mode that stops at the first mismatch, whatever lies behind an episode's first measured step that is not exact
-        is not reached, even where a record exists (which happens when a run is scored again under another protocol). Where
-        mismatches are patched, it is what lies behind the first one that no patch is left for; a patched step is a mismatch in
-        every figure, so progress and success are still told by the steps before the first one.
-        Raises ``ValueError`` for an episode planned without steps.
+        In a mode that stops at the first mismatch, steps after an episode's first measured step that is not exact are not
+        reached, even if a record exists (as when a run is scored again under another protocol). Where mismatches are patched,
+        these are the steps after the first mismatch for which no patch is left. A patched step is a mismatch in every figure,
+        so progress and success depend on the steps before the first one. Raises ``ValueError`` for an episode without steps.
         """
-        ends: Counter[_End] = Counter()
-        steps, steps_without_open = _StepSums(), _StepSums()
-        episodes, episodes_without_open = _EpisodeSums(), _EpisodeSums()
+        ends: dict[_End, int] = dict.fromkeys((*get_args(Verdict), "not_reached", "not_run"), 0)
+        sums, without_open = _Sums(), _Sums()
         rows: defaultdict[_Label, _ScoreSums] = defaultdict(_ScoreSums)
         reached: list[_Step] = []
         incomplete_episodes = 0
         planned = 0
+        all_types_known = True
         for key, counted in plan.items():
             if not counted:
                 raise ValueError(f"episode {key} is planned without steps")
             planned += len(counted)
             known = {index: self._steps.get(number) for index, number in self._episodes.get(key, {}).items()}
             walk = list(_walk(known, counted, self._mode.mismatches))
-            for end, step in walk:
+            told = self._types.get(key, {})
+            types = [told.get(at) if s is None else s.label.action_type for at, (_, s) in zip(counted, walk, strict=True)]
+            for (end, step), type_ in zip(walk, types, strict=True):
                 ends[end] += 1
                 if end == "not_reached":
+                    all_types_known &= type_ is not None
                     continue
-                steps.add(step)
-                if step is None or step.label.action_type != "OPEN":
-                    steps_without_open.add(step)
+                if type_ is not None:
+                    rows[_Label(type_, ()) if step is None else step.label].add(step)
                 if step is not None:
-                    rows[step.label].add(step)
                     reached.append(step)
-            episodes.add(walk)
-            episodes_without_open.add([(end, s) for end, s in walk if s is None or s.label.action_type != "OPEN"])
+            sums.add(walk)
+            without_open.add([visit for visit, type_ in zip(walk, types, strict=True) if type_ != "OPEN"])
             incomplete_episodes += any(end in _UNMEASURED for end, _ in walk)
-        verdicts = Verdicts(
-            right=ends["right"],
-            wrong=ends["wrong"],
-            unparseable=ends["unparseable"],
-            unsupported=ends["unsupported"],
-            infrastructure_failure=ends["infrastructure_failure"],
-            not_reached=ends["not_reached"],
-            not_run=ends["not_run"],
-            planned=planned,
-        )
+        verdicts = Verdicts(planned=planned, **ends)
         stops = self._mode.stop == "first-mismatch"
         return RunSummary(
-            **dict(steps.figures()),
+            **sums.figures(),
             mode=self._mode.label,
             stop=self._mode.stop,
             episodes=len(plan),
@@ -225,16 +221,9 @@ class RunTally:
             incomplete=verdicts.unmeasured,
             incomplete_episodes=incomplete_episodes,
             unplanned=self._outside(plan if within is None else within),
-            progress_episode_mean=episodes.episode_mean(),
-            progress_step_weighted=episodes.step_weighted(),
-            success_rate=episodes.success_rate(),
-            sop=episodes.sop() if stops else None,
-            without_open=WithoutOpen(
-                **dict(steps_without_open.figures()),
-                progress_episode_mean=None if stops else episodes_without_open.episode_mean(),
-                progress_step_weighted=None if stops else episodes_without_open.step_weighted(),
-                success_rate=None if stops else episodes_without_open.success_rate(),
-            ),
+            left_out=left_out,
+            sop=sums.episodes.sop() if stops else None,
+            without_open=WithoutOpen(**without_open.figures(whole_episodes=all_types_known)),
             by_action_type=_by_action_type(rows),
             groups=_group_tables(rows),
             diagnostics=_diagnostics(reached),
@@ -381,6 +370,29 @@ class _EpisodeSums:
         if pg.upper is not None or tsr.upper is not None:
             upper = _half_sum(pg.value if pg.upper is None else pg.upper, tsr.value if tsr.upper is None else tsr.upper)
         return Sop(pg=pg, tsr=tsr, score=Average(value=_half_sum(pg.value, tsr.value), n=pg.n, upper=upper))
+
+
+@dataclass
+class _Sums:
+    """Steps and episodes together."""
+
+    steps: _StepSums = field(default_factory=_StepSums)
+    episodes: _EpisodeSums = field(default_factory=_EpisodeSums)
+
+    def add(self, walk: list[tuple[_End, _Step | None]]) -> None:
+        for end, step in walk:
+            if end != "not_reached":
+                self.steps.add(step)
+        self.episodes.add(walk)
+
+    def figures(self, *, whole_episodes: bool = True) -> dict[str, Any]:
+        """The figures by their names in a summary; without ``whole_episodes`` those over episodes are ``None``."""
+        return {
+            **dict(self.steps.figures()),
+            "progress_episode_mean": self.episodes.episode_mean() if whole_episodes else None,
+            "progress_step_weighted": self.episodes.step_weighted() if whole_episodes else None,
+            "success_rate": self.episodes.success_rate() if whole_episodes else None,
+        }
 
 
 def _half_sum(one: float | None, other: float | None) -> float | None:

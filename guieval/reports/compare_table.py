@@ -1,61 +1,38 @@
-"""A comparison of two runs for the terminal. Differences are in percentage points, the second run minus the first."""
+"""A comparison of two runs as tables, sentences and plain values. Differences are the second run minus the first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import Any
 
 from guieval.metrics.columns import RunColumns
 from guieval.reports.comparison import Comparison, FigureDifference
+from guieval.reports.tables import NOTHING, Row, Table, columns, per_cent
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-NOTHING = "-"
-_NAME_WIDTH = 24
-"""What a figure's name has at least, however narrow the terminal."""
 LEVEL = 0.05
 """A difference whose p-value is below this is marked with a star."""
+_HEADS = ("figure (%)", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
 
 
-def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
-    """Print who is compared, what speaks against it, the figures' differences, and McNemar's test of exact match."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def compare_tables(comparison: Comparison) -> list[Table]:
+    """The figures' differences, a table for each protocol."""
+    heads = columns(*_HEADS, spare=("detectable", "n"))
+    heads = (heads[0].folding(), *heads[1:])
+    grouped = groupby(comparison.figures, key=lambda each: each.protocol)
+    return [Table(f"Under {name}", heads, tuple(map(_row, found)), name=name) for name, found in grouped]
 
-    console = console or Console()
+
+def headings(comparison: Comparison) -> Iterator[str]:
+    """Who is compared, what speaks against it, and what the reader should know."""
     for letter, run in (("A", comparison.first), ("B", comparison.second)):
-        console.print(Text(f"{letter}: {_named(run)}"), soft_wrap=True)
-    for line in comparison.unlike:
-        console.print(Text(f"Warning: unlike runs, compared anyway: {line}", style="yellow"), soft_wrap=True)
-    for line in comparison.notes:
-        console.print(Text(f"note: {line}"), soft_wrap=True)
-    rows = [_row(each) for each in comparison.figures]
-    heads = ("% of n", "n", "A", "B", "B - A", "95 % interval", "p", "detectable")
-    widths = [_NAME_WIDTH, *(max(map(len, column)) for column in list(zip(heads, *rows, strict=True))[1:])]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for name, width in zip(heads, widths, strict=True):
-        first = name == heads[0]
-        table.add_column(name, justify="left" if first else "right", no_wrap=not first, overflow="fold", min_width=width)
-    protocol = None
-    for each, row in zip(comparison.figures, rows, strict=True):
-        if each.protocol != protocol:
-            table.add_row(Text(each.protocol, style="bold"))
-            protocol = each.protocol
-        table.add_row(*map(Text, row))
-    # Wider than a narrow terminal rather than cut: a number without its last digits is another number.
-    needed = sum(widths) + 2 * len(widths) + 2
-    if needed > console.width:
-        table.width = needed
-    console.print(table, crop=False)
-    for line in footnotes(comparison):
-        console.print(Text(line), soft_wrap=True)
+        yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({len(run):,} steps of {len(run.episodes):,} episodes)"
+    yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
+    yield from (f"note: {line}" for line in comparison.notes)
 
 
 def footnotes(comparison: Comparison) -> Iterator[str]:
-    """What stands below the table: the steps that flipped, and how to read the columns."""
+    """What stands below the tables: the steps that flipped, and how to read the columns."""
     for name, found in comparison.exact.items():
         discordant = found.only_first + found.only_second
         n = found.both + found.neither + discordant
@@ -73,6 +50,30 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
     yield "detectable: the true difference these steps would show 4 times out of 5"
 
 
+def compare_json(comparison: Comparison) -> dict[str, Any]:
+    """All of it; fractions in [0, 1]."""
+    return {
+        "runs": {letter: _named(run) for letter, run in (("A", comparison.first), ("B", comparison.second))},
+        "unlike": comparison.unlike,
+        "notes": comparison.notes,
+        "figures": [
+            {
+                "protocol": each.protocol,
+                "figure": each.figure.name,
+                "meaning": each.figure.describe(),
+                "A": each.first,
+                "B": each.second,
+                "difference": each.difference,
+                "detectable": each.smallest,
+                "shared": each.shared,
+            }
+            for each in comparison.figures
+        ],
+        "exact_match": comparison.exact,
+        "seed": comparison.seed,
+    }
+
+
 def p_value(p: float | None) -> str:
     """A p-value as a reader wants it."""
     if p is None:
@@ -80,29 +81,30 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _named(run: RunColumns) -> str:
-    return f"{run.model}, {run.benchmark}, {run.mode} ({len(run):,} steps of {len(run.episodes):,} episodes)"
+def _named(run: RunColumns) -> dict[str, Any]:
+    return {
+        "model": run.model,
+        "benchmark": run.benchmark,
+        "mode": run.mode,
+        "steps": len(run),
+        "episodes": len(run.episodes),
+    }
 
 
-def _row(each: FigureDifference) -> list[str]:
+def _row(each: FigureDifference) -> Row:
     found = each.difference
-    between, p = NOTHING, p_value(found.p_value)
+    between = NOTHING
     if found.interval is not None:
         between = f"{100 * found.interval.low:+.2f} to {100 * found.interval.high:+.2f}"
-    if found.p_value is not None and found.p_value < LEVEL:
-        p += " *"
+    star = " *" if found.p_value is not None and found.p_value < LEVEL else ""
     sizes = dict.fromkeys(f"{value.n:,}" for value in (each.first, each.second))
-    return [
-        f"  {each.figure.name}" + (" (shared)" if each.shared else ""),
+    return (
+        each.figure.name + (" (shared)" if each.shared else ""),
         " / ".join(sizes),
-        _percent(each.first.value),
-        _percent(each.second.value),
-        NOTHING if found.value is None else f"{100 * found.value:+.2f}",
+        per_cent(each.first.value, unit=""),
+        per_cent(each.second.value, unit=""),
+        per_cent(found.value, unit="", signed=True),
         between,
-        p,
-        _percent(each.smallest),
-    ]
-
-
-def _percent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.2f}"
+        p_value(found.p_value) + star,
+        per_cent(each.smallest, unit=""),
+    )

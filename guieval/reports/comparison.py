@@ -6,7 +6,6 @@ sure a difference is comes from :mod:`guieval.metrics.paired`; showing it is :mo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +17,14 @@ from numpy.typing import NDArray
 from guieval.actions import Action
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
-from guieval.evaluation.protocol import EXACT_MATCH, Figure
+from guieval.evaluation.protocol import EXACT_MATCH, FailurePolicy, Figure
 from guieval.journal import Records, read_manifest, read_planned
+from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.figures import FigureValue, compute, terms
 from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
-from guieval.modes import recorded_mode
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
-from guieval.reports.spreadsheet import defused
+from guieval.reports.tables.records import check_ending, write_records
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
 
 _DUST = 1e-12
@@ -38,7 +37,7 @@ class FigureDifference:
     """One figure of both runs; ``difference`` is the second minus the first.
 
     ``smallest`` is the smallest true difference that these steps would show four times out of five (power 0.8, level 0.05).
-    ``shared`` says that the figure is over the steps that both runs answered, or if it is told by whole episodes over those in
+    ``shared`` says that the figure is over the steps that both runs answered, or, for a figure of whole episodes, over those in
     which no answer of either is missing, and that these are not all.
     """
 
@@ -111,7 +110,7 @@ def compare_runs(
     unlike = [*_unlike_manifests(*manifests, asked=bool(protocols)), *_unlike_plans(first, second)]
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
-    asked = list(protocols or [manifests[0]["protocol"]["name"]])
+    asked = list(protocols or [manifests[0].protocol.name])
     (answers_of_first, names), (answers_of_second, others) = (judged_with_own(each, asked) for each in (first, second))
     answers = (answers_of_first, answers_of_second)
     names = [name for name in names if name in others]
@@ -119,12 +118,12 @@ def compare_runs(
     one, other = shared_steps(*whole)
     notes = _notes(manifests, whole, one)
     for letter, each, columns, directory in zip("AB", answers, (one, other), (first, second), strict=True):
-        said = [*each.notes, incomplete(columns, each.own, directory), *cut_short(each, names)]
-        notes += [f"{letter}: {note}" for note in said if note is not None]
+        lines = [*each.notes, incomplete(columns, each.answered.protocol, directory), *cut_short(each, names)]
+        notes += [f"{letter}: {note}" for note in lines if note is not None]
     unlike += _unlike_labels(one, other)
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
-    lost = unanswered(one, answers[0].own) | unanswered(other, answers[1].own)
+    lost = unanswered(one, answers[0].answered.protocol) | unanswered(other, answers[1].answered.protocol)
     figures = [found for name in names for found in _figures(name, one, other, lost, seed)]
     exact = {}
     for name in names:
@@ -151,45 +150,26 @@ def flips(comparison: Comparison, first: Path, second: Path) -> Iterator[Flip]:
         for row in found.tolist():
             key = one.key_of(row)
             task = answers[0][key][0]
-            told = [_told(evaluator, *each[key]) for each in answers]
+            (action, reason), (other_action, other_reason) = (_judged(evaluator, *answer[key]) for answer in answers)
             yield Flip(
                 protocol=name,
                 key=key,
                 now_right=bool(other.judged[name].exact_match[row]),
                 reference=task.action,
-                first=told[0][0],
-                first_reason=told[0][1],
-                second=told[1][0],
-                second_reason=told[1][1],
+                first=action,
+                first_reason=reason,
+                second=other_action,
+                second_reason=other_reason,
             )
 
 
 def write_flips(found: Sequence[Flip], file: Path) -> None:
     """Write flips as CSV or JSONL, by the file's ending; :class:`UsageError` for any other."""
-    check_ending(file)
-    lines = [each.to_json() for each in found]
-    text = _csv(lines) if file.suffix == ".csv" else "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    file.write_text(text, encoding="utf-8", newline="", errors="backslashreplace")
-
-
-def check_ending(file: Path) -> None:
-    """Raise :class:`UsageError` for a file whose ending :func:`write_flips` does not know, before any work is done."""
-    if file.suffix not in (".csv", ".jsonl"):
-        raise UsageError(f"{str(file)!r} must end in .csv or .jsonl, which says how the steps are written")
-
-
-def _csv(lines: Sequence[Mapping[str, Any]]) -> str:
-    import csv
-    import io
-
-    stream = io.StringIO(newline="")
+    as_csv = check_ending(file)
+    rows = [flip.to_json() for flip in found]
     names = ("protocol", *StepKey._fields, "right", "reference", "first", "first_reason", "second", "second_reason")
-    writer = csv.DictWriter(stream, names, lineterminator="\n")
-    writer.writeheader()
-    for line in lines:
-        actions = {name: json.dumps(line[name], ensure_ascii=False) for name in ("reference", "first", "second")}
-        writer.writerow(defused({**line, **actions}))
-    return stream.getvalue()
+    with file.open("w", encoding="utf-8", newline="", errors="backslashreplace") as stream:
+        write_records(stream, rows, names, as_csv=as_csv, json_in=("reference", "first", "second"))
 
 
 def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
@@ -197,18 +177,18 @@ def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
     return f"{str(first)!r} and {str(second)!r} cannot be compared: {reasons}; --anyway compares the steps they share"
 
 
-def _unlike_manifests(first: Mapping[str, Any], second: Mapping[str, Any], *, asked: bool) -> Iterator[str]:
+def _unlike_manifests(first: Manifest, second: Manifest, *, asked: bool) -> Iterator[str]:
     pairs = {
-        "the benchmark": [each["benchmark"].get("name") for each in (first, second)],
+        "the benchmark": [each.benchmark.name for each in (first, second)],
         "the overlay of accepted actions": [_overlay(each) for each in (first, second)],
     }
     if not asked:
-        pairs["the protocol"] = [each["protocol"]["name"] for each in (first, second)]
+        pairs["the protocol"] = [each.protocol.name for each in (first, second)]
     for what, (one, other) in pairs.items():
         if one != other:
             hint = ", --protocol names one for both" if what == "the protocol" else ""
             yield f"{what} differs ({one!r} and {other!r}{hint})"
-    modes = [recorded_mode(each["mode"]) for each in (first, second)]
+    modes = [each.mode for each in (first, second)]
     named = " and ".join(repr(mode.label) for mode in modes)
     if modes[0].stop != modes[1].stop:
         yield f"the modes {named} do not reach the same steps, for one of them ends an episode at its first mismatch"
@@ -216,9 +196,8 @@ def _unlike_manifests(first: Mapping[str, Any], second: Mapping[str, Any], *, as
         yield f"the modes {named} do not reach the same steps, for they patch another number of mismatches"
 
 
-def _overlay(manifest: Mapping[str, Any]) -> str:
-    worn = manifest.get("overlay") or {}
-    return str(worn.get("sha256", "none"))[:12]
+def _overlay(manifest: Manifest) -> str:
+    return "none" if manifest.overlay is None else manifest.overlay.sha256[:12]
 
 
 def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
@@ -251,16 +230,16 @@ def _unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
     known = (first.reference_type >= 0) & (second.reference_type >= 0)
     other = int(np.count_nonzero(known & (first.reference_type != second.reference_type)))
     if other:
-        unlike.append(f"{other:,} shared steps have references of another type, so the data behind the runs differs")
+        unlike.append(f"{other:,} shared steps have references of another type, so the runs' data differs")
     return unlike
 
 
-def _notes(manifests: Sequence[Mapping[str, Any]], whole: Sequence[RunColumns], shared: RunColumns) -> list[str]:
+def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: RunColumns) -> list[str]:
     notes = []
-    modes = [recorded_mode(each["mode"]).label for each in manifests]
+    modes = [each.mode.label for each in manifests]
     if modes[0] != modes[1]:
         notes.append(f"the modes differ ({modes[0]} and {modes[1]}): the runs saw different histories")
-    models = [each["model"]["name"] for each in manifests]
+    models = [each.model_name for each in manifests]
     settings = [_settings(each) for each in manifests]
     changed = sorted(name for name in settings[0] if settings[0][name] != settings[1][name])
     if changed:
@@ -276,13 +255,11 @@ def _notes(manifests: Sequence[Mapping[str, Any]], whole: Sequence[RunColumns], 
     return notes
 
 
-def _settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    config, model = manifest["config"], manifest["model"]
-    thinking = config.get("thinking")
+def _settings(manifest: Manifest) -> dict[str, Any]:
     return {
-        "thinking": model.get("thinking") if thinking is None else thinking,
-        "sampling": {**(model.get("sampling") or {}), **(config.get("sampling") or {})},
-        "adapter": model.get("adapter"),
+        "thinking": manifest.thinking,
+        "sampling": {**(manifest.model.sampling or {}), **(manifest.config.sampling or {})},
+        "adapter": manifest.model.adapter,
     }
 
 
@@ -307,8 +284,9 @@ def _figures(
         shared = not rows.all()
         runs = [each.only(rows) for each in (first, second)] if shared else [first, second]
         judged: list[Judged] = [each.judged[protocol] for each in runs]
-        values = [compute(figure, known.failure, each, said) for each, said in zip(runs, judged, strict=True)]
-        one, other = (terms(figure, known.failure, each, said) for each, said in zip(runs, judged, strict=True))
+        policy = known.failure if figure in known.figures else FailurePolicy()  # the headline figure is everywhere the same
+        values = [compute(figure, policy, run, judgement) for run, judgement in zip(runs, judged, strict=True)]
+        one, other = (terms(figure, policy, run, judgement) for run, judgement in zip(runs, judged, strict=True))
         found = difference(other, one, seed)
         error = found.standard_error
         smallest = smallest_difference(error) if error is not None and error > _DUST else None
@@ -326,7 +304,7 @@ def _answers(directory: Path, wanted: set[StepKey]) -> dict[StepKey, tuple[StepT
     return found
 
 
-def _told(evaluator: ActionEvaluator, task: StepTaskModel, sample: Sample) -> tuple[Action | None, str]:
+def _judged(evaluator: ActionEvaluator, task: StepTaskModel, sample: Sample) -> tuple[Action | None, str]:
     """The action that was read, and why it is judged as it is."""
     outcome: StepOutcome = evaluator.evaluate(task, sample.action)
     return sample.action, outcome.reason or outcome.verdict

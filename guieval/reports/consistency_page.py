@@ -13,40 +13,31 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Scroll
-from guieval.decisions.consistency import Consistency, Majority, Trace
+from guieval.analysis.consistency.judging import Consistency, Majority, Trace
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import ScreenshotError
-from guieval.reports.consistency_tables import MEANING, Table, decided, examples, said, tables
-from guieval.screenshots import read_screenshot
+from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
+from guieval.reports.tables.page import page
+from guieval.reports.tables.table import text
 
 SIDE = (600, 900)
 """(width, height) in pixels that an embedded screenshot has at most."""
 QUALITY = 78
-_SENTENCE = 40
 
 
 def consistency_page(found: Consistency, root: Path | None, each: int, *, undecided_as: bool | None = None) -> str:
     """The page, with ``each`` examples of every kind of failure; screenshots are looked for below ``root``, the data folder."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    folder = Path(__file__).parent / "templates"
-    environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     shown = [(kind, _example(trace, root)) for kind, trace in examples(found, each)]
     grouped = [(kind, [example for _, example in group]) for kind, group in groupby(shown, key=lambda pair: pair[0])]
-    return environment.get_template("consistency.html.jinja").render(
+    return page(
+        Path(__file__).parent / "templates" / "consistency.html.jinja",
         title=f"Reasoning-execution consistency of {found.model}",
         subtitle=f"Judges: {', '.join(judge.title for judge in found.judges)}",
         tables=tables(found, undecided_as=undecided_as),
         examples=grouped,
         meaning=MEANING,
-        wordy=_wordy,
+        text=text,
     )
-
-
-def _wordy(table: Table) -> set[int]:
-    """The columns that hold sentences and no figures."""
-    return {place for place in range(len(table.header)) if any(len(row[place]) > _SENTENCE for row in table.rows)}
 
 
 def _example(trace: Trace, root: Path | None) -> dict[str, Any]:
@@ -57,7 +48,7 @@ def _example(trace: Trace, root: Path | None) -> dict[str, Any]:
         "exact": trace.exact,
         "instruction": trace.task.instruction,
         "thought": trace.thought,
-        "execution": said(trace.action),
+        "execution": in_words(trace.action),
         "consensus": decided(trace.joint),
         "image": image,
         "why": why,

@@ -1,32 +1,27 @@
 """Reasoning-execution consistency as tables: the judges, human labels, exact match, failures, and examples of these.
 
-The forms are those of the GUIEvalKit paper's Tables 5, 6, 7, 21 and 22. Each table goes into any of :data:`FORMATS`; the page
-with screenshots is :mod:`guieval.reports.consistency_page`.
+The forms are those of the GUIEvalKit paper's Tables 5, 6, 7, 21 and 22. The page with screenshots is
+:mod:`guieval.reports.consistency_page`.
 """
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 
 from guieval.actions import Action, Unsupported
-from guieval.decisions.consistency import Consistency, Finding, Majority, Trace, contingency, detection, failures
-from guieval.decisions.contingency import Contingency, Rate
+from guieval.analysis.consistency.contingency import Contingency, Rate
+from guieval.analysis.consistency.judging import Consistency, Finding, Majority, Trace, contingency, detection, failures
 from guieval.history import describe
-from guieval.metrics.intervals import Interval, quoted
-from guieval.reports.spreadsheet import defused_value
+from guieval.metrics.intervals import quoted
+from guieval.reports.tables import NOTHING, Number, Row, Table, columns, per_cent
+from guieval.reports.tables.records import write_records
 from guieval.steps import EpisodeKey
 
-Format: TypeAlias = Literal["text", "md", "csv", "json"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-NOTHING = "-"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LONGEST = 240
 """Characters of a thought in a table of words; a page and a file of steps have it whole."""
@@ -35,16 +30,6 @@ MEANING = {
     "action target": "the same type with another place, text, direction or button: grounding",
     "invalid action": "no action of the unified space",
 }
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under a header; ``notes`` say how to read them."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
 
 
 def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Table]:
@@ -57,7 +42,7 @@ def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Tabl
 
 
 def examples(found: Consistency, each: int) -> list[tuple[str, Trace]]:
-    """The first ``each`` inconsistent traces of every kind, whose execution is told from the consensus most clearly first."""
+    """The first ``each`` inconsistent traces of every kind; whose judges agree most come first."""
     shown: list[tuple[str, Trace]] = []
     for kind, traces in failures(found.traces).items():
         ordered = sorted(traces, key=lambda trace: -_agreement(trace.joint))
@@ -68,24 +53,15 @@ def examples(found: Consistency, each: int) -> list[tuple[str, Trace]]:
 def example_table(found: Consistency, each: int) -> Table:
     """:func:`examples` in words, long ones cut."""
     rows = tuple(
-        (str(trace.task.key), kind, *map(_cut, (said(trace.action), decided(trace.joint), trace.thought)))
+        (str(trace.task.key), kind, *map(_cut, (in_words(trace.action), decided(trace.joint), trace.thought)))
         for kind, trace in examples(found, each)
     )
-    return Table("Examples of inconsistent steps", ("step", "failure", "execution", "judges' consensus", "thought"), rows)
+    words = ("execution", "judges' consensus", "thought")
+    heads = columns("step", "failure", *words, keys=2, folds=words)
+    return Table("Examples of inconsistent steps", heads, rows, name="examples", keys=2)
 
 
-def written(made: Sequence[Table], form: Format) -> str:
-    """Tables as text of a format; ``json`` is for :func:`as_json`. In CSV a line is one cell."""
-    if form == "csv":
-        return _csv(made)
-    parts: list[str] = []
-    for table in made:
-        lines = _markdown(table) if form == "md" else _text(table)
-        parts.append("\n".join([*lines, *((f"\n{note}" if form == "md" else note) for note in table.notes)]))
-    return "\n\n".join(parts) + "\n"
-
-
-def as_json(found: Consistency, each: int, *, undecided_as: bool | None = None) -> str:
+def consistency_json(found: Consistency, each: int, *, undecided_as: bool | None = None) -> dict[str, Any]:
     """All figures at full precision, and the examples."""
     values: dict[str, Any] = {
         "run": str(found.run),
@@ -113,7 +89,7 @@ def as_json(found: Consistency, each: int, *, undecided_as: bool | None = None) 
                 for place, judge in enumerate(found.judges)
             },
         }
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    return values
 
 
 def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
@@ -137,39 +113,25 @@ def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
 def step_lines(found: Consistency, *, as_csv: bool) -> str:
     """Every trace, one a line: JSON objects, or a table for a spreadsheet."""
     rows = [step_row(trace, found) for trace in found.traces]
-    if not as_csv:
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(rows[0])
-    for row in rows:
-        plain = (json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value for value in row.values())
-        writer.writerow([defused_value("" if value is None else value) for value in plain])
+    write_records(stream, rows, list(rows[0]), as_csv=as_csv)
     return stream.getvalue()
 
 
-def said(action: Action | None) -> str:
+def in_words(action: Action | None) -> str:
     """An execution in plain words."""
     if action is None:
         return "a reply without an action"
     if isinstance(action, Unsupported):
-        return f"{action.name}, which is no action of the unified space"
+        return f"{action.name}, which is not an action of the unified space"
     return describe(action)
 
 
 def decided(finding: Finding) -> str:
-    """A decision in plain words, with the votes behind it."""
+    """A decision in plain words, with its votes."""
     if isinstance(finding.decision, Majority):
         return f"{describe(finding.decision.prototype)} ({finding.decision.votes} of {finding.decision.of})"
     return f"none: {finding.decision}"
-
-
-def share(value: float | None, interval: Interval | None = None) -> str:
-    """A share in percent with its interval."""
-    if value is None:
-        return NOTHING
-    ends = "" if interval is None else f" [{100 * interval.low:.2f}, {100 * interval.high:.2f}]"
-    return f"{100 * value:.2f}{ends}"
 
 
 def _cut(text: str) -> str:
@@ -182,13 +144,13 @@ def _agreement(finding: Finding) -> float:
 
 
 def _votes(found: Consistency) -> Table:
-    rows: list[tuple[str, ...]] = []
+    rows: list[Row] = []
     for place, judge in enumerate(found.judges):
         findings = [trace.judges[place] for trace in found.traces]
-        told = (f"{judge.steps:,}", f"{judge.executions:,}", f"{judge.without_decision:,}", f"{judge.failed:,}")
-        rows.append((judge.title, *told, *_counts(findings)))
+        counts = (judge.steps, judge.executions, judge.without_decision, judge.failed)
+        rows.append((judge.title, *counts, *_counts(findings)))
     joint = _counts([trace.joint for trace in found.traces])
-    rows.append(("all together", f"{len(found.traces):,}", NOTHING, NOTHING, NOTHING, *joint))
+    rows.append(("all together", len(found.traces), None, None, None, *joint))
     notes = [f"{len(found.traces):,} reasoning traces of {found.model}, judged under {found.settings.describe()}"]
     if found.without_thought:
         notes.append(f"{found.without_thought:,} answered steps have no thought, so there is nothing to judge")
@@ -197,28 +159,27 @@ def _votes(found: Consistency) -> Table:
     if found.unknown_labels:
         notes.append(f"{found.unknown_labels:,} human labels are of steps that are not judged here")
     header = ("judge", "steps", "executions", "without action", "failed", "consistent", "inconsistent", "undecided")
-    return Table("Judges", header, tuple(rows), tuple(notes))
+    return Table("Judges", columns(*header), tuple(rows), tuple(notes), "judges")
 
 
-def _counts(findings: Sequence[Finding]) -> tuple[str, str, str]:
-    first, second, third = (f"{sum(each.consistent is kind for each in findings):,}" for kind in (True, False, None))
-    return first, second, third
+def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
+    return tuple(sum(each.consistent is kind for each in findings) for kind in (True, False, None))
 
 
 def _rates(found: Consistency, undecided_as: bool | None) -> Table:
-    rows = []
+    rows: list[Row] = []
     places: list[tuple[str, int | None]] = [(judge.title, place) for place, judge in enumerate(found.judges)]
     for name, place in [*places, ("two-stage voting", None)]:
         rates = detection(found.traces, place, undecided_as=undecided_as)
         three = (rates.accuracy, rates.true_positive_rate, rates.true_negative_rate)
-        rows.append((name, *map(_rate, three), f"{rates.accuracy.n:,}", f"{rates.undecided:,}"))
-    header = ("voting", "accuracy", "TPR", "TNR", "steps", "undecided")
+        rows.append((name, *map(_rate, three), rates.accuracy.n, rates.undecided))
+    header = columns("voting", "accuracy", "TPR", "TNR", "steps", "undecided")
     notes = ("in percent, with Wilson's 95 % interval; positive is consistent; undecided steps are in no rate",)
-    return Table("Against human labels", header, tuple(rows), notes)
+    return Table("Against human labels", header, tuple(rows), notes, "detection")
 
 
-def _rate(rate: Rate) -> str:
-    return share(rate.value, rate.interval())
+def _rate(rate: Rate) -> Number:
+    return per_cent(rate.value, rate.n, rate.interval(), unit="", show_n=False)
 
 
 def _confusion(found: Consistency, undecided_as: bool | None) -> Table:
@@ -230,17 +191,17 @@ def _confusion(found: Consistency, undecided_as: bool | None) -> Table:
         ("inconsistent", False, (each.false_positive, each.true_negative)),
     ):
         total = sum(trace.human is human for trace in labelled)
-        rows.append((name, *(f"{cell:,}" for cell in (*cells, total - sum(cells), total))))
-    header = ("human label", "judged consistent", "judged inconsistent", "undecided", "total")
-    return Table("Two-stage voting against human labels", header, tuple(rows))
+        rows.append((name, *cells, total - sum(cells), total))
+    header = columns("human label", "judged consistent", "judged inconsistent", "undecided", "total")
+    return Table("Two-stage voting against human labels", header, tuple(rows), name="confusion")
 
 
 def _matches(found: Consistency, table: Contingency, undecided_as: bool | None) -> Table:
     apart = [trace for trace in found.traces if trace.joint.consistent is None] if undecided_as is None else []
     exact = sum(trace.exact for trace in apart)
-    rows = (
-        ("true", f"{table.consistent_exact:,}", f"{table.inconsistent_exact:,}", f"{exact:,}"),
-        ("false", f"{table.consistent_missed:,}", f"{table.inconsistent_missed:,}", f"{len(apart) - exact:,}"),
+    rows: tuple[Row, ...] = (
+        ("true", table.consistent_exact, table.inconsistent_exact, exact),
+        ("false", table.consistent_missed, table.inconsistent_missed, len(apart) - exact),
         (
             "match ratio",
             *(_ratio(found.traces, kind, undecided_as) for kind in (True, False)),
@@ -248,10 +209,10 @@ def _matches(found: Consistency, table: Contingency, undecided_as: bool | None) 
         ),
     )
     notes = (f"exact match under {found.protocol}; ratios in percent, 95 % intervals by episode",)
-    return Table("Exact match", ("exact match", "consistent", "inconsistent", "undecided"), rows, notes)
+    return Table("Exact match", columns("exact match", "consistent", "inconsistent", "undecided"), rows, notes, "exact-match")
 
 
-def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None) -> str:
+def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None) -> Number:
     """The match ratio of the traces of a kind, with an interval over whole episodes."""
     sums: dict[EpisodeKey, list[float]] = {}
     for trace in traces:
@@ -261,9 +222,10 @@ def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None
             one[0] += trace.exact
             one[1] += 1.0
     if not sums:
-        return NOTHING
+        return Number(None)
     both = np.array(list(sums.values()), dtype=np.float64)
-    return share(float(both[:, 0].sum() / both[:, 1].sum()), quoted(both[:, 0], both[:, 1]))
+    right, n = both.sum(axis=0)
+    return per_cent(float(right / n), int(n), quoted(both[:, 0], both[:, 1]), unit="", show_n=False)
 
 
 def _association(table: Contingency) -> Table:
@@ -280,17 +242,19 @@ def _association(table: Contingency) -> Table:
         f"of {table.n:,} steps, taken as independent of each other; chi-square without continuity correction; "
         "inf: divided by no step at all",
     )
-    return Table("How consistency and exact match go together", ("measure", "value", "95 % interval"), rows, notes)
+    header = columns("measure", "value", "95 % interval")
+    return Table("How consistency and exact match go together", header, rows, notes, "association")
 
 
 def _taxonomy(found: Consistency) -> Table:
     kinds = failures(found.traces)
     total = sum(map(len, kinds.values()))
     rows = tuple(
-        (kind, f"{len(traces):,}", share(len(traces) / total if total else None), MEANING[kind])
+        (kind, len(traces), per_cent(len(traces) / total if total else None, unit=""), MEANING[kind])
         for kind, traces in kinds.items()
     )
-    return Table(f"Failures: {total:,} inconsistent steps", ("failure", "steps", "ratio (%)", "what it is"), rows)
+    header = columns("failure", "steps", "ratio (%)", "what it is", folds=("what it is",))
+    return Table(f"Failures: {total:,} inconsistent steps", header, rows, name="failures")
 
 
 def _number(value: float | None) -> str:
@@ -307,29 +271,3 @@ def _p(table: Contingency) -> str:
     if table.log10_p > -4:
         return f"{10**table.log10_p:.4f}"
     return f"10^{table.log10_p:.1f}"
-
-
-def _text(table: Table) -> list[str]:
-    """Aligned columns; only the last may be long, for nothing is cut."""
-    rows = [table.header, *table.rows]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(table.header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [table.title, "", *lines]
-
-
-def _markdown(table: Table) -> list[str]:
-    def line(cells: Iterable[str]) -> str:
-        return f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
-
-    return [f"## {table.title}", "", line(table.header), line("---" for _ in table.header), *map(line, table.rows)]
-
-
-def _csv(made: Sequence[Table]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("table", "row", "column", "value"))
-    for table in made:
-        for row in table.rows:
-            for column, cell in zip(table.header[1:], row[1:], strict=True):
-                writer.writerow([defused_value(value) for value in (table.title, row[0], column, cell)])
-    return stream.getvalue()

@@ -1,84 +1,169 @@
-"""Tables for the terminal: what a run prints at its end, and the same for several runs side by side.
+"""What a run prints at its end as tables, also for several runs side by side: a column for each run.
 
-Runs are given as (label, summary) pairs; a label may have several lines, e.g. benchmark, model and mode. Percentages appear
-here only, each with the number it was divided by. Tables that are too wide are cut into several, by runs.
+Percentages appear here only, each with the number it was divided by and, where it is known, its interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
-from guieval.metrics import Average, GroupTable, Rate, RunSummary, Scores, Total
+from guieval.actions import ActionType
+from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy, Figure
+from guieval.metrics import Average, GroupTable, Rate, RunSummary, Scores
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.figures import compute, terms
+from guieval.metrics.intervals import Interval, quoted
 from guieval.metrics.summary import COVERAGE_NEEDED
-from guieval.reports.wide_table import Row, WideTable
+from guieval.reports.tables import NOTHING, Cell, Column, Number, Row, Table, missing_mark, per_cent
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+_COVERED = FailurePolicy(unparseable="left-out", unsupported="left-out", missing="left-out", outside="left-out")
+_OPEN: frozenset[ActionType] = frozenset({"OPEN"})
+_TYPE_WITHOUT_OPEN, _EXACT_WITHOUT_OPEN = replace(TYPE_MATCH, without=_OPEN), replace(EXACT_MATCH, without=_OPEN)
+_COVERED_TYPE, _COVERED_EXACT, _COVERED_WITHOUT_OPEN = (
+    replace(figure, failure=_COVERED) for figure in (TYPE_MATCH, EXACT_MATCH, _EXACT_WITHOUT_OPEN)
+)
+_WEIGHTED = replace(PROGRESS, average="all")
+_SCORE = Figure("score", "score", average="episodes")
 
-Run: TypeAlias = tuple[str, RunSummary]
-_Row: TypeAlias = tuple[str, Callable[[RunSummary], str]]
-_Section: TypeAlias = Sequence[_Row]
 
-NOTHING = "-"
-"""Shown where a figure has nothing to be computed from, or no meaning in the run's mode."""
+class Run(NamedTuple):
+    """What is shown of a run. The label may have several lines, e.g. model, benchmark and mode."""
+
+    label: str
+    summary: RunSummary
+    intervals: Mapping[Figure, Interval] = MappingProxyType({})
 
 
-def run_table(runs: Sequence[Run]) -> RenderableType:
-    """Every headline figure, one column per run: step and episode figures, coverage, and how each planned step ended.
+def _missing(run: RunSummary) -> int:
+    return run.incomplete + run.left_out
 
-    The click distance is in thousandths of the screen.
+
+def _missing_without_open(run: RunSummary) -> int:
+    rate = run.without_open.exact_match  # its upper bound counts every step that was not measured as right
+    return run.left_out + (0 if rate.upper is None else round(rate.upper * rate.n) - rate.count)
+
+
+_Share: TypeAlias = tuple[str, str, Figure | None, Callable[[RunSummary], int] | None]
+"""A row of shares: its title, the dotted name in the summary, the figure whose interval it has, how many steps are missing."""
+_STEPS: tuple[_Share, ...] = (
+    ("type match", "type_match", TYPE_MATCH, _missing),
+    ("exact match", "exact_match", EXACT_MATCH, _missing),
+    ("coverage", "coverage", None, None),
+    ("covered type match", "covered_type_match", _COVERED_TYPE, None),
+    ("covered exact match", "covered_exact_match", _COVERED_EXACT, None),
+)
+_WITHOUT_OPEN: tuple[_Share, ...] = (
+    ("  type match", "without_open.type_match", _TYPE_WITHOUT_OPEN, _missing_without_open),
+    ("  exact match", "without_open.exact_match", _EXACT_WITHOUT_OPEN, _missing_without_open),
+    ("  covered exact match", "without_open.covered_exact_match", _COVERED_WITHOUT_OPEN, None),
+)
+_EPISODES: tuple[_Share, ...] = (
+    ("progress (episode mean)", "progress_episode_mean", PROGRESS, _missing),
+    ("progress (step-weighted)", "progress_step_weighted", _WEIGHTED, _missing),
+    ("success rate", "success_rate", SUCCESS_RATE, _missing),
+)
+_SOP: tuple[_Share, ...] = (
+    ("PG", "sop.pg", PROGRESS, _missing),
+    ("TSR", "sop.tsr", SUCCESS_RATE, _missing),
+    ("Score", "sop.score", _SCORE, _missing),
+)
+_ENDS = ("right", "wrong", "unparseable", "unsupported", "infrastructure failure", "not run", "not reached")
+_DIAGNOSTICS = (
+    ("median click distance", "click_distance_median", ".1f"),
+    ("mean text similarity", "text_similarity_mean", "%"),
+    ("mean seconds to answer", "seconds_mean", ".2f"),
+    ("prompt tokens", "prompt_tokens", ","),
+    ("completion tokens", "completion_tokens", ","),
+)
+
+
+def intervals(columns: RunColumns, protocol: str) -> dict[Figure, Interval]:
+    """The intervals of the figures that :func:`run_table` shows, as far as they have one."""
+    judged = columns.judged[protocol]
+    steps = [TYPE_MATCH, EXACT_MATCH, _TYPE_WITHOUT_OPEN, _EXACT_WITHOUT_OPEN]
+    steps += [_COVERED_TYPE, _COVERED_EXACT, _COVERED_WITHOUT_OPEN]
+    episodes = [PROGRESS, _WEIGHTED, SUCCESS_RATE, *([_SCORE] if columns.stop == "first-mismatch" else [])]
+    found: dict[Figure, Interval] = {}
+    for figure in (*steps, *episodes):
+        if compute(figure, FailurePolicy(), columns, judged).value is None:
+            continue
+        interval = quoted(*terms(figure, FailurePolicy(), columns, judged))
+        if interval is not None:
+            found[figure] = interval
+    return found
+
+
+def run_table(runs: Sequence[Run]) -> Table:
+    """Every headline figure: step and episode figures, coverage, and how each planned step ended.
+
+    What has no meaning in any of the runs is left out: figures of episodes where every episode is one step (grounding), and
+    figures without OPEN steps where there are none. The click distance is in thousandths of the screen.
     """
-    sop = any(summary.sop is not None for _, summary in runs)
-    sections = [_step_rows(), _open_rows(), _episode_rows(sop), _verdict_rows(), _diagnostic_rows(runs)]
-    return _sections("Figures (% of n)", sections, runs)
+    sections = [_shares(_STEPS, runs), _ends(runs), _diagnostics(runs)]
+    if any(run.summary.verdicts.planned > run.summary.episodes for run in runs):
+        sop = _SOP if any(run.summary.sop is not None for run in runs) else ()
+        sections.insert(1, _shares((*_EPISODES, *sop), runs))
+        if any("OPEN" in run.summary.by_action_type or _without_type(run) for run in runs):
+            sections.insert(1, [_titled("without OPEN steps", runs), *_shares(_WITHOUT_OPEN, runs)])
+    return _table("Figures (% of n, with 95 % intervals)", sections, runs, "figures")
 
 
-def action_table(runs: Sequence[Run]) -> RenderableType:
-    """Type match and exact match by the reference's action type, one column per run."""
-    names = dict.fromkeys(name for _, summary in runs for name in summary.by_action_type)
-    rows: list[_Row] = [(name, _of_type(name)) for name in names]
-    return _sections(
-        "By reference action: type match / exact match (% of n)", [rows, [("all steps", _all_steps), *_never_run(runs)]], runs
-    )
+def action_table(runs: Sequence[Run]) -> Table | None:
+    """Type match and exact match by the reference's action type; ``None`` where all references are of one type."""
+    names = dict.fromkeys(name for run in runs for name in run.summary.by_action_type)
+    if len(names) < 2:
+        return None
+    rows = [(name, *(_scores(run.summary.by_action_type.get(name)) for run in runs)) for name in names]
+    all_steps = _all_steps(runs)
+    if any(map(_without_type, runs)):  # of a run that did not write down the types of the steps without a record
+        all_steps.append(("of them not run", *map(_without_type, runs)))
+    return _table("By reference action: type match / exact match (% of n)", [rows, all_steps], runs, "actions")
 
 
-def group_table(runs: Sequence[Run]) -> RenderableType | None:
-    """Type match and exact match by group label, one column per run; ``None`` when no run has groups.
+def group_table(runs: Sequence[Run]) -> Table | None:
+    """Type match and exact match by group label; ``None`` when no run has groups.
 
     Every key of the benchmark's labels comes apart, then every pair of keys with the unweighted mean of its cells; the
     last line is over all steps (the micro average).
     """
-    cells: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
-    for _, summary in runs:
-        for table in summary.groups:
-            cells.setdefault(table.keys, {}).update(dict.fromkeys(cell.labels for cell in table.cells))
-    if not cells:
+    labels: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
+    for run in runs:
+        for table in run.summary.groups:
+            labels.setdefault(table.keys, {}).update(dict.fromkeys(cell.labels for cell in table.cells))
+    if not labels:
         return None
-    sections: list[_Section] = []
-    for keys, labels in cells.items():
-        rows: list[_Row] = [(f"  {' / '.join(each)}", _of_cell(keys, each)) for each in sorted(labels)]
-        sections.append([(f"by {' x '.join(keys)}", _blank), *rows, ("  mean", _of_mean(keys))])
-    sections.append([("all steps", _all_steps), *_never_run(runs)])
-    return _sections("By group: type match / exact match (% of n)", sections, runs)
+    sections: list[list[Row]] = []
+    for keys, values in labels.items():
+        tables = [next((table for table in run.summary.groups if table.keys == keys), None) for run in runs]
+        scores = [{} if table is None else {cell.labels: cell.scores for cell in table.cells} for table in tables]
+        rows = [(f"  {' / '.join(value)}", *(_scores(of_run.get(value)) for of_run in scores)) for value in sorted(values)]
+        sections.append([_titled(f"by {' x '.join(keys)}", runs), *rows, ("  mean", *map(_mean, tables))])
+    all_steps = _all_steps(runs)
+    if any(run.summary.verdicts.not_run for run in runs):  # without a record, such a step is in no row above
+        all_steps.append(("of them not run", *(run.summary.verdicts.not_run for run in runs)))
+    return _table("By group: type match / exact match (% of n)", [*sections, all_steps], runs, "groups")
+
+
+def report_tables(runs: Sequence[Run]) -> list[Table]:
+    """All tables, the headline figures last."""
+    return [table for table in (group_table(runs), action_table(runs), run_table(runs)) if table is not None]
+
+
+def report_json(run: Run) -> dict[str, Any]:
+    """A run's summary, and its intervals by the figures' names."""
+    return {
+        "summary": run.summary,
+        "intervals": [{"figure": figure.describe(), **vars(interval)} for figure, interval in run.intervals.items()],
+    }
 
 
 def warning_lines(runs: Sequence[Run]) -> list[str]:
     """One sentence for each reason not to publish a run's figures as they are."""
-    return [line for label, summary in runs for line in _warnings(" ".join(label.split()), summary)]
-
-
-def print_report(runs: Sequence[Run], console: Console | None = None) -> None:
-    """Print all tables, the headline figures last, then the warnings, to ``console`` (standard output by default)."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = console or Console()
-    for table in (group_table(runs), action_table(runs), run_table(runs)):
-        if table is not None:
-            console.print(table)
-    for line in warning_lines(runs):
-        console.print(Text(f"Warning: {line}", style="yellow"))
+    return [line for run in runs for line in _warnings(" ".join(run.label.split()), run.summary)]
 
 
 def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
@@ -88,38 +173,65 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
         yield (
             f"{label}: incomplete: {summary.incomplete:,} of {verdicts.planned:,} steps, in {summary.incomplete_episodes:,} of "
             f"{summary.episodes:,} episodes, were not measured ({verdicts.infrastructure_failure:,} failed, "
-            f"{verdicts.not_run:,} never asked). They count as wrong: exact match is at least {_percent(exact.value)} "
-            f"and at most {_percent(upper)}."
+            f"{verdicts.not_run:,} never asked). They count as wrong: exact match is at least {per_cent(exact.value)} "
+            f"and at most {per_cent(upper)}."
         )
     if summary.coverage.value is not None and not summary.coverage_ok:
         yield (
-            f"{label}: coverage is {_percent(summary.coverage.value)}, below {COVERAGE_NEEDED:.0%}: too many replies lie "
+            f"{label}: coverage is {per_cent(summary.coverage.value)}, below {COVERAGE_NEEDED:.0%}: too many replies lie "
             "outside the common action space for the covered figures to be reported."
         )
     if summary.unplanned:
         yield f"{label}: {summary.unplanned:,} recorded steps lie outside the plan and count nowhere."
 
 
-def _percent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.2f}%"
+def _table(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:
+    """Rows in sections with a gap between them, a column for each run."""
+    rows = [row for section in sections for row in ((), *section)]
+    return Table(title, (Column("", right=False), *(Column(run.label) for run in runs)), tuple(rows[1:]), name=name)
 
 
-def _figure(figure: Rate | Average | None) -> str:
-    if figure is None or figure.value is None:
-        return NOTHING
-    return f"{_percent(figure.value)} of {figure.n:,}"
+def _shares(rows: Sequence[_Share], runs: Sequence[Run]) -> list[Row]:
+    return [(title, *(_share(run, path, figure, missing) for run in runs)) for title, path, figure, missing in rows]
 
 
-def _number(figure: Average, form: str) -> str:
-    return NOTHING if figure.value is None else f"{figure.value:{form}} of {figure.n:,}"
+def _share(run: Run, path: str, figure: Figure | None, missing: Callable[[RunSummary], int] | None) -> Number:
+    rate: Any = reduce(lambda part, name: part and getattr(part, name), path.split("."), run.summary)
+    if rate is None:  # of SOP in another mode
+        return Number(None)
+    interval = None if figure is None else run.intervals.get(figure)
+    return per_cent(rate.value, rate.n, interval, missing=0 if missing is None else missing(run.summary))
 
 
-def _total(total: Total) -> str:
-    return f"{total.value:,} of {total.n:,}" if total.n else NOTHING
+def _ends(runs: Sequence[Run]) -> list[Row]:
+    ends: list[Row] = [(name, *(getattr(run.summary.verdicts, name.replace(" ", "_")) for run in runs)) for name in _ENDS]
+    return [*ends, ("planned steps", *(run.summary.verdicts.planned for run in runs))]
 
 
-def _scores(scores: Scores | None) -> str:
-    return NOTHING if scores is None else _pair(scores.type_match, scores.exact_match)
+def _diagnostics(runs: Sequence[Run]) -> list[Row]:
+    """What is measured beside the verdicts, as far as any run has it."""
+    rows: list[Row] = []
+    for title, name, form in _DIAGNOSTICS:
+        figures = [getattr(run.summary.diagnostics, name) for run in runs]
+        if any(figure.value is not None and figure.n for figure in figures):
+            rows.append((title, *(_diagnostic(figure.value, figure.n, form) for figure in figures)))
+    return rows
+
+
+def _diagnostic(value: float | None, n: int, form: str) -> Number:
+    return per_cent(value, n) if form == "%" else Number(value if n else None, form, n=n, show_n=True)
+
+
+def _titled(title: str, runs: Sequence[Run]) -> Row:
+    return (title, *("" for _ in runs))
+
+
+def _scores(scores: Scores | None) -> str | None:
+    return None if scores is None else _pair(scores.type_match, scores.exact_match)
+
+
+def _mean(table: GroupTable | None) -> str | None:
+    return None if table is None else f"{_pair(table.mean_type_match, table.mean_exact_match)} cells"
 
 
 def _pair(type_match: Rate | Average, exact_match: Rate | Average) -> str:
@@ -128,108 +240,13 @@ def _pair(type_match: Rate | Average, exact_match: Rate | Average) -> str:
     return f"{100 * type_match.value:.1f} / {100 * exact_match.value:.1f} of {type_match.n:,}"
 
 
-def _step_rows() -> _Section:
-    return [
-        ("type match", lambda run: _figure(run.type_match)),
-        ("exact match", lambda run: _figure(run.exact_match)),
-        ("coverage", lambda run: _figure(run.coverage)),
-        ("covered type match", lambda run: _figure(run.covered_type_match)),
-        ("covered exact match", lambda run: _figure(run.covered_exact_match)),
-    ]
+def _all_steps(runs: Sequence[Run]) -> list[Row]:
+    def match(run: Run) -> Cell:
+        mark = missing_mark(_missing(run.summary))
+        return " ".join(filter(None, (_pair(run.summary.type_match, run.summary.exact_match), mark)))
+
+    return [("all steps", *map(match, runs))]
 
 
-def _open_rows() -> _Section:
-    return [
-        ("without OPEN steps", _blank),
-        ("  type match", lambda run: _figure(run.without_open.type_match)),
-        ("  exact match", lambda run: _figure(run.without_open.exact_match)),
-        ("  covered exact match", lambda run: _figure(run.without_open.covered_exact_match)),
-    ]
-
-
-def _episode_rows(sop: bool) -> _Section:
-    rows: list[_Row] = [
-        ("progress (episode mean)", lambda run: _figure(run.progress_episode_mean)),
-        ("progress (step-weighted)", lambda run: _figure(run.progress_step_weighted)),
-        ("success rate", lambda run: _figure(run.success_rate)),
-    ]
-    if sop:
-        rows += [
-            ("PG", lambda run: _figure(run.sop.pg if run.sop else None)),
-            ("TSR", lambda run: _figure(run.sop.tsr if run.sop else None)),
-            ("Score", lambda run: _figure(run.sop.score if run.sop else None)),
-        ]
-    return rows
-
-
-def _verdict_rows() -> _Section:
-    return [
-        ("right", lambda run: f"{run.verdicts.right:,}"),
-        ("wrong", lambda run: f"{run.verdicts.wrong:,}"),
-        ("unparseable", lambda run: f"{run.verdicts.unparseable:,}"),
-        ("unsupported", lambda run: f"{run.verdicts.unsupported:,}"),
-        ("infrastructure failure", lambda run: f"{run.verdicts.infrastructure_failure:,}"),
-        ("not run", lambda run: f"{run.verdicts.not_run:,}"),
-        ("not reached", lambda run: f"{run.verdicts.not_reached:,}"),
-        ("planned steps", lambda run: f"{run.verdicts.planned:,}"),
-    ]
-
-
-def _diagnostic_rows(runs: Sequence[Run]) -> _Section:
-    rows: list[_Row] = [
-        ("median click distance", lambda run: _number(run.diagnostics.click_distance_median, ".1f")),
-        ("mean text similarity", lambda run: _figure(run.diagnostics.text_similarity_mean)),
-        ("mean seconds to answer", lambda run: _number(run.diagnostics.seconds_mean, ".2f")),
-        ("prompt tokens", lambda run: _total(run.diagnostics.prompt_tokens)),
-        ("completion tokens", lambda run: _total(run.diagnostics.completion_tokens)),
-    ]
-    return [(name, show) for name, show in rows if any(show(summary) != NOTHING for _, summary in runs)]
-
-
-def _all_steps(run: RunSummary) -> str:
-    return _pair(run.type_match, run.exact_match)
-
-
-def _blank(run: RunSummary) -> str:
-    return ""
-
-
-def _never_run(runs: Sequence[Run]) -> _Section:
-    """A line for the steps that are in "all steps" but, having no record, in no row above it."""
-    if any(summary.verdicts.not_run for _, summary in runs):
-        return [("of them not run", lambda run: f"{run.verdicts.not_run:,}")]
-    return []
-
-
-def _of_type(name: str) -> Callable[[RunSummary], str]:
-    return lambda run: _scores(run.by_action_type.get(name))
-
-
-def _table_of(run: RunSummary, keys: tuple[str, ...]) -> GroupTable | None:
-    return next((table for table in run.groups if table.keys == keys), None)
-
-
-def _of_cell(keys: tuple[str, ...], labels: tuple[str, ...]) -> Callable[[RunSummary], str]:
-    def show(run: RunSummary) -> str:
-        table = _table_of(run, keys)
-        return _scores(next((cell.scores for cell in table.cells if cell.labels == labels), None) if table else None)
-
-    return show
-
-
-def _of_mean(keys: tuple[str, ...]) -> Callable[[RunSummary], str]:
-    def show(run: RunSummary) -> str:
-        table = _table_of(run, keys)
-        return f"{_pair(table.mean_type_match, table.mean_exact_match)} cells" if table else NOTHING
-
-    return show
-
-
-def _sections(title: str, sections: Sequence[_Section], runs: Sequence[Run]) -> WideTable[Run]:
-    """Rows in sections, a column for each run."""
-
-    def rows(shown: Sequence[Run]) -> Iterator[list[Row]]:
-        for section in sections:
-            yield [(name, [show(summary) for _, summary in shown]) for name, show in section]
-
-    return WideTable(title, runs, lambda run: run[0], rows)
+def _without_type(run: Run) -> int:
+    return run.summary.type_match.n - sum(scores.n for scores in run.summary.by_action_type.values())

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.matrix import ALL, JudgedAnswers, judge_run
 from guieval.metrics.columns import FAILED, NOT_REACHED, NOT_RUN, RunColumns
+from guieval.scoring.matrix import ALL, JudgedAnswers, judge_run
 
 
 def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[JudgedAnswers, list[str]]:
@@ -19,23 +19,24 @@ def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[J
     """
     asked = list(dict.fromkeys(protocols or ()))
     answers = judge_run(directory, asked or None)
-    if answers.own in answers.protocols:
+    if answers.answered.protocol in answers.protocols:
         return answers, list(answers.protocols)
     # ALL holds the run's own, so here every name was asked for by itself.
-    return judge_run(directory, [*asked, answers.own]), [name for name in asked if name != ALL]
+    return judge_run(directory, [*asked, answers.answered.protocol]), [name for name in asked if name != ALL]
 
 
 def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
     """One sentence for each protocol that would have gone on where the run stopped: its figures are then lower bounds."""
-    if answers.stop != "first-mismatch":
+    if answers.answered.mode.stop != "first-mismatch":
         return
     columns = answers.columns()
-    stopped = columns.judged[answers.own].end == NOT_REACHED
+    own = answers.answered.protocol
+    stopped = columns.judged[own].end == NOT_REACHED
     for name in names:
         unasked = int(np.count_nonzero(stopped & (columns.judged[name].end == NOT_RUN)))
         if unasked:
             yield (
-                f"stopped by {answers.own}: {unasked:,} steps that {name} would have gone on to were never asked and count as "
+                f"stopped by {own}: {unasked:,} steps that {name} would have gone on to were never asked and count as "
                 f"missing, so its figures are lower bounds; a run with --protocol {name} tells them"
             )
 

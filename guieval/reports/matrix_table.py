@@ -1,34 +1,27 @@
 """One prediction under every protocol, as a table: a column for each protocol, its source's own figures as rows.
 
-Below each figure stands its interval, and where a protocol drops steps, its figure with these counted as wrong when the two
-differ. Then come coverage and how each planned step ended. Tables that are too wide are cut into several, by protocols, each
-with only the figures that its protocols have.
+Beside each figure stands its interval, and below it, where a protocol drops steps, the figure with these counted as wrong when
+the two differ. Then come coverage and how each planned step ended.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from guieval.evaluation import Figure
-from guieval.matrix import JudgedAnswers, Placed, agreeing, disputed
 from guieval.metrics.columns import ENDS, NOT_RUN, UNSUPPORTED, RunColumns
 from guieval.metrics.figures import FigureValue
-from guieval.metrics.intervals import LEVEL, Interval
-from guieval.reports.score_tables import cell_json, interval_json, interval_text, sample_json
-from guieval.reports.wide_table import WideTable
+from guieval.metrics.intervals import Interval
+from guieval.reports.score_tables import cell_json, interval_json, sample_json
+from guieval.reports.tables import Cell, Column, Row, Table, columns, per_cent
+from guieval.scoring.matrix import JudgedAnswers, Placed, agreeing, disputed
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-NOTHING = "-"
-"""Shown where a protocol's source has no such figure, or it has nothing to be computed from."""
 SHOWN = 0.001
 """Differences above this, 0.1 points, between a figure and the same with dropped steps counted as wrong are shown."""
 
@@ -56,39 +49,43 @@ class _Column:
 
     @property
     def head(self) -> str:
-        return "\n".join(filter(None, (self.placed.protocol.name, self.placed.part.title)))
+        return "\n".join(filter(None, (self.placed.protocol.name, self.foreign, self.placed.part.title)))
+
+    @property
+    def foreign(self) -> str:
+        """The protocol's mark where its source does not evaluate such data."""
+        return self.placed.protocol.foreign_mark([self.placed.columns.dataset])
 
 
-def matrix_table(placed: Sequence[Placed]) -> RenderableType:
-    """The table of :func:`guieval.matrix.on_own_sets`' protocols, as wide as the console allows at a time."""
-    return _tables([_Column(each) for each in placed])
+def matrix_table(placed: Sequence[Placed]) -> Table:
+    """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
+    protocols = [_Column(each) for each in placed]
+    rows = (*_figure_rows(protocols), (), _coverage_row(protocols), (), *_end_rows(protocols))
+    heads = (Column("", right=False), *(Column(each.head) for each in protocols))
+    return Table("Every protocol's own figures (% of n)", heads, rows, name="protocols")
 
 
-def glance_table(columns: RunColumns, placed: Sequence[Placed]) -> RenderableType:
+def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
     """Every protocol in one row: type match and exact match on the same steps, and its source's leading figure on its own.
 
-    The first two are over all steps of ``columns`` that the mode reaches, whatever was not judged counting as wrong, so that
-    the rules alone make the difference.
+    The first two are over all steps of ``run`` that the mode reaches, whatever was not judged counting as wrong, so that the
+    rules alone make the difference.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), title="At a glance (%)", title_justify="left", title_style="bold")
-    table.add_column("")
-    for head in ("type match", "exact match", "its own first figure"):
-        table.add_column(head, justify="right")
+    rows: list[Row] = []
     for each in placed:
-        judged = columns.judged[each.protocol.name]
+        judged = run.judged[each.protocol.name]
         n = int(judged.reached.sum())
+        lost = int((judged.reached & ~judged.measured).sum()) + run.left_out
         shares = [
-            f"{100 * int(match[judged.reached].sum()) / n:.2f}" if n else NOTHING
+            per_cent(int(match[judged.reached].sum()) / n if n else None, unit="", missing=lost)
             for match in (judged.type_match, judged.exact_match)
         ]
         figure, value, _ = each.figures[0]
-        own = f"{figure.name} {NOTHING if value.value is None else f'{100 * value.value:.2f}'}"
-        table.add_row(*map(Text, (each.protocol.name, *shares, own)))
-    return table
+        own = per_cent(value.value, unit="", missing=value.missing)
+        name = " ".join(filter(None, (each.protocol.name, _Column(each).foreign)))
+        rows.append((name, *shares, f"{figure.name} {own}"))
+    named, *heads = columns("protocol", "type match", "exact match", "its own first figure", spare=("its own first figure",))
+    return Table("At a glance (%)", (named.folding(), *heads), tuple(rows), name="glance")
 
 
 def step_lines(placed: Sequence[Placed]) -> list[str]:
@@ -104,9 +101,9 @@ def step_lines(placed: Sequence[Placed]) -> list[str]:
             lacking[each.sample_set].append(name)
         if not each.held:
             others[each.part.text].append(name)
-    lines = [f"steps of: {text}: {', '.join(names)}" for text, names in (*others.items(), *held.items())]
+    lines = [f"data:     {text}: {', '.join(names)}" for text, names in (*others.items(), *held.items())]
     if len(lines) == 1:
-        lines = [f"steps of: {text}" for text in (*others, *held)]
+        lines = [f"data:     {text}" for text in (*others, *held)]
     if lacking:
         missing = "; ".join(f"{name} ({', '.join(names)})" for name, names in lacking.items())
         lines.append(f"note:     not on their own sample set, which is not all here: {missing}")
@@ -141,22 +138,21 @@ def agreement_lines(columns: RunColumns) -> list[str]:
     return [*lines, f"  each by itself: {', '.join(alone)}"] if alone else lines
 
 
-def matrix_json(answers: JudgedAnswers, placed: Sequence[Placed], by: Sequence[str] = ()) -> str:
-    """The whole matrix as JSON: every figure with what it was divided by and its interval, how each step ended, by protocol.
+def matrix_json(answers: JudgedAnswers, placed: Sequence[Placed], by: Sequence[str] = ()) -> dict[str, Any]:
+    """The whole matrix as plain values, by protocol: each figure with its n and its interval, and how the steps ended.
 
     ``by`` names breakdowns to add (:mod:`guieval.reports.score_tables`).
     """
-    values = {
-        "title": answers.title,
-        "benchmark": answers.benchmark,
-        "dataset": answers.dataset,
-        "model": answers.model,
-        "mode": answers.mode,
-        "own_protocol": answers.own,
-        "overlays": list(answers.overlays),
+    return {
+        "title": answers.answered.title,
+        "benchmark": answers.answered.benchmark,
+        "dataset": answers.answered.dataset,
+        "model": answers.answered.model,
+        "mode": answers.answered.mode.label,
+        "own_protocol": answers.answered.protocol,
+        "overlays": list(answers.answered.overlays),
         "protocols": [_as_json(_Column(each), by) for each in placed],
     }
-    return json.dumps(values, indent=2) + "\n"
 
 
 def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
@@ -165,6 +161,7 @@ def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
     return {
         "name": placed.protocol.name,
         "version": placed.protocol.version,
+        "written_for_this_data": not column.foreign,
         "steps": placed.part.text,
         "sample_set": placed.sample_set,
         "on_own_sample_set": placed.held,
@@ -176,6 +173,7 @@ def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
                 "count": value.count,
                 "n": value.n,
                 "dropped_as_wrong": value.strict,
+                "missing": value.missing,
                 "unmeasured_as_right": value.value if value.upper is None else value.upper,
                 "interval": interval_json(interval),
             }
@@ -188,45 +186,34 @@ def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
     }
 
 
-def _tables(columns: Sequence[_Column]) -> WideTable[_Column]:
-    return WideTable(
-        "Every protocol's own figures (% of n)",
-        columns,
-        lambda column: column.head,
-        lambda shown: (_figure_rows(shown), _coverage_rows(shown), _end_rows(shown)),
-    )
-
-
-def _figure_rows(columns: Sequence[_Column]) -> Iterator[tuple[str, list[str]]]:
-    for name in dict.fromkeys(name for column in columns for name in column.figures):
-        values = [column.figures[name][1] if name in column.figures else None for column in columns]
-        yield name, [NOTHING if each is None else _share(each.value, each.n) for each in values]
-        intervals = [column.figures[name][2] if name in column.figures else None for column in columns]
-        if any(intervals):
-            yield f"  {100 * LEVEL:.0f}% interval", ["" if each is None else interval_text(each) for each in intervals]
-        strict = [_strict(each) for each in values]
+def _figure_rows(protocols: Sequence[_Column]) -> Iterator[Row]:
+    for name in dict.fromkeys(name for column in protocols for name in column.figures):
+        found = [column.figures.get(name) for column in protocols]
+        yield (name, *(None if each is None else _figure(each[1], each[2]) for each in found))
+        strict = [None if each is None else _strict(each[1]) for each in found]
         if any(strict):
-            yield "  dropped steps as wrong", strict
+            yield ("  dropped steps as wrong", *strict)
 
 
-def _strict(value: FigureValue | None) -> str:
-    if value is None or value.strict is None or (value.value is not None and abs(value.strict - value.value) <= SHOWN):
-        return ""
-    return f"{100 * value.strict:.2f}%"
+def _figure(value: FigureValue, interval: Interval | None) -> Cell:
+    return per_cent(value.value, value.n, interval, missing=value.missing)
 
 
-def _coverage_rows(columns: Sequence[_Column]) -> Iterator[tuple[str, list[str]]]:
-    yield "coverage", [_share(covered / n if n else None, n) for covered, n in (column.coverage for column in columns)]
+def _strict(value: FigureValue) -> Cell:
+    if value.strict is None or (value.value is not None and abs(value.strict - value.value) <= SHOWN):
+        return None
+    return per_cent(value.strict)
 
 
-def _end_rows(columns: Sequence[_Column]) -> Iterator[tuple[str, list[str]]]:
+def _coverage_row(protocols: Sequence[_Column]) -> Row:
+    shares = ((covered / n if n else None, n) for covered, n in (column.coverage for column in protocols))
+    return ("coverage", *(per_cent(share, n) for share, n in shares))
+
+
+def _end_rows(protocols: Sequence[_Column]) -> Iterator[Row]:
     names = [*ENDS[: UNSUPPORTED + 1], "infrastructure_failure", ENDS[NOT_RUN]]
-    if any(column.ends["not_reached"] for column in columns):
+    if any(column.ends["not_reached"] for column in protocols):
         names.append("not_reached")
     for name in names:
-        yield name.replace("_", " "), [f"{column.ends[name]:,}" for column in columns]
-    yield "planned steps", [f"{len(column.placed.columns):,}" for column in columns]
-
-
-def _share(value: float | None, n: int) -> str:
-    return NOTHING if value is None else f"{100 * value:.2f}% of {n:,}"
+        yield (name.replace("_", " "), *(column.ends[name] for column in protocols))
+    yield ("planned steps", *(len(column.placed.columns) for column in protocols))

@@ -1,6 +1,6 @@
-"""The page on every protocol, as Markdown: written from the protocols themselves, so that it cannot say anything else.
+"""The page on every protocol, as Markdown: written from the protocols themselves, so that page and rules agree.
 
-Behind the rules may stand what they make of one real set of answers (:func:`measured_part`).
+After the rules may come what they make of one real set of answers (:func:`measured_part`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import numpy as np
 
 from guieval.evaluation import FailurePolicy, Protocol, StepRules
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
-from guieval.matrix import JudgedAnswers, disputed
 from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, UNSUPPORTED, WRONG, RunColumns
 from guieval.metrics.figures import compute, terms
 from guieval.metrics.intervals import quoted
-from guieval.reports.score_tables import interval_text
+from guieval.reports.tables import per_cent
+from guieval.scoring.matrix import JudgedAnswers, disputed
 
 END = "<!-- the rules end here -->"
-"""What stands behind this line on the page is measured, or written by hand."""
+"""What follows this line on the page is measured, or written by hand."""
 MEASURED_END = "<!-- the measured part ends here -->"
-"""What stands behind this line is written by hand."""
+"""What follows this line is written by hand."""
 
 _INTRODUCTION = """\
 # Protocols
@@ -35,7 +35,11 @@ lists them, `guieval protocols NAME` says one in words, `guieval protocols --mar
 
 The table says in few words what each accepts on data that it has no rule of its own for; its section says all of it. A click is
 right in a box or, behind "else", within a distance of the labelled place: a share of the screen, each axis by its own side,
-where nothing else is said. "x1.2" is a box that much enlarged.
+where nothing else is said. "x1.2" is a box that much enlarged. A point within a billionth of the screen of a box's border lies
+on the border, under every protocol: whole pixels are not exact as fractions.
+
+"Written for" names the data sets that the source evaluates. On other data a protocol still judges, and its figures are marked:
+"not written for androidcontrol".
 """
 
 
@@ -77,12 +81,14 @@ def measured_part(answers: JudgedAnswers, command: str) -> str:
     for name in names:
         judged = columns.judged[name]
         values = [compute(each, FailurePolicy(), columns, judged).value for each in (EXACT_MATCH, TYPE_MATCH, SUCCESS_RATE)]
-        exact, typed, success = ("-" if value is None else f"{100 * value:.1f}" for value in values)
-        interval = interval_text(quoted(*terms(EXACT_MATCH, FailurePolicy(), columns, judged)))
+        intervals = (quoted(*terms(EXACT_MATCH, FailurePolicy(), columns, judged)), None, None)
+        exact, typed, success = (
+            per_cent(value, interval=interval, digits=1, unit="") for value, interval in zip(values, intervals, strict=True)
+        )
         ends = [int((judged.end == end).sum()) for end in (RIGHT, WRONG, UNPARSEABLE, UNSUPPORTED)]
         ends.append(int(np.isin(judged.end, (FAILED, NOT_RUN)).sum()))
         counts = " | ".join(f"{count:,}" for count in ends)
-        lines.append(f"| [{name}](#{name}) | {exact} {interval} | {typed} | {success} | {counts} |")
+        lines.append(f"| [{name}](#{name}) | {exact} | {typed} | {success} | {counts} |")
     return "\n".join([*lines, "", MEASURED_END, ""])
 
 
@@ -101,8 +107,8 @@ def _spread(answers: JudgedAnswers, columns: RunColumns, shares: dict[str, float
     far = [
         each.protocol.name
         for each in answers.evaluators
-        if (each.protocol.rules_for(answers.dataset).click.fallback or 0) >= 0.1
-        and each.protocol.rules_for(answers.dataset).click.measure == "fraction"
+        if (each.protocol.rules_for(answers.answered.dataset).click.fallback or 0) >= 0.1
+        and each.protocol.rules_for(answers.answered.dataset).click.measure == "fraction"
     ]
     text = f"The same answers are right {between(list(shares))}, by the protocol alone"
     if len(far) > 1:
@@ -141,8 +147,8 @@ def click_in_short(rules: StepRules) -> str:
             "longest-side": " of the longer side",
         }[click.measure]
         far = f"{less}{click.fallback:.4g}{unit}"
-    said = ", else ".join(filter(None, (boxes, far)))
-    return f"{said} (of the corner 0, 0)" if click.reference == "origin" else said
+    rule = ", else ".join(filter(None, (boxes, far)))
+    return f"{rule} (of the corner 0, 0)" if click.reference == "origin" else rule
 
 
 def text_in_short(rules: StepRules) -> str:
@@ -167,8 +173,8 @@ def failure_in_short(failure: FailurePolicy) -> str:
     """The failure policy in a few words."""
     fates = {"no action": failure.unparseable, "unsupported": failure.unsupported, "no answer": failure.missing}
     words = {"left-out": "left out", "episode-left-out": "left out, its episode too", "zero": "no progress"}
-    said = [f"{what}: {words[fate]}" for what, fate in fates.items() if fate != "wrong"]
-    return "; ".join(said) if said else "wrong"
+    parts = [f"{what}: {words[fate]}" for what, fate in fates.items() if fate != "wrong"]
+    return "; ".join(parts) if parts else "wrong"
 
 
 def _section(protocol: Protocol) -> Iterator[str]:

@@ -8,13 +8,13 @@ rewards on raw texts (:func:`action_reward` and its kin) stand beside them, for 
 
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread
 from guieval.rewards.dynamic_sampling import Collected, collect
-from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags
+from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
 from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
 from guieval.rewards.returns import step_returns
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.rewards.shapes import REWARDS, get_reward
-from guieval.rewards.step import ABCReward, RewardParts, RewardTargets
+from guieval.rewards.step import ABCReward, RewardParts
 from guieval.rewards.ui_r1 import action_reward, coordinate_reward, format_reward
 
 __all__ = [
@@ -29,11 +29,11 @@ __all__ = [
     "Parses",
     "ReplyScorer",
     "RewardParts",
-    "RewardTargets",
     "RolloutStep",
     "ScoredReply",
     "SemiOnlineRollout",
     "Tags",
+    "ThoughtAndAction",
     "ThoughtSource",
     "Trajectory",
     "action_reward",

@@ -1,6 +1,6 @@
 """Advantages of semi-online rollouts: step level and episode level, normalised in groups, added up.
 
-Source: UI-S1 paper, equations 10 to 12 and the variance condition behind equation 13. Where the paper and its released code
+Source: UI-S1 paper, equations 10 to 12 and the variance condition of equation 13. Where the paper and its released code
 differ, both can be chosen (:meth:`AdvantageSettings.paper`, the default, and :meth:`AdvantageSettings.released`);
 ``docs/advantages.md`` has the table. Without torch: a trainer broadcasts a step's number to the tokens of its reply.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -44,6 +45,34 @@ class HasThought(FormatRule):
 
     def describe(self) -> str:
         return "a reply that the model's adapter can read, with a thought"
+
+
+@dataclass(frozen=True)
+class ThoughtAndAction(FormatRule):
+    """The whole reply is ``<think>...</think><action>{...}</action>``, as UI-S1 asks for it (paper, appendix H).
+
+    The thought is not blank and the action is one JSON object, which the adapter read. Each of the four tags occurs once, so
+    that a second answer, a rehearsed one, or a thought that never ends is of the wrong form. White space may stand around both
+    parts, and nothing else.
+    """
+
+    def holds(self, text: str, sample: Sample) -> bool:
+        if sample.action is None or any(text.count(tag) != 1 for tag in _THOUGHT_AND_ACTION_TAGS):
+            return False
+        found = _THOUGHT_AND_ACTION.fullmatch(text)
+        if found is None or not found[1].strip():
+            return False
+        try:
+            return isinstance(json.loads(found[2]), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    def describe(self) -> str:
+        return "<think>...</think> <action>{...}</action> with one JSON object, and nothing else"
+
+
+_THOUGHT_AND_ACTION_TAGS = ("<think>", "</think>", "<action>", "</action>")
+_THOUGHT_AND_ACTION = re.compile(r"\s*<think>(.*)</think>\s*<action>(.*)</action>\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, init=False)

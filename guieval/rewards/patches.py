@@ -1,7 +1,8 @@
 """The Patch Module for rollouts in training: who writes the thoughts of patched steps, and one patch driven to its end.
 
 Source: UI-S1 paper, section 3.3 and Table 5. The prompt, the reading of a thought and the entry that a patched step leaves are
-the evaluation's own (:mod:`guieval.patching`, :func:`guieval.history.patched_entry`), so that both see the same past.
+the evaluation's own (:mod:`guieval.models.patch_thoughts`, :func:`guieval.history.patched_entry`), so that both see the same
+past.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TypeAlias
 
 from guieval.history import HistoryEntry, patched_entry
 from guieval.models import ABCModel, ModelInput
-from guieval.patching import off_policy_input, on_policy_input, read_thought
+from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
 

@@ -1,7 +1,8 @@
 """What degenerate policies earn: a reward that pays them well will be learnt from them.
 
-A probe answers every step the same way, whatever the screen shows, in the model's own format; beside them stands the expert,
-whose earnings are the most there is to get. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
+Some probes answer every step the same way, whatever the screen shows, in the model's own format. Others know the reference and
+spoil it: in its form (no thought, words around it, a second answer) or in its text. Beside them stands the expert, whose
+earnings are the most there is to get. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from dataclasses import dataclass
 from guieval.actions import Action, Click, Open, Point, Scroll, Type, Wait
 from guieval.rewards.formats import Tags
 from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.step import RewardParts
 from guieval.steps import StepTaskModel
 
 _CENTRE = Point(500.0, 500.0)
 _NONSENSE = "zxqv wjkp"
 THOUGHT = "I look at the screen and decide."
-"""What every probe thinks, so that none falls short of a form that asks for a thought."""
+"""What every probe thinks but the one without a thought, so that none falls short of a form that asks for one."""
+_SPAM = " ".join(["great excellent perfect correct done"] * 10)
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class Earnings:
-    """Means over the ``steps`` that a probe could answer; shares in [0, 1], ``None`` where it could answer none."""
+    """Means over the ``steps`` that a probe could answer; shares in [0, 1], ``None`` where it could answer none.
+
+    ``expert`` is what the expert earns on the same steps.
+    """
 
     probe: Probe
     steps: int
@@ -39,11 +45,12 @@ class Earnings:
     type_match: float | None
     exact_match: float | None
     format: float | None
+    expert: float | None
 
 
-def _written(scorer: ReplyScorer, task: StepTaskModel, action: Action) -> str | None:
+def _written(scorer: ReplyScorer, task: StepTaskModel, action: Action, thought: str | None = THOUGHT) -> str | None:
     try:
-        return scorer.model.render(task, action, THOUGHT, None)
+        return scorer.model.render(task, action, thought, None)
     except ValueError:  # the family's format has no word for the action
         return None
 
@@ -52,17 +59,44 @@ def _always(action: Action) -> Callable[[ReplyScorer, StepTaskModel], str | None
     return lambda scorer, task: _written(scorer, task, action)
 
 
+def _spoilt(spoil: Callable[[str], str]) -> Callable[[ReplyScorer, StepTaskModel], str | None]:
+    """The expert's reply, made worse; where that changes nothing, there is no such reply."""
+
+    def reply(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
+        text = _written(scorer, task, task.action)
+        return None if text is None or (spoiled := spoil(text)) == text else spoiled
+
+    return reply
+
+
+def _texted(change: Callable[[str], str]) -> Callable[[ReplyScorer, StepTaskModel], str | None]:
+    """The reference with another text, on the steps that have one to change."""
+
+    def reply(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
+        match task.action:
+            case Type(text=text) if change(text) != text:
+                return _written(scorer, task, Type(text=change(text)))
+            case Open(app=app) if change(app) != app:
+                return _written(scorer, task, Open(app=change(app)))
+        return None
+
+    return reply
+
+
 def _nonsense(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
     if isinstance(scorer.format, Tags):
         return "".join(f"<{name}>{_NONSENSE}</{name}>" for name in scorer.format.names)
-    said = (_written(scorer, task, each) for each in (Type(text=_NONSENSE), Open(app=_NONSENSE), Click(point=Point(0.0, 0.0))))
-    return next((text for text in said if text is not None), None)
+    replies = (
+        _written(scorer, task, action) for action in (Type(text=_NONSENSE), Open(app=_NONSENSE), Click(point=Point(0.0, 0.0)))
+    )
+    return next((text for text in replies if text is not None), None)
 
 
+EXPERT = Probe(
+    "expert", "the reference action, the most there is to earn", lambda scorer, task: _written(scorer, task, task.action)
+)
 PROBES: tuple[Probe, ...] = (
-    Probe(
-        "expert", "the reference action, the most there is to earn", lambda scorer, task: _written(scorer, task, task.action)
-    ),
+    EXPERT,
     Probe("always-swipe", "swipe up from the middle", _always(Scroll(point=_CENTRE, direction="up"))),
     Probe("centre-click", "click the middle of the screen", _always(Click(point=_CENTRE))),
     Probe("empty-text", "type nothing", _always(Type(text=""))),
@@ -72,6 +106,24 @@ PROBES: tuple[Probe, ...] = (
     Probe("always-wait", "wait", _always(Wait())),
     Probe("copied-instruction", "the instruction's text, in no format", lambda scorer, task: task.instruction),
     Probe("nonsense", "the right form around meaningless words", _nonsense),
+    Probe(
+        "no-thought",
+        "the reference action without a thought",
+        lambda scorer, task: _written(scorer, task, task.action, None),
+    ),
+    Probe(
+        "format-spam",
+        "the reference action, with 50 words before and after it",
+        _spoilt(lambda text: f"{_SPAM}\n{text}\n{_SPAM}"),
+    ),
+    Probe("two-answers", "the reference action, twice", _spoilt(lambda text: f"{text}\n{text}")),
+    Probe(
+        "unclosed-thought",
+        "the reference action in a thought that never ends",
+        _spoilt(lambda text: text.replace("</think>", "")),
+    ),
+    Probe("one-letter", "the first letter of what is to be typed or opened", _texted(lambda text: text[:1])),
+    Probe("overlong-text", "what is to be typed or opened, and more", _texted(lambda text: f"{text} {_NONSENSE}")),
 )
 """The expert, then the degenerate policies."""
 
@@ -79,20 +131,28 @@ PROBES: tuple[Probe, ...] = (
 def probe(scorer: ReplyScorer, tasks: Iterable[StepTaskModel], probes: Iterable[Probe] = PROBES) -> list[Earnings]:
     """What each probe earns on ``tasks``, in the order of ``probes``."""
     steps = list(tasks)
-    return [_earned(scorer, each, steps) for each in probes]
+    expert = _scored(scorer, EXPERT, steps)
+    return [_earned(each, _scored(scorer, each, steps), expert) for each in probes]
 
 
-def _earned(scorer: ReplyScorer, asked: Probe, tasks: list[StepTaskModel]) -> Earnings:
+def _scored(scorer: ReplyScorer, asked: Probe, tasks: list[StepTaskModel]) -> list[RewardParts | None]:
+    """The reward of each step's reply, ``None`` where there is no such reply."""
     replies = ((task, asked.reply(scorer, task)) for task in tasks)
-    scored = [scorer.score(task, text) for task, text in replies if text is not None]
-    n = len(scored)
+    return [None if text is None else scorer.score(task, text).reward for task, text in replies]
+
+
+def _earned(asked: Probe, scored: list[RewardParts | None], expert: list[RewardParts | None]) -> Earnings:
+    rewards = [each for each in scored if each is not None]
+    beside = [other.total for each, other in zip(scored, expert, strict=True) if each is not None and other is not None]
+    n = len(rewards)
     if not n:
-        return Earnings(asked, 0, None, None, None, None)
+        return Earnings(asked, 0, None, None, None, None, None)
     return Earnings(
         asked,
         n,
-        sum(each.reward.total for each in scored) / n,
-        sum(each.reward.outcome.type_match for each in scored) / n,
-        sum(each.reward.outcome.exact_match for each in scored) / n,
-        sum(each.reward.parts["format"] for each in scored) / n,
+        sum(each.total for each in rewards) / n,
+        sum(each.outcome.type_match for each in rewards) / n,
+        sum(each.outcome.exact_match for each in rewards) / n,
+        sum(each.parts["format"] for each in rewards) / n,
+        sum(beside) / len(beside) if beside else None,
     )

@@ -1,7 +1,7 @@
 """From a raw reply to its reward: read by the model's adapter, judged, and weighed.
 
-Replies are read by :func:`guieval.replies.read_reply`, the very function by which ``guieval run`` reads them, and the reward is
-made of the outcome it gives; evaluation and reward therefore cannot differ in what a reply means.
+Replies are read by :func:`guieval.models.scored_reply.read_reply`, the very function by which ``guieval run`` reads them, and
+the reward is made of the outcome it gives; evaluation and reward therefore cannot differ in what a reply means.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from guieval.actions import Box
 from guieval.models import ABCModel
+from guieval.models.scored_reply import read_reply
 from guieval.registry import load_model
-from guieval.replies import read_reply
 from guieval.rewards.formats import FormatRule
 from guieval.rewards.shapes import get_reward
 from guieval.rewards.step import ABCReward, RewardParts
@@ -20,6 +20,7 @@ from guieval.steps import Sample, StepTaskModel
 
 _NUMBER = r"\s*(-?\d+(?:\.\d+)?)\s*"
 _FOUR = re.compile(rf"[\[(]{_NUMBER},{_NUMBER}(?:,|[\])]\s*,?\s*[\[(]){_NUMBER},{_NUMBER}[\])]")
+_NAMED = re.compile(r"bbox_2d[\"']?\s*:\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -51,22 +52,24 @@ class ReplyScorer:
         sample = read_reply(self.model, self.reward.evaluator, task, text)
         if sample.outcome.verdict == "infrastructure_failure":
             return ScoredReply(sample, self.reward.grade(task, None, sample.outcome, well_formed=False))
-        said = sample.raw_response or ""
-        box = predicted_box(self.model, task, said) if self.reward.reads_boxes else None
-        well_formed = self.format.holds(said, sample)
+        text = sample.raw_response or ""
+        box = predicted_box(self.model, task, text) if self.reward.reads_boxes else None
+        well_formed = self.format.holds(text, sample)
         return ScoredReply(sample, self.reward.grade(task, sample.action, sample.outcome, well_formed=well_formed, box=box))
 
 
 def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None:
     """The box that a reply gives, in thousandths of the screen: its last ``[x1, y1, x2, y2]`` or ``(x1, y1), (x2, y2)``.
 
-    The numbers are in the model's own frame. ``None`` where there is none, or where it is not on the screen or turned round.
+    The numbers are in the model's own frame, those of a ``bbox_2d`` in the one of its places. ``None`` where there is none, or
+    where it is not on the screen or turned round.
     """
     matches = list(_FOUR.finditer(text))
     if not matches:
         return None
     x1, y1, x2, y2 = (float(each) for each in matches[-1].groups())
-    frame = model.frame(task)
+    named = _NAMED.search(text, 0, matches[-1].start())
+    frame = model.frame(task) if named is None else model.place_frame(task)
     try:
         near, far = frame.decode(x1, y1, task.screenshot_size), frame.decode(x2, y2, task.screenshot_size)
     except ValueError:
@@ -75,7 +78,7 @@ def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None
 
 
 def open_scorer(
-    model: str = "qwen2.5-vl-7b", reward: str = "ui-s1", *, protocol: str | None = None, **weights: float
+    model: str = "qwen2.5-vl-7b-ui-s1", reward: str = "ui-s1", *, protocol: str | None = None, **weights: float
 ) -> ReplyScorer:
     """A scorer by registered names: a checkpoint (`guieval models`), a reward and a protocol (default: the reward's own).
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from guieval.errors import UsageError, nearest
 
 Segment: TypeAlias = Literal["natural", "trajectory", "released"]
-"""How far a step's return looks ahead. ``natural``: to the end of its run of matches and the step behind it, which is the
+"""How far a step's return looks ahead. ``natural``: to the end of its run of matches and the step after it, which is the
 mismatch that ended it (equation 9: t_end = min(max{k >= t | all of t..k match} + 1, T); of a mismatch only itself).
 ``trajectory``: to the rollout's last step, across mismatches (Table 8, t_end = T). ``released``: as natural, but the mismatch
 keeps its reward to itself and passes nothing back (the released code)."""

@@ -2,8 +2,8 @@
 
 Source: UI-S1 paper, section 3.2 and Algorithm 1. Whoever drives it (a trainer, a run over HTTP, a test) asks the policy about
 :attr:`SemiOnlineRollout.task` with :attr:`SemiOnlineRollout.history` and tells the answer. ``guieval run --mode sop`` goes by
-the same :func:`guieval.modes.after` and remembers the same entries, so an episode that is rolled out in training is shown
-exactly what it is shown in evaluation.
+the same :func:`guieval.history.modes.after` and remembers the same entries, so an episode that is rolled out in training is
+shown exactly what it is shown in evaluation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guieval.history import HistoryEntry, patched_entry, reference_entry, select
-from guieval.modes import NO_PATCH, PatchMethod, PatchPolicy, after
+from guieval.history.modes import NO_PATCH, PatchMethod, PatchPolicy, after
 from guieval.steps import Episode, Sample, StepTaskModel
 
 __all__ = ["PatchMethod", "PatchPolicy", "RolloutStep", "SemiOnlineRollout", "after"]
@@ -81,7 +81,7 @@ class SemiOnlineRollout:
 
     @property
     def succeeded(self) -> bool:
-        """Whether every step was asked and matched by itself; a patched step is no success."""
+        """Whether every step was asked and matched by itself; a patched step does not count."""
         return len(self.steps) == len(self._counted) and all(step.matched for step in self.steps)
 
     def tell(self, sample: Sample, *, reward: float = 0.0, payload: Any = None) -> RolloutStep:

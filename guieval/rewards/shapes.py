@@ -1,7 +1,7 @@
 """The published step rewards as weights over an evaluator's verdict, by name.
 
 What a reward adds to the verdict is its shape alone: a Gaussian about the target, an overlap of boxes, marks that fade with the
-distance. Which answer is of the right type, or right, is the protocol's affair; any protocol may take the default's place.
+distance. The protocol decides which answer has the right type, or is right; any protocol may replace the default.
 Weights are fields, and the defaults are the sources'.
 """
 
@@ -13,20 +13,13 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from guieval.actions import ACTION_TYPES, Action, Box, Click, Open, Point, Type
+from guieval.actions import Action, Box, Click, Open, Point, Type
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import ActionEvaluator
-from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags
-from guieval.rewards.step import ABCReward, Answers, Floats, Value, clicked_boxes
+from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
+from guieval.rewards.step import ABCReward, clicked_boxes
 from guieval.steps import StepOutcome, StepTaskModel
-
-_CLICK, _LONG_PRESS, _TYPE, _OPEN = (ACTION_TYPES.index(name) for name in ("CLICK", "LONG_PRESS", "TYPE", "OPEN"))
-
-
-def _exact(answers: Answers) -> Floats:
-    return answers.scores.exact_match.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -51,10 +44,7 @@ class UIR1Reward(ABCReward):
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         return {"coordinate": float(outcome.exact_match)}
 
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        return {"coordinate": _exact(answers)}
-
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+    def _weigh(self, parts: Mapping[str, float]) -> float:
         return (
             self.type_weight * parts["type"]
             + self.coordinate_weight * parts["coordinate"]
@@ -92,20 +82,7 @@ class UIR1IoUReward(ABCReward):
         hit = outcome.type_match and box is not None and any(iou(box, each) > self.threshold for each in clicked_boxes(task))
         return {"iou": float(hit)}
 
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        clicks, boxes, rows = _clicks(answers), answers.targets.click_boxes, _click_rows(answers)
-        x1, y1, x2, y2 = boxes.T
-        left, top, right, bottom = answers.boxes[rows].T
-        with np.errstate(invalid="ignore"):
-            width, height = np.minimum(right, x2) - np.maximum(left, x1), np.minimum(bottom, y2) - np.maximum(top, y1)
-            common = np.maximum(width, 0.0) * np.maximum(height, 0.0)
-            union = (right - left) * (bottom - top) + (x2 - x1) * (y2 - y1) - common
-            share = np.divide(common, union, out=np.zeros_like(common), where=union > 0.0)
-            hits = (share > self.threshold) & (answers.targets.judged.type == _CLICK)
-        hit = _best(answers, hits.astype(np.float64)) == 1.0
-        return {"iou": np.where(clicks, (hit & answers.scores.type_match).astype(np.float64), _exact(answers))}
-
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+    def _weigh(self, parts: Mapping[str, float]) -> float:
         return self.type_weight * parts["type"] + self.iou_weight * parts["iou"] + self.format_weight * parts["format"]
 
 
@@ -114,7 +91,7 @@ class HyperTrackReward(ABCReward):
     """HyperTrack's binary reward: R = R_action-type + R_params (GUIEvalKit paper, eq. 1).
 
     R_params (``params``) is the exact match of protocol ``hypertrack-reward``: a click in the target's box, a scroll in its
-    direction, texts and app names letter for letter. The form of a reply is no part of it (``format_weight`` 0).
+    direction, texts and app names letter for letter. The form of a reply does not count (``format_weight`` 0).
     """
 
     name: ClassVar[str] = "hypertrack"
@@ -129,10 +106,7 @@ class HyperTrackReward(ABCReward):
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         return {"params": float(outcome.exact_match)}
 
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        return {"params": _exact(answers)}
-
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+    def _weigh(self, parts: Mapping[str, float]) -> float:
         return self.type_weight * parts["type"] + self.params_weight * parts["params"] + self.format_weight * parts["format"]
 
 
@@ -142,7 +116,7 @@ class HyperTrackGaussianReward(HyperTrackReward):
 
     R_params of a click that answers a click is exp(-½ ((x - cx)² / sx² + (y - cy)² / sy²)) about the centre of the target's
     box, sx = ``alpha`` x its width and sy = ``alpha`` x its height; of several accepted clicks the highest counts. GUIEvalKit
-    does not tell its alpha; 0.5 is GUI-G²'s. Where no accepted click has a box, and for all other actions, R_params stays
+    does not publish its alpha; 0.5 is GUI-G²'s. Where no accepted click has a box, and for all other actions, R_params stays
     binary. The verdict stays the protocol's, so ``params`` may be above 0 where a click is judged wrong.
     """
 
@@ -164,39 +138,29 @@ class HyperTrackGaussianReward(HyperTrackReward):
 
     def gaussian(self, point: Point, box: Box) -> float:
         """The height of the Gaussian at ``point``, in (0, 1]; on an axis without extent only the centre itself counts."""
-        return float(self._gaussian(np.array([point]), np.array([box]))[0])
-
-    def _gaussian(self, points: Floats, boxes: Floats) -> Floats:
-        x1, y1, x2, y2 = boxes.T
-        total = np.zeros(len(points))
-        for place, low, high in ((points[:, 0], x1, x2), (points[:, 1], y1, y2)):
-            away, sigma = place - (low + high) / 2, self.alpha * (high - low)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                total += np.where((away == 0.0) & (sigma == 0.0), 0.0, (away / sigma) ** 2)
-        height: Floats = np.exp(-0.5 * total)
-        return height
-
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        judged, rows = answers.targets.judged, _click_rows(answers)
-        height = self._gaussian(answers.predictions.point[rows], answers.targets.click_boxes)
-        best = _best(answers, np.where((judged.type == _CLICK) & ~np.isnan(height), height, -1.0))
-        graded = _clicks(answers) & answers.scores.type_match & (best >= 0.0)
-        return {"params": np.where(graded, best, _exact(answers))}
+        centre, total = box.centre, 0.0
+        for away, side in ((point.x - centre.x, box.x2 - box.x1), (point.y - centre.y, box.y2 - box.y1)):
+            if sigma := self.alpha * side:
+                total += (away / sigma) * (away / sigma)
+            elif away:
+                return 0.0
+        return float(np.exp(-0.5 * total))
 
 
 @dataclass(frozen=True)
 class UIS1Reward(ABCReward):
     """UI-S1's composite: 0.1 format + 0.4 [format] type + 0.5 [format and type] exact (eq. 8).
 
-    Parts are told as the evaluator gives them; what they are gated by shows in the total alone. A reply of the wrong form earns
-    nothing, whatever it does. The paper names no rules for its matches: the protocol is ``qwen-gist``, the one that its code's
-    matchers come from, which compares scrolls by direction.
+    Parts are given as the evaluator gives them; what they are gated by shows in the total alone. A reply of the wrong form
+    earns nothing, whatever it does, and the form is that of the paper's appendix H: a thought, one action, nothing else. The
+    paper's r_acc is an "exact action match": protocol ``ui-s1-reward`` compares texts, app names and statuses as they are, and
+    takes from the matcher that its code descends from (``qwen-gist``) only how near a click must be.
     """
 
     name: ClassVar[str] = "ui-s1"
-    source: ClassVar[str] = "UI-S1 paper (arXiv 2509.11543), section 3.4, eq. 8"
-    protocol: ClassVar[str] = "qwen-gist"
-    form: ClassVar[FormatRule] = Parses()
+    source: ClassVar[str] = "UI-S1 paper (arXiv 2509.11543), section 3.4, eq. 8, and appendix H"
+    protocol: ClassVar[str] = "ui-s1-reward"
+    form: ClassVar[FormatRule] = ThoughtAndAction()
 
     format_weight: float = 0.1
     type_weight: float = 0.4
@@ -205,12 +169,22 @@ class UIS1Reward(ABCReward):
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         return {"exact": float(outcome.exact_match)}
 
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        return {"exact": _exact(answers)}
-
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+    def _weigh(self, parts: Mapping[str, float]) -> float:
         form, gated = parts["format"], parts["format"] * parts["type"]
         return self.format_weight * form + self.type_weight * gated + self.exact_weight * gated * parts["exact"]
+
+
+@dataclass(frozen=True)
+class UIS1LenientReward(UIS1Reward):
+    """UI-S1's composite for replies of any family: whatever the adapter reads is well formed, with a thought or without.
+
+    The protocol is ``qwen-gist``, under which one text that contains the other is right: typing nothing is, too.
+    """
+
+    name: ClassVar[str] = "ui-s1-lenient"
+    source: ClassVar[str] = "UI-S1 paper (arXiv 2509.11543), section 3.4, eq. 8, with any form and contained texts"
+    protocol: ClassVar[str] = "qwen-gist"
+    form: ClassVar[FormatRule] = Parses()
 
 
 @dataclass(frozen=True)
@@ -237,10 +211,7 @@ class UIS1ReleasedReward(ABCReward):
         parsed = outcome.verdict not in ("unparseable", "unsupported", "infrastructure_failure")
         return {"parsed": float(parsed), "exact": float(outcome.exact_match)}
 
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        return {"parsed": answers.parsed.astype(np.float64), "exact": _exact(answers)}
-
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+    def _weigh(self, parts: Mapping[str, float]) -> float:
         # An exact match under another action's type (some protocols know such) counts in full as well.
         exact, wrong = parts["exact"], 1.0 - parts["exact"]
         partly = self.parsed_score * parts["parsed"] * (1.0 - parts["type"]) + self.type_score * parts["type"]
@@ -280,33 +251,19 @@ class AgentNetReward(ABCReward):
         soft = float(outcome.exact_match)
         if outcome.type_match and not outcome.exact_match:
             if outcome.distance is not None:
-                soft = float(self._by_distance(np.array([outcome.distance]))[0])
+                soft = float(np.exp(-self.decay * max(outcome.distance / 1000.0 - self.reach, 0.0)))
             elif isinstance(action, Type | Open):
                 soft = self._by_text(task, action)
         return {"soft": soft}
 
-    def _by_distance(self, thousandths: Floats) -> Floats:
-        marks: Floats = np.exp(-self.decay * np.maximum(thousandths / 1000.0 - self.reach, 0.0))
-        return marks
-
     def _by_text(self, task: StepTaskModel, action: Action) -> float:
-        # Not the outcome's similarity: among texts of one verdict the evaluator tells the first accepted one's.
+        # Not the outcome's similarity: among texts with the same verdict that is the similarity to the first accepted one.
         rules = self.evaluator.protocol.rules_for(task.dataset)
         judged = (rules.judge(task, accepted, action) for accepted in (task.action, *task.alternatives))
         similar = (each.text_similarity for each in judged if each.type_match and each.text_similarity is not None)
         return min(1.0, max(similar, default=0.0) / self.similarity)
 
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        scores = answers.scores
-        wrong = scores.type_match & ~scores.exact_match
-        placed = wrong & ~np.isnan(scores.distance)
-        soft = np.where(placed, self._by_distance(scores.distance), _exact(answers))
-        kinds = answers.predictions.type
-        for step in (wrong & ~placed & ((kinds == _TYPE) | (kinds == _OPEN))).nonzero()[0].tolist():
-            soft[step] = self._by_text(answers.targets.tasks[step], answers.predictions.action(step))
-        return {"soft": soft}
-
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
+    def _weigh(self, parts: Mapping[str, float]) -> float:
         return self.soft_weight * parts["soft"] + self.type_weight * parts["type"] + self.format_weight * parts["format"]
 
 
@@ -318,33 +275,13 @@ def iou(one: Box, other: Box) -> float:
     return common / union if union > 0.0 else 0.0
 
 
-def _click_rows(answers: Answers) -> NDArray[np.intp]:
-    """(rows,) for every accepted action, which answer it is compared with."""
-    return answers.targets.judged.step
-
-
-def _clicks(answers: Answers) -> NDArray[np.bool_]:
-    """(n,) which predictions are clicks as the protocol reads them."""
-    given, judged = answers.predictions.type, answers.targets.judged
-    if not len(answers.targets):
-        return np.zeros(0, dtype=np.bool_)
-    taps = (given == _LONG_PRESS) & (answers.predictions.duration <= judged.tap_limit[judged.first])
-    clicks: NDArray[np.bool_] = (given == _CLICK) | taps
-    return clicks
-
-
-def _best(answers: Answers, values: Floats) -> Floats:
-    """(n,) each step's highest value of its accepted actions."""
-    best: Floats = np.maximum.reduceat(values, answers.targets.judged.first) if len(answers.targets) else values
-    return best
-
-
 _SHAPES: Sequence[type[ABCReward]] = (
     UIR1Reward,
     UIR1IoUReward,
     HyperTrackReward,
     HyperTrackGaussianReward,
     UIS1Reward,
+    UIS1LenientReward,
     UIS1ReleasedReward,
     AgentNetReward,
 )
@@ -355,14 +292,14 @@ REWARDS: dict[str, type[ABCReward]] = {each.name: each for each in _SHAPES}
 def get_reward(name: str, *, protocol: str | None = None, **weights: float) -> ABCReward:
     """The reward called ``name``, judged under ``protocol`` (default: its own), with ``weights`` in place of the published.
 
-    Raises :class:`UsageError` with the nearest name for an unknown reward, protocol or weight, and for a weight that is no
+    Raises :class:`UsageError` naming the nearest one for an unknown reward, protocol or weight, and for a weight that is not a
     number.
     """
     return weighed(name, protocol, weights)
 
 
 def weighed(name: str, protocol: str | None, weights: Mapping[str, Any]) -> ABCReward:
-    """As :func:`get_reward`, with weights as somebody wrote them: any name may stand among them, and any value."""
+    """As :func:`get_reward`, with unchecked weights as users write them: any name and any value."""
     if name not in REWARDS:
         raise UsageError(f"unknown reward {name!r}{nearest(name, REWARDS)}; known: {', '.join(REWARDS)}")
     kind = REWARDS[name]

@@ -1,93 +1,35 @@
-"""The step reward's contract: what an evaluator says of an answer, weighed, one by one and for arrays of answers.
+"""The step reward's contract: the evaluator's outcome for an answer, turned into a number by weights.
 
-A reward judges nothing itself: type and exact match come from its :class:`ActionEvaluator`, so a policy is rewarded for what it
-is evaluated by. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies are :mod:`guieval.rewards.reply`'s.
+A reward judges nothing itself: type and exact match come from its :class:`ActionEvaluator`, so training rewards what evaluation
+measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies are :mod:`guieval.rewards.reply`'s.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar
 
 from guieval.actions import Action, Box, Click, LongPress
-from guieval.evaluation import ActionEvaluator, PredictionTable, Scores, TargetTable, compile_targets, score
-from guieval.evaluation.batch import UNPARSEABLE, UNSUPPORTED
+from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.click_rule import smallest_box
 from guieval.rewards.formats import FormatRule
 from guieval.steps import StepOutcome, StepTaskModel
 
-Floats: TypeAlias = NDArray[np.float64]
-Value = TypeVar("Value", float, Floats)
-"""One reward, or an array of them: a formula written once serves both."""
-
 
 @dataclass(frozen=True)
 class RewardParts:
-    """A reward, what it is made of, and the verdict behind it.
+    """A reward, its parts, and the outcome that it was computed from.
 
-    ``parts`` are unweighted, in [0, 1], by name; ``total`` is what a trainer gets; ``outcome`` is exactly what the reward's
-    evaluator says of the action.
+    ``parts`` are unweighted, in [0, 1], by name; ``total`` is what a trainer gets; ``outcome`` is the outcome of the reward's
+    evaluator.
     """
 
     total: float
     parts: Mapping[str, float]
     outcome: StepOutcome
-
-
-@dataclass(frozen=True, eq=False)
-class RewardTargets:
-    """Steps compiled once for :meth:`ABCReward.of_table`; make it with :meth:`ABCReward.targets`."""
-
-    tasks: tuple[StepTaskModel, ...]
-    judged: TargetTable
-
-    def __len__(self) -> int:
-        """The number of steps."""
-        return len(self.tasks)
-
-    @cached_property
-    def accepts_unsupported(self) -> NDArray[np.bool_]:
-        """(n,) whether an action outside the unified space is among a step's accepted ones."""
-        if not len(self.judged):
-            return np.empty(0, dtype=np.bool_)
-        return np.logical_or.reduceat(self.judged.type == UNSUPPORTED, self.judged.first)
-
-    @cached_property
-    def click_boxes(self) -> Floats:
-        """(rows, 4) per accepted action of ``judged``: the box that a click's target is in, in thousandths; NaN for none."""
-        boxes = np.full((len(self.judged.step), 4), np.nan)
-        row = 0
-        for task in self.tasks:
-            for accepted in (task.action, *task.alternatives):
-                if (box := target_box(task, accepted)) is not None:
-                    boxes[row] = box
-                row += 1
-        return boxes
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What the parts of many rewards are made of: predictions, their judgements, and predicted boxes, n of each."""
-
-    targets: RewardTargets
-    predictions: PredictionTable
-    scores: Scores
-    boxes: Floats
-    """(n, 4) predicted boxes x1, y1, x2, y2 in thousandths; NaN where a reply gave none."""
-
-    @property
-    def parsed(self) -> NDArray[np.bool_]:
-        """Which answers hold an action that could be compared: neither unparseable nor unsupported."""
-        given = self.predictions.type
-        inside: NDArray[np.bool_] = (given != UNPARSEABLE) & ((given != UNSUPPORTED) | self.targets.accepts_unsupported)
-        return inside
 
 
 @dataclass(frozen=True)
@@ -103,9 +45,9 @@ class ABCReward(ABC):
     source: ClassVar[str]
     """Where the reward is published."""
     protocol: ClassVar[str]
-    """The protocol it is built on when no other is asked for."""
+    """The default protocol."""
     form: ClassVar[FormatRule]
-    """What makes a reply well formed when nothing else is said."""
+    """The default rule for a well-formed reply."""
     reads_boxes: ClassVar[bool] = False
     """Whether a predicted box matters, so that replies are searched for one."""
 
@@ -128,50 +70,17 @@ class ABCReward(ABC):
         well_formed: bool,
         box: Box | None = None,
     ) -> RewardParts:
-        """As :meth:`of`, of an action that the reward's evaluator has judged already."""
+        """As :meth:`of`, for an action that the reward's evaluator has already judged."""
         parts = {"format": float(well_formed), "type": float(outcome.type_match), **self._parts(task, action, outcome, box)}
         return RewardParts(float(self._weigh(parts)), parts, outcome)
 
-    def targets(self, tasks: Iterable[StepTaskModel]) -> RewardTargets:
-        """Work out once what is accepted at each step, for :meth:`of_table`."""
-        steps = tuple(tasks)
-        return RewardTargets(steps, compile_targets(steps, self.evaluator.protocol))
-
-    def of_table(
-        self,
-        targets: RewardTargets,
-        predictions: PredictionTable,
-        well_formed: NDArray[np.bool_],
-        boxes: Floats | None = None,
-    ) -> Floats:
-        """The ``total`` of :meth:`of` for prediction i as the answer to step i, shape (n,).
-
-        ``boxes`` are predicted boxes, (n, 4) in thousandths with NaN for none. Raises ``ValueError`` for unlike lengths.
-        """
-        n = len(targets)
-        scores = score(targets.judged, predictions)
-        if well_formed.shape != (n,) or (boxes is not None and boxes.shape != (n, 4)):
-            raise ValueError(f"well_formed must have the shape ({n},) and boxes ({n}, 4), as there are {n} steps")
-        given = np.full((n, 4), np.nan) if boxes is None else boxes
-        answers = Answers(targets, predictions, scores, given)
-        parts = {
-            "format": well_formed.astype(np.float64),
-            "type": scores.type_match.astype(np.float64),
-            **self._table_parts(answers),
-        }
-        return self._weigh(parts)
-
     @abstractmethod
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
-        """The parts beside ``format`` and ``type``."""
+        """The parts other than ``format`` and ``type``."""
 
     @abstractmethod
-    def _table_parts(self, answers: Answers) -> dict[str, Floats]:
-        """The same for many answers."""
-
-    @abstractmethod
-    def _weigh(self, parts: Mapping[str, Value]) -> Value:
-        """The reward that parts make."""
+    def _weigh(self, parts: Mapping[str, float]) -> float:
+        """Combine the parts into the reward."""
 
     @property
     def highest(self) -> float:
@@ -198,5 +107,5 @@ def target_box(task: StepTaskModel, accepted: Action) -> Box | None:
 
 def clicked_boxes(task: StepTaskModel) -> list[Box]:
     """The target boxes of the accepted clicks that have one."""
-    accepted = (each for each in (task.action, *task.alternatives) if isinstance(each, Click))
-    return [box for each in accepted if (box := target_box(task, each)) is not None]
+    clicks = (action for action in (task.action, *task.alternatives) if isinstance(action, Click))
+    return [box for click in clicks if (box := target_box(task, click)) is not None]

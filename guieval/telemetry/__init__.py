@@ -1,4 +1,4 @@
-"""What a run tells while it goes and what it cost: rates, tokens and prices, and other programs that want to know.
+"""Progress rates of a run, its tokens and costs, and experiment trackers.
 
-Nothing here decides what a run does or what its figures are; a run without any of it gives the same results.
+None of this affects a run's results.
 """

@@ -1,7 +1,7 @@
-"""What a run costs: the tokens that servers told, times a table of prices.
+"""The cost of a run: the tokens that servers reported, times a table of prices.
 
-A price is as of a day and from a source, and both are shown with every amount. What cannot be known stays out: answers that
-were cut off or thrown away are billed by some services, and discounts for cached prompts are not taken off.
+A price has a date and a source, and both are shown with every amount. Unknown costs are not included: some services bill
+answers that were cut off or discarded, and discounts for cached prompts are not subtracted.
 """
 
 from __future__ import annotations
@@ -18,77 +18,81 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from guieval.errors import UsageError, first_problem
 from guieval.steps import StepRecord
 
-UNTOLD_LIMIT = 10
-"""Answers without token counts after which a budget cannot be kept."""
+UNREPORTED_LIMIT = 10
+"""Number of answers without token counts after which a budget cannot be enforced."""
 
 
 @dataclass
 class Tokens:
-    """Tokens as the servers told them. ``told`` of ``answers`` replies came with both counts; the sums are over those."""
+    """Tokens as reported by the servers. ``reported`` of ``answers`` replies came with both counts; the sums are over those."""
 
     answers: int = 0
-    told: int = 0
+    reported: int = 0
     prompt: int = 0
     completion: int = 0
 
     def add(self, record: StepRecord) -> None:
-        """Take in every answer of a record."""
-        usages = [sample.usage for sample in record.samples if sample.raw_response is not None]
+        """Add the answers of a record, except those that were counted with an earlier record of the step."""
+        new = [sample for number, sample in enumerate(record.samples) if number not in record.earlier]
+        usages = [sample.usage for sample in new if sample.raw_response is not None]
         if record.patch is not None and record.patch.method == "on-policy" and record.patch.usage is not None:
-            usages.append(record.patch.usage)  # an auxiliary model's tokens have another price
+            usages.append(record.patch.usage)  # tokens of an auxiliary model (off-policy) have another price
         for usage in usages:
             self.answers += 1
             if usage is not None and usage.prompt_tokens is not None and usage.completion_tokens is not None:
-                self.told += 1
+                self.reported += 1
                 self.prompt += usage.prompt_tokens
                 self.completion += usage.completion_tokens
 
     def __add__(self, other: Tokens) -> Tokens:
         return Tokens(
-            self.answers + other.answers, self.told + other.told, self.prompt + other.prompt, self.completion + other.completion
+            self.answers + other.answers,
+            self.reported + other.reported,
+            self.prompt + other.prompt,
+            self.completion + other.completion,
         )
 
 
 class Price(BaseModel):
-    """What the models that fit one of ``models`` cost, in ``currency`` per million tokens."""
+    """The price of the models that match one of ``models``, in ``currency`` per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    models: tuple[str, ...] = Field(min_length=1, description="names as asked of the server; * stands for any characters")
+    models: tuple[str, ...] = Field(min_length=1, description="names as sent to the server; * matches any characters")
     currency: str = Field(min_length=1)
     input: float = Field(ge=0, allow_inf_nan=False, description="per million prompt tokens")
     output: float = Field(ge=0, allow_inf_nan=False, description="per million completion tokens")
-    source: str = Field(min_length=1, description="where the price is from")
-    as_of: str = Field(min_length=1, description="when it held")
+    source: str = Field(min_length=1, description="source of the price")
+    as_of: str = Field(min_length=1, description="date of the price")
     notes: str = ""
 
     def cost(self, tokens: Tokens) -> float | None:
-        """What ``tokens`` cost in :attr:`currency`; ``None`` when no server told any.
+        """The cost of ``tokens`` in :attr:`currency`; ``None`` if no server reported any.
 
-        Answers without token counts are taken to cost as much as the others do on average.
+        Answers without token counts are assumed to cost the average of the others.
         """
         if not tokens.answers:
             return 0.0
-        if not tokens.told:
+        if not tokens.reported:
             return None
-        told = (tokens.prompt * self.input + tokens.completion * self.output) / 1e6
-        return told * tokens.answers / tokens.told
+        reported = (tokens.prompt * self.input + tokens.completion * self.output) / 1e6
+        return reported * tokens.answers / tokens.reported
 
 
 def read_prices(file: Path | None = None) -> tuple[Price, ...]:
-    """The prices in a YAML file, a list of :class:`Price`; without a file those shipped.
+    """The prices in a YAML file, a list of :class:`Price`; without a file, the shipped ones.
 
-    Raises :class:`UsageError` naming the entry and field that is wrong.
+    Raises :class:`UsageError` that names the wrong entry and field.
     """
-    import yaml
+    from guieval.data.yaml_text import read_yaml
 
     path = file or Path(next(iter(import_module("guieval.configs").__path__))) / "prices.yaml"
     try:
-        entries = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # all text: a date stays as it is written
+        entries = read_yaml(path.read_text(encoding="utf-8"), texts=True)  # keeps the spelling of dates
     except OSError as error:
         raise UsageError(f"the price file {str(path)!r} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"the price file {str(path)!r} is not YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise UsageError(f"the price file {str(path)!r} is not YAML: {error}") from None
     if not isinstance(entries, list):
         raise UsageError(f"the price file {str(path)!r} must hold a list of prices")
     prices = []
@@ -96,16 +100,14 @@ def read_prices(file: Path | None = None) -> tuple[Price, ...]:
         try:
             prices.append(Price.model_validate(entry))
         except ValidationError as error:
-            problem = first_problem(error)
+            problem = first_problem(error, Price)
             field = problem.field or "(whole entry)"
-            raise UsageError(
-                f"{str(path)!r}, price {number}, field {field}: {problem.said} (got {problem.value!r:.80})"
-            ) from None
+            raise UsageError(f"{str(path)!r}, price {number}, field {field}: {problem.sentence}") from None
     return tuple(prices)
 
 
 def find_price(prices: Iterable[Price], names: Sequence[str]) -> Price | None:
-    """The first price that fits the first of ``names`` that has one, whatever its case."""
+    """The price of the first of ``names`` that has one, ignoring case."""
     known = list(prices)
     for name in names:
         for price in known:
@@ -115,33 +117,33 @@ def find_price(prices: Iterable[Price], names: Sequence[str]) -> Price | None:
 
 
 def amount(value: float, currency: str) -> str:
-    """An amount as text, with two digits after the point, or as many as show two of its own."""
+    """An amount as text, with two decimals, or more for small amounts."""
     digits = 2 if value >= 1 or not value else 4 if value >= 0.01 else 6
     return f"{value:,.{digits}f} {currency}"
 
 
 def bill(tokens: Tokens, price: Price | None) -> dict[str, Any]:
-    """A run's tokens and cost as JSON: over every answer in its journal, also those to steps that were asked again."""
+    """A run's tokens and cost as JSON, over all answers in its journal, including those to repeated steps."""
     value = price.cost(tokens) if price is not None else None
     return {
         "answers": tokens.answers,
-        "told": tokens.told,
+        "told": tokens.reported,
         "prompt_tokens": tokens.prompt,
         "completion_tokens": tokens.completion,
         "amount": value,
-        "estimated": value is not None and tokens.told < tokens.answers,
+        "estimated": value is not None and tokens.reported < tokens.answers,
         "price": None if price is None else price.model_dump(mode="json", exclude={"models"}),
     }
 
 
 def describe(bill: Mapping[str, Any]) -> str | None:
-    """A bill in one sentence; ``None`` for a run that nobody answered."""
-    answers, told, price = bill["answers"], bill["told"], bill["price"]
+    """A bill in one sentence; ``None`` for a run without answers."""
+    answers, reported, price = bill["answers"], bill["told"], bill["price"]
     if not answers:
         return None
-    if not told:
-        return f"not known: the server told no token counts (0 of {answers:,} answers)"
-    among = "" if told == answers else f", told with {told:,} of {answers:,} answers"
+    if not reported:
+        return f"not known: the server reported no token counts (0 of {answers:,} answers)"
+    among = "" if reported == answers else f", reported for {reported:,} of {answers:,} answers"
     tokens = f"{bill['prompt_tokens']:,} tokens in, {bill['completion_tokens']:,} out{among}"
     if price is None:
         return tokens
@@ -150,9 +152,9 @@ def describe(bill: Mapping[str, Any]) -> str | None:
 
 
 class Budget:
-    """Says when no more may be asked: before the estimated cost of what is done and in flight goes over ``limit``.
+    """Stops requests before the estimated cost of finished requests and those in flight exceeds ``limit``.
 
-    ``limit`` is in the price's currency and over all runs of one command, earlier sessions of them included.
+    ``limit`` is in the price's currency and for all runs of one command, including their earlier sessions.
     """
 
     def __init__(self, limit: float, price: Price) -> None:
@@ -161,30 +163,31 @@ class Budget:
         self._before = Tokens()
 
     def close(self, tokens: Tokens) -> None:
-        """Add a run that has ended."""
+        """Add a finished run."""
         self._before = self._before + tokens
 
     def spent(self, tokens: Tokens) -> float | None:
-        """What all runs cost so far, the going one's ``tokens`` included; ``None`` when no server tells."""
+        """The cost of all runs so far, including the current one's ``tokens``; ``None`` if no server reports tokens."""
         return self.price.cost(self._before + tokens)
 
     def reached(self, tokens: Tokens, in_flight: int) -> str | None:
-        """Why nothing more may be asked, in one sentence; ``None`` while there is room.
+        """Why no more requests may be sent, in one sentence; ``None`` while the budget allows more.
 
-        A request in flight is taken to cost what an answer did on average, so the first ones, before any answer, go unseen.
+        A request in flight is assumed to cost the average of the answers, so before the first answer it costs nothing.
         """
         total = self._before + tokens
         spent = self.price.cost(total)
         if spent is None:
-            if total.answers < UNTOLD_LIMIT:
+            if total.answers < UNREPORTED_LIMIT:
                 return None
-            return f"the server tells no token counts, so the budget of {self._said(self.limit)} cannot be kept"
-        ahead = replace(total, answers=total.answers + in_flight) if total.told else total
+            return f"the server reports no token counts, so the budget of {self._amount(self.limit)} cannot be kept"
+        ahead = replace(total, answers=total.answers + in_flight) if total.reported else total
         if (self.price.cost(ahead) or 0.0) < self.limit:
             return None
         return (
-            f"the budget of {self._said(self.limit)} is used up ({self._said(spent)} spent, {in_flight:,} requests in flight)"
+            f"the budget of {self._amount(self.limit)} is used up "
+            f"({self._amount(spent)} spent, {in_flight:,} requests in flight)"
         )
 
-    def _said(self, value: float) -> str:
+    def _amount(self, value: float) -> str:
         return amount(value, self.price.currency)

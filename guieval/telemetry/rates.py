@@ -1,7 +1,7 @@
-"""How fast a run goes and how long it will still take, from the times at which so many steps were done.
+"""Estimates the rate of a run and the time left, from counts of finished steps over time.
 
-An early guess misleads: the first answers are those of the quickest requests of a server that has just begun. So there is no
-guess until every slot has been answered twice, and none while nothing is answered any more.
+An early estimate misleads, since the first answers are those to the quickest requests. So there is no estimate until every
+slot has had two answers, and none while no answers arrive.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import deque
 WINDOW = 60.0
 """Seconds that count as recent."""
 ENOUGH = 10
-"""Answers below which a rate is chance."""
+"""Number of answers below which a rate is not reliable."""
 STALLED = 30.0
-"""Seconds without an answer after which it is worth saying."""
+"""Seconds without an answer after which progress reports it."""
 
 
 class Rate:
-    """A count that only grows, per second. Times are any clock's seconds, in the order of the calls."""
+    """The rate of a growing count per second. Times are seconds of any monotonic clock."""
 
     def __init__(self, start: float) -> None:
         self._samples: deque[tuple[float, int]] = deque([(start, 0)])
@@ -25,17 +25,17 @@ class Rate:
         self._changed = start
 
     def sample(self, now: float, count: int) -> None:
-        """Note that ``count`` are done at time ``now``."""
+        """Record that ``count`` are done at time ``now``."""
         if count > self._samples[-1][1]:
             self._changed = now
         self._samples.append((now, count))
-        # one sample that is older than the window stays, so that the window is covered whole
+        # keep one sample older than the window, so that the whole window is covered
         while len(self._samples) > 2 and self._samples[1][0] <= now - WINDOW:
             self._samples.popleft()
 
     @property
     def count(self) -> int:
-        """How many were done at the last sample."""
+        """The count at the last sample."""
         return self._samples[-1][1]
 
     @property
@@ -50,20 +50,20 @@ class Rate:
 
     @property
     def mean(self) -> float | None:
-        """Per second from the start on; ``None`` before any time has passed."""
+        """Mean rate since the start; ``None`` before any time has passed."""
         return self.count / self.elapsed if self.elapsed > 0 else None
 
     @property
     def recent(self) -> float | None:
-        """Per second over the last :data:`WINDOW` seconds, or over all of a shorter time."""
+        """Rate over the last :data:`WINDOW` seconds, or since the start if that is shorter."""
         (before, fewer), (now, count) = self._samples[0], self._samples[-1]
         return (count - fewer) / (now - before) if now > before else None
 
     def seconds_left(self, left: int, slots: int) -> float | None:
-        """Seconds until ``left`` more are done, at the recent rate; ``None`` while that cannot be told.
+        """Seconds until ``left`` more are done, at the recent rate; ``None`` while there is no estimate.
 
-        That is until each of ``slots`` requests in flight was answered twice (and :data:`ENOUGH` in all), and while nothing
-        is answered. A rate from less than :data:`ENOUGH` recent answers gives way to the mean.
+        There is none until the count reaches two per slot (and :data:`ENOUGH`), and while no answers arrive. With less than
+        :data:`ENOUGH` recent answers, the mean rate is used.
         """
         if left <= 0:
             return 0.0
@@ -74,7 +74,7 @@ class Rate:
 
 
 def spoken(seconds: float) -> str:
-    """A time as one would say it, e.g. ``40 s``, ``7 min``, ``3 h 20 min``: no more exact than it is known."""
+    """A rounded duration, e.g. ``40 s``, ``7 min``, ``3 h 20 min``."""
     if seconds < 60:
         return f"{max(1, round(seconds))} s" if seconds < 10 else f"{round(seconds / 5) * 5} s"
     minutes = round(seconds / 60)
@@ -85,7 +85,7 @@ def spoken(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time that has passed, as ``m:ss`` or ``h:mm:ss``."""
+    """An elapsed time as ``m:ss`` or ``h:mm:ss``."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

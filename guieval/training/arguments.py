@@ -69,7 +69,7 @@ def _fitting(kind: Any, name: str, value: Any) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
-        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {first_problem(error).said}") from None
+        raise UsageError(f"setting 'trainer.{name}' is {value!r}: {first_problem(error).message}") from None
 
 
 def check_enough(arguments: Any, tasks: int) -> None:

@@ -6,6 +6,7 @@ begins; everything else has a field here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,12 +14,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from guieval.config import override, yaml_loader
 from guieval.errors import UsageError, first_problem, nearest
+from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
 from guieval.rewards.advantages import AdvantageSettings, EpisodeLevel, Normalise, SpreadOf
 from guieval.rewards.returns import Segment
 from guieval.rewards.rollout import PatchMethod, PatchPolicy
-from guieval.steps import pattern_problem
+from guieval.running.config import override
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -35,8 +36,10 @@ def _one_or_more(value: Any) -> Any:
 
 
 def _pattern(value: str | None) -> str | None:
-    if value is not None and (why := pattern_problem(value)) is not None:
-        raise ValueError(why)
+    try:
+        re.compile(value or "")
+    except (re.error, OverflowError, RecursionError) as error:  # the last two: a count or a depth beyond the machine's
+        raise ValueError(f"{value!r:.80} is not a regular expression: {error}") from None
     return value
 
 
@@ -86,7 +89,7 @@ class RolloutSettings(Settings):
     )
 
     def policy(self) -> PatchPolicy:
-        """As :mod:`guieval.modes` has it."""
+        """As :mod:`guieval.history.modes` has it."""
         return PatchPolicy(self.patch, self.budget)
 
 
@@ -123,7 +126,7 @@ class Evaluation(Settings):
     limit: int | None = Field(None, ge=1, description="a seeded sample of so many episodes")
     seed: int = Field(0, ge=0)
     protocol: str | None = None
-    sampling: dict[str, Any] = Field(
+    sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
         default_factory=lambda: {"temperature": 0.0}, description="request parameters over the checkpoint's own"
     )
 
@@ -247,14 +250,14 @@ def read_config(
     Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), a value that does not
     fit, and for a file of another ``kind`` than asked for.
     """
-    import yaml
+    from guieval.data.yaml_text import read_yaml
 
     try:
-        values = yaml.load(file.read_text(encoding="utf-8"), yaml_loader())
+        values = read_yaml(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"the training file {str(file)!r} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"the training file {str(file)!r} is not YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise UsageError(f"the training file {str(file)!r} is not YAML: {error}") from None
     if not isinstance(values, dict):
         raise UsageError(f"the training file {str(file)!r} must hold `name: value` lines")
     override(values, overrides)
@@ -284,9 +287,11 @@ def parse_config(values: Mapping[str, Any]) -> TrainingConfig:
             raise UsageError(f"unknown setting {field!r}{close} in {prefix or f'a training of kind {kind}'}") from None
         if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required") from None
+        if problem.kind == UNKNOWN_SAMPLING:
+            raise UsageError(f"the setting {field!r} {problem.message}") from None
         if not path:
-            raise UsageError(f"setting {problem.said}") from None
-        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.said}") from None
+            raise UsageError(f"setting {problem.message}") from None
+        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.message}") from None
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:

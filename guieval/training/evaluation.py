@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from guieval.benchmark import ABCBenchmark
-from guieval.config import RunConfig, parse
-from guieval.engines.in_process import Checkpoint
-from guieval.engines.transformers_local import TransformersModel
+from guieval.data.benchmark import ABCBenchmark
+from guieval.engines.in_process.checkpoint import Checkpoint
+from guieval.engines.in_process.transformers import TransformersModel
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel, ImageForm, Reply, Request
 from guieval.registry import load_benchmark
-from guieval.runner import Run
+from guieval.running.config import RunConfig, parse
+from guieval.running.engine_choice import Answering
+from guieval.running.resolve import Parts, resolve
+from guieval.running.runner import Runner
 from guieval.training.config import Evaluation, TrainingConfig
 from guieval.training.weights import Weights
 
@@ -34,7 +36,7 @@ class _LiveModel(TransformersModel):
 
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
-        self._loop.close()  # whoever trains asks in its own thread
+        self._loop.close()  # the trainer asks in its own thread
         self.adopt(model, processor)
 
     async def reply(self, request: Request) -> Reply:
@@ -47,11 +49,17 @@ class LiveEngine:
 
     images: ImageForm = "bytes"
 
-    def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
-        self._live = _LiveModel(model, processor, checkpoint)
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._live: _LiveModel | None = None
+
+    def adopt(self, model: Any, processor: Any) -> None:
+        """Answer with these weights until :meth:`close`."""
+        self._live = _LiveModel(model, processor, self._checkpoint)
 
     async def generate(self, request: Request) -> Reply:
         """The weights' answer as they are now; :class:`EngineError` where this request fails, a fatal one where all would."""
+        assert self._live is not None  # adopted before the run
         try:
             return await self._live.reply(request)
         except UsageError as error:
@@ -60,7 +68,8 @@ class LiveEngine:
             raise EngineError(f"the model did not answer: {type(error).__name__}: {' '.join(str(error).split())}") from error
 
     async def close(self) -> None:
-        """Nothing to free: the weights are the trainer's."""
+        """Let go of the weights, which are the trainer's."""
+        self._live = None
 
 
 class Evaluator:
@@ -69,12 +78,10 @@ class Evaluator:
     def __init__(self, config: TrainingConfig, evaluation: Evaluation, model: ABCModel, checkpoint: Checkpoint) -> None:
         self.every = evaluation.every
         self.at_start = evaluation.at_start
-        self._model = model
-        self._checkpoint = checkpoint
         self._out = Path(config.out)
-        self._config = _run_config(config, evaluation)
-        self._benchmark = _benchmark(config, evaluation)
-        _ = self._run(self._out, None).selection  # an unknown split is found now
+        self._engine = LiveEngine(checkpoint)
+        parts = Parts(_benchmark(config, evaluation), model, Answering(self._engine, 1))
+        self._run = resolve(_run_config(config, evaluation), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float]:
         """Run the episodes with ``weights`` (a model of transformers); the figures, which are also written down.
@@ -82,10 +89,10 @@ class Evaluator:
         ``weights`` is in training mode before and after. Raises ``KeyboardInterrupt`` when the user stops the run.
         """
         directory = self._out / "evaluations" / f"step-{step}"
-        shutil.rmtree(directory, ignore_errors=True)  # of a session before this one, which saved no checkpoint behind it
+        shutil.rmtree(directory, ignore_errors=True)  # of an earlier session, which saved no checkpoint after it
         with _as_evaluated(weights):
-            run = self._run(directory, LiveEngine(weights, processor, self._checkpoint))
-            outcome = run.execute(resume=False)
+            self._engine.adopt(weights, processor)
+            outcome = Runner(self._run, directory).execute(resume=False)
         if outcome.interrupted:
             raise KeyboardInterrupt
         row = figures(outcome.tally.summary(outcome.plan))
@@ -99,9 +106,6 @@ class Evaluator:
             lines = file.read_text(encoding="utf-8").splitlines()
             kept = [line for line in lines if json.loads(line)["step"] <= step]
             file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-
-    def _run(self, directory: Path, engine: Any) -> Run:
-        return Run(self._config, directory, self._benchmark, self._model, engine, 1)
 
     def _write(self, row: dict[str, Any]) -> None:
         file = self._out / FILE
@@ -197,8 +201,7 @@ def _benchmark(config: TrainingConfig, evaluation: Evaluation) -> ABCBenchmark:
     other = evaluation.bench not in (None, config.bench)
     data = evaluation.data if evaluation.data is not None or other else config.data
     benchmark = load_benchmark(evaluation.bench or config.bench, data, **_options(config, evaluation))
-    benchmark.skip_damaged = config.skip_damaged
-    return benchmark
+    return benchmark.skipping_damaged() if config.skip_damaged else benchmark
 
 
 def _run_config(config: TrainingConfig, evaluation: Evaluation) -> RunConfig:

@@ -13,15 +13,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from guieval.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.screenshots import read_screenshot, resized_png
+from guieval.data.selection import Choice, Selection
+from guieval.data.selection import select as select_episodes
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Records, read_manifest
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark
-from guieval.screenshots import read_screenshot, resized_png
-from guieval.selection import Choice, Selection
-from guieval.selection import select as select_episodes
 from guieval.steps import Episode, Sample, StepRecord, StepTaskModel
 from guieval.training.config import TrainingConfig
 
@@ -140,7 +140,8 @@ class TrainingData:
 def open_data(config: TrainingConfig) -> TrainingData:
     """What a training is to be made on; :class:`UsageError` for an unknown name, a missing folder, an empty choice."""
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
-    benchmark.skip_damaged = config.skip_damaged
+    if config.skip_damaged:
+        benchmark = benchmark.skipping_damaged()
     episodes = None if config.episodes is None else Path(config.episodes)
     choice = Choice(config.split, config.subset, config.sample_set, episodes, config.limit, config.seed)
     return TrainingData(benchmark, select_episodes(benchmark, choice))
@@ -194,7 +195,7 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     The prompts are written anew by ``model``, so the run should be of the same family. Raises :class:`UsageError` where there
     is no run, or one whose prompts held what its journal does not: another run's answers, or given thoughts.
     """
-    config = read_manifest(run)["config"]
+    config = read_manifest(run).config.to_json()
     for name, held in _NOT_IN_THE_JOURNAL.items():
         if config.get(name):
             raise UsageError(f"the run {str(run)!r} cannot be learnt from: its prompts hold {held} ({name})")

@@ -12,8 +12,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
-from guieval.journal import write_atomically
+from guieval.journal import refuse_nested, write_atomically
 from guieval.training.arguments import CHECKPOINTS
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig
@@ -65,13 +66,13 @@ def _settings(config: TrainingConfig) -> str:
 
 
 def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
-    import yaml
 
     file = out / SETTINGS
     if out.exists() and not out.is_dir():
         raise UsageError(f"out is {str(out)!r}, which is a file: expected a folder")
     if not resume:
         if not file.exists():
+            refuse_nested(out)  # its evaluations are runs
             return
         if any((out / CHECKPOINTS).glob("checkpoint-*")):
             raise UsageError(f"{str(out)!r} already holds a training: add --resume to go on with it, or give another --out")
@@ -79,8 +80,8 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
             f"{str(out)!r} already holds a training, without a checkpoint to go on from: give another --out, or remove it"
         )
     try:
-        before = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        before = read_yaml(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         before = None
     if not isinstance(before, dict):
         raise UsageError(f"{str(out)!r} cannot be resumed: its {SETTINGS} is not what a training wrote")

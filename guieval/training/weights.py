@@ -1,7 +1,8 @@
 """Loads what is trained: the weights and the processor, by the rules of the engines that evaluate them later.
 
 Where a checkpoint lies, its chat template and the image limits of its adapter's options are found as
-:class:`guieval.engines.in_process.Checkpoint` finds them, so a prompt is cut into the same tokens in training and evaluation.
+:class:`guieval.engines.in_process.checkpoint.Checkpoint` finds them, so a prompt is cut into the same tokens in training and
+evaluation.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from guieval.engines.in_process import Checkpoint
+from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.registry import build_model, config_folder, model_config
@@ -24,12 +25,6 @@ class Weights:
     model: Any
     processor: Any
     checkpoint: Checkpoint
-
-    @property
-    def patch_and_merge(self) -> tuple[int, int]:
-        """Pixels a side of a patch, and patches a side that are merged into one token."""
-        images = self.processor.image_processor
-        return images.patch_size, images.merge_size
 
 
 def open_adapter(config: TrainingConfig) -> ABCModel:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.synth import generate_episode
+from guieval.testing.phone import generate_episode
 
 PLACE: dict[str, Any] = {"position": {"x": 0.25, "y": 0.5}}
 BOX = {"rel_bbox": [0.2, 0.4, 0.1, 0.2], "abs_bbox": [200, 320, 100, 160]}
@@ -155,7 +155,7 @@ def test_a_damaged_file_can_be_skipped(tmp_path: Path) -> None:
     benchmark = load_benchmark("agentnetbench", tmp_path)
     with pytest.raises(DataError, match=r"bad\.json: is not JSON"):
         benchmark.index()
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["good"]
     assert [str(error).split(":")[0].rsplit("/", 1)[-1] for error in benchmark.skipped] == [
         "bad.json",

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.aitw import write_aitw
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
 from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
-from guieval.synth.releases.aitw import write_aitw
 
 SCREEN = (100, 200)
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
@@ -204,7 +204,7 @@ def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
     benchmark = load_benchmark("aitw", tmp_path)
     with pytest.raises(DataError, match=r"step 0, field img_filename: there is no image 'aitw_images/general/1_0\.png'"):
         list(benchmark)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark if episode.key.subset == "general"] == ["2"]
     assert len(benchmark.skipped) == 1
 
@@ -254,3 +254,19 @@ def test_something_after_the_end_is_refused(tmp_path: Path) -> None:
         file.write("{")
     with pytest.raises(DataError, match="something follows its end"):
         load_benchmark("aitw", tmp_path).index()
+
+
+@pytest.mark.parametrize("lift", [[1e308, 0.5], [-1e308, -1e308], [0.5, 1e306]])
+@pytest.mark.parametrize("word", ["click", "scroll up"])
+def test_a_lift_beyond_every_screen_is_one_sentence(tmp_path: Path, word: str, lift: list[float]) -> None:
+    write(tmp_path / "aitw", [gesture(word, [0.5, 0.5], lift)])
+    with pytest.raises(DataError, match="field lift: expected fractions of the screen, got"):
+        general(tmp_path / "aitw")
+
+
+def test_a_number_of_5000_digits_is_one_sentence(tmp_path: Path) -> None:
+    root = write(tmp_path / "aitw", [row(10, "status task complete")])
+    file = root / "aitw_data_test.json"
+    file.write_text(file.read_text().replace('"step": 0', f'"step": {"9" * 5000}', 1))
+    with pytest.raises(DataError, match=r"aitw_data_test\.json"):
+        general(root)

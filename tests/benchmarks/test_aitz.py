@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.aitz import write_aitz
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
-from guieval.synth.releases.aitz import write_aitz
 
 SCREEN = (100, 200)
 NAME = "GENERAL-41"
@@ -308,7 +308,7 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
     write(tmp_path / "test" / "general", name="GENERAL-43")
     (tmp_path / "test" / "general" / "GENERAL-44").mkdir()
     benchmark = load_benchmark("aitz", tmp_path)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     episodes: list[Episode] = list(benchmark)
     assert [episode.key.episode_id for episode in episodes] == ["41"]
     told = [str(error) for error in benchmark.skipped]

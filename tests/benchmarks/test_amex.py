@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.amex import episode_id, write_amex
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
 from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.synth.releases.amex import episode_id, write_amex
 
 NAME = "2024_5_14_15_19_a33e893f15bb4ad69a903291f954bf64"
 
@@ -220,7 +220,7 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
     benchmark = load_benchmark("amex", tmp_path)
     with pytest.raises(DataError, match=r"b\.json, field steps: expected a list of steps, got \[\]"):
         benchmark.index()
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == [NAME]
     told = [str(error) for error in benchmark.skipped]
     assert len(told) == 3

@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
+from guieval.data.doctor.counts import Counts, compare
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
-from guieval.published import Counts, compare
+from guieval.frames import PIXELS, smart_resize
 from guieval.registry import load_benchmark
-from guieval.screenshots import read_screenshot
 from guieval.steps import Episode, StepTaskModel
 
 SCREEN = (100, 200)
@@ -372,6 +373,9 @@ def test_candidate_boxes_in_every_form(tmp_path: Path, item: dict[str, Any], box
         ([click(10, 10), swipe([720, 2340], [720, 780], "down")], (1440, 3120), "swipe"),
         ([swipe([270, 1200], [810, 1200], "right")], (1080, 2400), "swipe"),
         ([swipe([270, 1199], [810, 1200], "right")], (1080, 2400), "fit"),
+        ([click(10, 10), click(540, 1080, [0, 0, 1080, 2160])], (1080, 2160), "box"),
+        ([click(540, 1080, [0, 0, 1080, 2160], [0, 0, 1080, 2400])], (1080, 2400), "box"),
+        ([click(540, 1080, [0, 77, 1080, 2160])], (1080, 2400), "fit"),
     ],
 )
 def test_the_screen_size_follows_from_the_episode(
@@ -551,10 +555,35 @@ def test_the_whole_test_file(ui_s1: Path) -> None:
     scrolls = [step for step in steps if isinstance(step.action, Scroll)]
     assert Counter(step.extras["direction_label"] for step in scrolls) == {"down": 947, "up": 96, "right": 94, "left": 74}
     assert all(step.action.direction == OPPOSITE[step.extras["direction_label"]] for step in scrolls)  # type: ignore[union-attr]
-    assert {episode.steps[0].screenshot_size for episode in episodes} == {(1080, 2400), (1440, 3120)}
-    assert Counter(episode.steps[0].screenshot_size for episode in episodes)[1440, 3120] == 24
+    screens = Counter(episode.steps[0].screenshot_size for episode in episodes)
+    assert screens == {(1080, 2400): 1514, (1440, 3120): 24, (1080, 2160): 5}
     assert sum(len(step.boxes) > 0 for step in steps if isinstance(step.action, Open)) == 81
     assert len({step.screenshot for step in steps}) == 8444
+
+
+def test_the_screens_agree_with_the_labels_of_ui_genie(ui_s1: Path, shared_data: Path) -> None:
+    """UI-Genie's labels are pixels of the resized image, so each of them shows the height of its episode's screen."""
+    files = sorted((shared_data / "result_files").glob("Euphoria16+UI-Genie__*_badcase.json.gz"))
+    if not files:
+        pytest.skip("no files of UI-Genie")
+    named = re.compile(
+        r'"questionID": "(\d+)_(\d+)",\s*'
+        r'"gt": "[^{]*\{[^{]*\{\\"action\\": \\"(?:click|long_press)\\", [^\[{}]*\[(\d+), (\d+)\]'
+    )
+    texts = [gzip.decompress(file.read_bytes()).decode() for file in files]
+    labels = {tuple(map(int, found)) for text in texts for found in named.findall(text)}
+    assert len(labels) == 1276
+    compared = Counter[tuple[int, int]]()
+    for step in (step for episode in load_benchmark("androidcontrol", ui_s1) for step in episode.steps):
+        if isinstance(step.action, Click | LongPress):
+            width, height = step.screenshot_size
+            x, y = PIXELS.encode(step.action.point, step.screenshot_size)
+            across, down = smart_resize(step.screenshot_size, max_pixels=768 * 28 * 28)
+            label = int(step.episode_id), step.step_index, round(x) * across // width, round(y) * down // height
+            compared[step.screenshot_size] += label in labels
+            labels.discard(label)
+    assert not labels
+    assert compared == {(1080, 2400): 1264, (1440, 3120): 6, (1080, 2160): 6}
 
 
 def test_instructions_agree_with_the_fingers_direction(ui_s1: Path) -> None:
@@ -613,7 +642,7 @@ def test_damaged_episodes_can_be_passed_over(tmp_path: Path) -> None:
     folder = write_episodes(tmp_path / "kit", [entry(7, 0, 1)], [entry(8, 0, 99)], [entry(9, 0, 1)], [entry(10, 0, 1)])
     (folder / "9" / "9.json").write_text("gone")
     benchmark = load_benchmark("androidcontrol", folder)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["7", "10"]
     assert [re.sub(r".*kit/", "", str(error)) for error in benchmark.skipped] == [
         "9/9.json, field result_action_type: no step has one",
@@ -627,7 +656,7 @@ def test_damaged_lines_can_be_passed_over(tmp_path: Path) -> None:
     first, second, third = file.read_text().splitlines(keepends=True)
     file.write_text(first + second[: len(second) // 2] + "\n" + third + first)
     benchmark = load_benchmark("androidcontrol", tmp_path)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["7", "9"]
     assert len(benchmark.skipped) == 2
     assert "line 2: is not JSON" in str(benchmark.skipped[0])

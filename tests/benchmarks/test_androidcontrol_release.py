@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.androidcontrol import bounds, features, fitting_episodes, pixel, shard_name, write_release
+from guieval.benchmarks._examples.androidcontrol_guievalkit import write_folder
+from guieval.benchmarks._examples.androidcontrol_ui_s1 import write_test_file
+from guieval.benchmarks._examples.protobuf_wire import blob, number, packed
+from guieval.benchmarks._examples.tfrecord import Feature, example, framed, write_records
 from PIL import Image
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.benchmark import Release, ReleasedEpisode
+from guieval.data.benchmark import Release, ReleasedEpisode
+from guieval.data.doctor.counts import Counts, compare
+from guieval.data.episodes.prepare import prepare
 from guieval.errors import DataError, UsageError
-from guieval.preparation import prepare
-from guieval.published import Counts, compare
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, EpisodeKey
-from guieval.synth import PhoneEpisode, encode
-from guieval.synth.releases.androidcontrol import bounds, features, fitting_episodes, pixel, shard_name, write_release
-from guieval.synth.releases.androidcontrol_guievalkit import write_folder
-from guieval.synth.releases.androidcontrol_ui_s1 import write_test_file
-from guieval.synth.releases.protobuf_wire import blob, number, packed
-from guieval.synth.releases.tfrecord import Feature, example, framed, write_records
+from guieval.testing.phone import PhoneEpisode, encode
 
 SCREEN = (100, 200)
 LARGE = 2**62 + 3
@@ -49,11 +49,13 @@ def png(size: tuple[int, int] = SCREEN) -> bytes:
 
 
 def rectangle(field: int, *edges: int) -> bytes:
-    return blob(field, b"".join(number(index, edge) for index, edge in enumerate(edges, 1)))
+    written: bytes = blob(field, b"".join(number(index, edge) for index, edge in enumerate(edges, 1)))
+    return written
 
 
 def window(*nodes: bytes, own: bytes = b"") -> bytes:
-    return blob(1, own + blob(11, b"".join(blob(1, node) for node in nodes)))
+    written: bytes = blob(1, own + blob(11, b"".join(blob(1, node) for node in nodes)))
+    return written
 
 
 def record(*actions: object, episode_id: int = 7, **changes: Feature) -> dict[str, Feature]:
@@ -322,7 +324,7 @@ def test_a_damaged_action_is_told_and_can_be_passed_over(tmp_path: Path, action:
         ({"screenshot_widths": [100]}, "field screenshot_widths: expected 2 for 1 actions, got 1"),
         ({"screenshot_heights": [200, 200, 200]}, "field screenshot_heights: expected 2 for 1 actions, got 3"),
         ({"screenshot_widths": [100, 0]}, "field screenshot_widths: screenshot 1 is said to have 0 x 200 pixels"),
-        ({"screenshots": [png(), b"GIF89a"]}, "field screenshots: screenshot 1 is no PNG image"),
+        ({"screenshots": [png(), b"GIF89a"]}, "field screenshots: screenshot 1 is not a PNG image"),
         ({"screenshots": [png((200, 100)), png()]}, "field screenshots: screenshot 0 has 200 x 100 pixels, but its"),
         (
             {"accessibility_trees": [b"", b"\x0a\x05\x01"]},
@@ -527,7 +529,8 @@ def test_a_length_beyond_reason_is_not_reserved(tmp_path: Path) -> None:
 
 def _header(length: int) -> bytes:
     size = struct.pack("<Q", length)
-    return size + framed(size)[-4:]
+    header: bytes = size + framed(size)[-4:]
+    return header
 
 
 @pytest.mark.parametrize("cut", [1, 8, 11, 12, 500, -5, -4, -1])

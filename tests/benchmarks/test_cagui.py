@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.cagui import episode_id, write_cagui_agent, write_cagui_grounding
 
 from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, StepTaskModel
-from guieval.synth.releases.cagui import episode_id, write_cagui_agent, write_cagui_grounding
 
 NAME = "0cf94392854b6b7224b63b93d7c8871a"
 SCREEN = (1264, 2800)
@@ -167,7 +167,7 @@ def test_a_file_of_another_name_is_read_when_it_is_the_only_one(tmp_path: Path) 
     benchmark = load_benchmark("cagui", tmp_path)
     with pytest.raises(DataError, match=r"domestic/2: expected '2\.json', found 2 other JSON files"):
         benchmark.index()
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [ref.key.episode_id for ref in benchmark.index()] == [NAME, "1"]
     assert benchmark.load(benchmark.index()[1]).steps[0].extras == {"episode_id": NAME}
 
@@ -277,6 +277,7 @@ def test_a_folder_without_both_lists_is_refused(tmp_path: Path, part: str | None
         (entry(1, abs_position="<10, 20, 30, nan>"), "abs_position"),
         (entry(1, rel_position="<0.1, 0.1, 0.2, 0.3>"), "rel_position"),
         (entry(1, rel_position="<0, 0, 0, 0>", abs_position="<0, 0, 0, 0>"), "rel_position"),
+        (entry(1, rel_position="<0, 0, 1e-300, 1e-300>", abs_position="<0, 0, 1e300, 1e300>"), "rel_position"),
         (entry(1, task="bbox2text"), "task"),
         (entry(1, text=None), "text"),
         (entry(1, id="7"), "id"),
@@ -292,6 +293,6 @@ def test_a_damaged_row_is_told_by_file_line_and_field_and_can_be_skipped(
         targets(tmp_path)
     assert f"cap.jsonl, line 2, field {field}: " in str(caught.value)
     benchmark = load_benchmark("cagui-grounding", tmp_path)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key[1:] for episode in benchmark] == [("fun2point", "0"), ("fun2point", "2"), ("text2point", "0")]
     assert [str(error) for error in benchmark.skipped] == [str(caught.value)]

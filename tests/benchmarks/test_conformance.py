@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pytest
 
 from guieval.actions import ActionSpace, Box, Boxes, Click, Point, Stop, Type, Wait
-from guieval.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.checks import check_benchmark, check_benchmarks
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.registry import benchmarks
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
+from guieval.testing.conformance import check_benchmark, check_benchmarks
 
 
 @pytest.mark.parametrize("name", benchmarks())
@@ -52,7 +52,7 @@ class Small(ABCBenchmark):
         try:
             return self.file.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
-            raise DataError(f"{self.file}: is no text") from None
+            raise DataError(f"{self.file}: is not text") from None
 
     @staticmethod
     def sound(field: str, value: Any) -> bool:
@@ -67,9 +67,9 @@ class Small(ABCBenchmark):
         try:
             row = json.loads(self.lines()[number])
         except ValueError:
-            raise DataError(f"{where}: is no JSON") from None
+            raise DataError(f"{where}: is not JSON") from None
         if not isinstance(row, dict):
-            raise DataError(f"{where}: is no object")
+            raise DataError(f"{where}: is not an object")
         for field in ("id", "goal", "image", "text" if "text" in row else "at"):
             if not self.sound(field, row.get(field)):
                 if self.fault == "guesses" and field == "at":

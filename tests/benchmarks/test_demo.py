@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.registry import list_benchmarks, load_benchmark
-from guieval.screenshots import read_screenshot
 from guieval.steps import Episode
 
 DIGEST = """

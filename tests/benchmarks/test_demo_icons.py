@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from guieval.actions import Click, Point
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
-from guieval.screenshots import read_screenshot
 from guieval.steps import Episode
 
 

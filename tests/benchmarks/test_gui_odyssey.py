@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.gui_odyssey import episode_id, write_gui_odyssey
 
 from guieval.actions import Action, Box, Boxes, Click, LongPress, Point, Press, Scroll, Stop, Type
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import load_benchmark
-from guieval.screenshots import read_screenshot
 from guieval.steps import Episode, StepTaskModel
-from guieval.synth.releases.gui_odyssey import episode_id, write_gui_odyssey
 
 
 def raw(action: str, info: Any, **changes: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_what_cannot_be_read_is_told_and_not_guessed(tmp_path: Path, step: dict[
     with pytest.raises(DataError, match=rf"1\.json, steps\.1, {message}"):
         load(tmp_path)
     benchmark = load_benchmark("gui-odyssey", tmp_path)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["2"]
     assert [("1.json" in str(error)) for error in benchmark.skipped] == [True]
 
@@ -199,7 +199,7 @@ def test_a_test_episode_that_is_not_there_is_told_and_a_training_one_is_not(tmp_
     benchmark = load_benchmark("gui-odyssey", tmp_path)
     with pytest.raises(DataError, match=r"random_split\.json, field test: names 1 episodes that .* the first is '2'"):
         benchmark.index()
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [ref.key.episode_id for ref in benchmark.index()] == ["1", "3"]
     assert len(benchmark.skipped) == 1
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.hypertrack import episode_id, write_hypertrack
 
 from guieval.actions import Action, Box, Boxes, Click, Open, Point, Scroll, Stop, Type
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import Episode, StepTaskModel
-from guieval.synth.releases.hypertrack import episode_id, write_hypertrack
 
 NAME = "h" * 33
 SIZE = (1080, 2400)

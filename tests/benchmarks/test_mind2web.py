@@ -13,12 +13,12 @@ import pytest
 from PIL import Image
 
 from guieval.actions import Click, Point, Type, Unsupported
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.synth import generate_episode
+from guieval.testing.phone import generate_episode
 
 
 def row(step: int = 0, *, name: str = "t", **changes: Any) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_a_list_of_pages_shows_pages(tmp_path: Path) -> None:
     assert step.action == Click(point=Point(200, 535))
     (tmp_path / step.screenshot).unlink()
     with pytest.raises(
-        DataError, match=r"sample.jsonl, line 1, field bbox: there is no image '.*', whose size the label needs"
+        DataError, match=r"sample.jsonl, line 1, field bbox: there is no image '.*', whose size is needed to read the label"
     ):
         only(tmp_path)
 
@@ -169,7 +169,7 @@ def test_a_damaged_row_is_named_and_can_be_skipped(tmp_path: Path, changes: dict
     with pytest.raises(DataError, match=field) as caught:
         list(benchmark)
     assert "cross_task_blocks.jsonl, line 2" in str(caught.value)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["whole"]
     assert len(benchmark.skipped) == 1
 

@@ -14,7 +14,7 @@ from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepOutcome, StepTaskModel
-from guieval.synth import generate_episode
+from guieval.testing.phone import generate_episode
 
 END = [{"action": "COMPLETE", "params": {}, "next": "#"}]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.targets import tapped_elements
 
 from guieval.actions import Click, Point
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
-from guieval.screenshots import read_screenshot
 from guieval.steps import StepTaskModel
-from guieval.synth.releases.targets import tapped_elements
 
 PLATFORMS = ("desktop", "mobile", "web")
 PREFIXES = {"desktop": "pc", "mobile": "mobile", "web": "web"}
@@ -206,7 +206,7 @@ def test_damaged_rows_and_lists_are_skipped_only_on_request(tmp_path: Path) -> N
     benchmark = load_benchmark("screenspot-v2", tmp_path)
     with pytest.raises(DataError, match=r"screenspot_web_v2\.json: is not JSON"):
         benchmark.index()
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.steps[0].episode_id for episode in benchmark] == ["id of a.png", "id of b.png"]
     assert [str(error).split("/")[-1].split(":")[0] for error in benchmark.skipped] == [
         "screenspot_web_v2.json",

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.targets import tapped_elements
 
 from guieval.actions import Click, Point
 from guieval.errors import DataError, UsageError
 from guieval.registry import benchmarks, load_benchmark
 from guieval.steps import StepTaskModel
-from guieval.synth.releases.targets import tapped_elements
 
 NAME = "screenspot-pro"
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Type
+from guieval.data.sample_sets import get_sample_set
 from guieval.errors import DataError, UsageError
 from guieval.registry import load_benchmark
-from guieval.sample_sets import get_sample_set
 from guieval.steps import StepTaskModel
 
 
@@ -81,7 +81,7 @@ def test_the_image_tells_the_size(folder: str, tmp_path: Path) -> None:
     assert step.action == Click(point=Point(500, 250)) and step.extras["screen_size_from"] == "image"
     assert (tmp_path / step.screenshot).is_file()
     (tmp_path / folder / "episode_7-screenshot_0.png").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"row 0, field image: '.*episode_7-screenshot_0.png' is not a readable"):
+    with pytest.raises(DataError, match=r"row 0, field image: the image '.*episode_7-screenshot_0.png' is not a readable"):
         steps_of(tmp_path, row())
 
 
@@ -102,7 +102,7 @@ def test_a_damaged_row_is_named_and_skipped_only_on_request(damaged: Any, said: 
     with pytest.raises(DataError, match=f"ac_test.json, {said}"):
         steps_of(tmp_path, row(1), damaged, row(2))
     benchmark = load_benchmark("ui-r1", tmp_path)
-    benchmark.skip_damaged = True
+    benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["1", "2"]
     assert len(benchmark.skipped) == 1
 
@@ -120,7 +120,12 @@ def test_the_real_file(shared_data: Path) -> None:
     assert (len(refs), len(steps)) == (published.episodes, published.steps) == (1543, 7868)
     assert Counter(step.action.type for step in steps) == published.types
     assert sum(step.screenshot_size == (1440, 3120) for step in steps if step.action.type == "CLICK") > 0
-    assert len({step.episode_id for step in steps if step.screenshot_size == (1440, 3120)}) == 21
+    episodes = {step.episode_id: (step.screenshot_size, step.extras["screen_size_from"]) for step in steps}
+    assert Counter(episodes.values()) == {
+        ((1080, 2400), "fit"): 1514,
+        ((1440, 3120), "known"): 24,
+        ((1080, 2160), "known"): 5,
+    }
     assert sum(not step.instruction for step in steps) == 10
     labels = json.loads(gzip.decompress((shared_data / "ui_r1" / "ac_test.json.gz").read_bytes()))
     for label, step in zip(labels, steps, strict=True):  # the file is in order

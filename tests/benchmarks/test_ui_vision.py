@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guieval.benchmarks._examples.targets import tapped_elements
 
 from guieval.actions import Click, Point
+from guieval.data.screenshots import read_screenshot
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import benchmarks, load_benchmark
-from guieval.screenshots import read_screenshot
 from guieval.steps import StepTaskModel
-from guieval.synth.releases.targets import tapped_elements
 
 NAME = "ui-vision"
 PATTERN = "annotations/element_grounding/element_grounding_{}.json"

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guieval.reports.leaderboard import leaderboard
-from guieval.reports.leaderboard_formats import written
+from guieval.reports.leaderboards.formats import written
+from guieval.reports.leaderboards.leaderboard import leaderboard
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
 if TYPE_CHECKING:

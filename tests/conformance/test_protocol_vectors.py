@@ -1,23 +1,21 @@
-"""Every recorded verdict of a published scorer must be ours too, from the single and from the batch form.
+"""Every recorded verdict of a published scorer must be ours too.
 
-The vectors are read where they are (``GUIEVAL_CONFORMANCE_DIR``, else ``conformance`` in the shared data folder): real
-AndroidControl targets with predictions drawn on both sides of each decision border, and what the authors' code said.
+The vectors are real AndroidControl targets with predictions drawn on both sides of each decision border, and what the authors'
+code gave.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait, path_direction
-from guieval.evaluation import ActionEvaluator, PredictionTable, compile_targets, score
+from guieval.evaluation import ActionEvaluator
 from guieval.steps import StepTaskModel
+
+from .conftest import Vectors
 
 
 class Case(NamedTuple):
@@ -26,15 +24,6 @@ class Case(NamedTuple):
     action: Action
     type_match: bool
     exact_match: bool
-
-
-@pytest.fixture(scope="module")
-def vectors(request: pytest.FixtureRequest) -> Path:
-    named = os.environ.get("GUIEVAL_CONFORMANCE_DIR")
-    folder = Path(named) if named else request.getfixturevalue("shared_data") / "conformance"
-    if not folder.is_dir():
-        pytest.skip(f"no conformance vectors at {folder} (set GUIEVAL_CONFORMANCE_DIR)")
-    return folder
 
 
 def task(line: dict[str, Any], dataset: str, action: Action, boxes: list[list[float]], **extras: str) -> StepTaskModel:
@@ -139,27 +128,22 @@ def ui_s1_case(line: dict[str, Any], dataset: str) -> Case:
     ],
 )
 def test_every_line_agrees(
-    vectors: Path,
+    vectors: Vectors,
     capsys: pytest.CaptureFixture[str],
     file: str,
     protocol: str,
     dataset: str,
     convert: Callable[[dict[str, Any], str], Case],
 ) -> None:
-    with gzip.open(vectors / f"{file}.jsonl.gz", "rt", encoding="utf-8") as stream:
-        cases = [convert(json.loads(line), dataset) for line in stream if line.strip()]
+    cases = [convert(line, dataset) for line in vectors.lines(file)]
     expected = [(case.type_match, case.exact_match) for case in cases]
 
     evaluator = ActionEvaluator(protocol)
     outcomes = [evaluator.evaluate(case.task, case.action) for case in cases]
-    single = [(outcome.type_match, outcome.exact_match) for outcome in outcomes]
-    targets = compile_targets([case.task for case in cases], protocol)
-    table = score(targets, PredictionTable.from_actions(case.action for case in cases))
-    batch = list(zip(table.type_match.tolist(), table.exact_match.tolist(), strict=True))
+    judged = [(outcome.type_match, outcome.exact_match) for outcome in outcomes]
 
-    assert len(set(expected)) == 3, "the vectors must hold no, type and exact matches to tell anything"
-    for form, judged in (("single", single), ("batch", batch)):
-        unlike = [case.id for case, ours, theirs in zip(cases, judged, expected, strict=True) if ours != theirs]
-        with capsys.disabled():
-            print(f"\n{file}: {len(cases) - len(unlike)} of {len(cases)} lines agree ({form})", end="")
-        assert not unlike, f"{file}, {form} form: {len(unlike)} lines disagree: {', '.join(unlike)}"
+    assert vectors.named or len(set(expected)) == 3, "the vectors must hold no, type and exact matches to tell anything"
+    unlike = [case.id for case, ours, theirs in zip(cases, judged, expected, strict=True) if ours != theirs]
+    with capsys.disabled():
+        print(f"\n{file}: {len(cases) - len(unlike)} of {len(cases)} lines agree", end="")
+    assert not unlike, f"{file}: {len(unlike)} lines disagree: {', '.join(unlike)}"

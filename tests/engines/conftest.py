@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from guieval.actions import Click, Point
+from guieval.data.screenshots import Screenshot
 from guieval.engines import request_id
 from guieval.models import ImageRef, Message, ModelInput, Part, Request
-from guieval.screenshots import Screenshot
 from guieval.steps import StepTaskModel
 
 MakeTask = Callable[..., StepTaskModel]

@@ -53,7 +53,7 @@ def main() -> None:
         with http.server.HTTPServer(("127.0.0.1", known.port), Unwell) as unwell:
             for _ in range(told["unwell"]):
                 unwell.handle_request()
-    from guieval.mock_server import MockSettings, serve
+    from guieval.testing.mock_server import MockSettings, serve
 
     serve(MockSettings(port=known.port, served_models=(known.served_model_name,), **told.get("answers", {"policy": "fixed"})))
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from guieval.engines.chat_prompts import chat_messages, chat_options, pictures, prompt_text
-from guieval.engines.transformers_local import refuse_second_resize
+from guieval.data.screenshots import Screenshot
+from guieval.engines.in_process.chat_prompts import chat_messages, chat_options, pictures, prompt_text
+from guieval.engines.in_process.transformers import refuse_second_resize
 from guieval.errors import UsageError
 from guieval.models import Request
-from guieval.screenshots import Screenshot
 
 MakeRequest = Callable[..., Request]
 

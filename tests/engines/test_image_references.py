@@ -21,17 +21,17 @@ from urllib.parse import unquote
 import pytest
 from PIL import Image
 
-from guieval.config import RunConfig
-from guieval.engines.launched import LaunchedEngine
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
-from guieval.engines.vllm_command import VLLMSettings
-from guieval.engines.vllm_server import VLLMServer
+from guieval.data.screenshots import Screenshot, read_screenshot
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.vllm.command import VLLMSettings
+from guieval.engines.vllm.launched import LaunchedEngine
+from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, ScreenshotError, UsageError
-from guieval.images import ImageLoader
 from guieval.models import ImageForm, ImageRef, Reply, Request
-from guieval.opening import open_run
 from guieval.registry import load_benchmark, model_config
-from guieval.screenshots import Screenshot, read_screenshot
+from guieval.running.config import RunConfig
+from guieval.running.runner.image_cache import ImageLoader
+from tests.scripted import opened_run
 
 MakeRequest = Callable[..., Request]
 NO_PATH = "Cannot load local files without `--allowed-local-media-path`."
@@ -490,7 +490,7 @@ def settings_of(tmp_path: Path, **changes: Any) -> tuple[Path, OpenAISettings]:
     if config.engine == "vllm":
         settings = VLLMSettings.of({}, media=tmp_path / "demo")
         server = VLLMServer(model_config("ui-tars-7b", None), settings, tmp_path / "vllm.log")
-    engine = open_run(config, tmp_path / "run", server).engine
+    engine = opened_run(config, tmp_path / "run", server).run.engine
     assert isinstance(engine, OpenAIEngine | LaunchedEngine)
     assert engine.images == ("base64" if engine.settings.local_images is None else "file")
     return tmp_path / "demo", engine.settings
@@ -523,6 +523,6 @@ def test_references_are_no_part_of_what_a_run_is() -> None:
     plain = RunConfig(model="m", bench="demo")
     assert plain.model_copy(update={"local_images": True, "image_uuids": True}).identity() == plain.identity()
     with pytest.raises(UsageError, match="local_images"):
-        from guieval.config import parse
+        from guieval.running.config import parse
 
         parse({"model": "m", "bench": "demo", "local_images": "somewhere"})

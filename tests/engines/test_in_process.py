@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guieval.engines.in_process import Checkpoint, HeldModel, InProcessEngine, require
+from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ModelConfig, Reply, Request
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from guieval.engines.left_behind import Watch, descendants
+from guieval.engines.in_process.left_behind import Watch, descendants
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 OWNER = """
 import subprocess, sys, time
-from guieval.engines.left_behind import Watch
+from guieval.engines.in_process.left_behind import Watch
 watched, other = (subprocess.Popen(sys.argv[1:], start_new_session=True) for _ in range(2))
 watch = Watch([watched.pid])
 print(watched.pid, other.pid, flush=True)
@@ -58,7 +58,7 @@ def test_the_watched_end_with_their_owner_and_no_others(number: signal.Signals) 
 
 LOADING = """
 import os, subprocess, sys, time
-from guieval.engines.left_behind import Watch
+from guieval.engines.in_process.left_behind import Watch
 other = subprocess.Popen(sys.argv[1:])
 with Watch().adding_new():
     watched = os.fork()

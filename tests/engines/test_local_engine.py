@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guieval.actions import ActionSpace, Wait
-from guieval.engines.local import LocalEngine
+from guieval.engines.in_process.agent import LocalEngine
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from guieval.engines.logprobs import mean_logprob
+from guieval.engines.http.logprobs import mean_logprob
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,9 @@ from guieval.engines.logprobs import mean_logprob
         ([-1.0, None], None),  # a mean of some of them would be no reply's
         ([-1.0, -math.inf], None),
         ([-1.0, math.nan], None),
+        ([1e308, 1e308], None),  # their sum is beyond a float
+        ([-1.0, 10**400], None),
+        ([2.0], None),
     ],
 )
 def test_the_mean_is_of_all_tokens_or_there_is_none(tokens: list[float | None], mean: float | None) -> None:

@@ -9,26 +9,32 @@ import hashlib
 import json
 import logging
 import random
+import re
 import socket
+import threading
+import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.engines import request_id
-from guieval.engines.chat_body import chat_body
 from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_answers import MAX_REPLY_BYTES
+from guieval.engines.http.chat_body import chat_body
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.credentials import Secret
 from guieval.errors import EngineError, FatalEngineError, UsageError
-from guieval.mock_server import MockServer, MockSettings
 from guieval.models import ImageRef, Message, ModelInput, Reply, Request
-from guieval.screenshots import Screenshot, read_screenshot
 from guieval.steps import StepTaskModel, Usage
+from guieval.testing.mock_server import MockServer, MockSettings
 
 MakeRequest = Callable[..., Request]
 MakeTask = Callable[..., StepTaskModel]
@@ -184,7 +190,7 @@ def test_the_request_id_is_sent_header_safe_and_new_for_every_try(make_request: 
 def test_the_whole_reply_is_read(make_request: MakeRequest) -> None:
     with mock() as server:
         reply = ask(engine_for(server.base_url), make_request())
-    assert reply == Reply("the answer", None, Usage(prompt_tokens=3000, completion_tokens=60), "stop", 1)
+    assert reply == Reply("the answer", None, Usage(prompt_tokens=3000, completion_tokens=60), "stop", 1, model="mock")
 
 
 # When it asks again
@@ -208,7 +214,7 @@ def test_damaged_answers_are_tried_again(kind: str, make_request: MakeRequest) -
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("500", "status 500"), ("cut-json", "no JSON"), ("html", "markup"), ("empty-choices", "no choices")]
+    ("kind", "words"), [("500", "status 500"), ("cut-json", "not JSON"), ("html", "markup"), ("empty-choices", "no choices")]
 )
 def test_a_lasting_fault_is_an_error_that_says_what_it_is(kind: str, words: str, make_request: MakeRequest) -> None:
     with mock(first_faults=(kind,) * 9) as server:
@@ -265,6 +271,11 @@ def test_waits_double_up_to_their_limit(make_request: MakeRequest) -> None:
         ("soon", 0.0, 3.0),
         ("nan", 0.0, 3.0),
         ("-5", 0.0, 1.0),
+        ("9" * 500, 0.0, 3.0),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0, 1.0),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 60.0, 61.0),
+        ("Mon, 01 Jan 2000 00:00:00 +99999999999999999", 0.0, 3.0),
+        ("Fri, 31 Dec 99999 23:59:59 GMT", 0.0, 3.0),
     ],
 )
 @pytest.mark.parametrize("status", ["429", "503"])
@@ -272,8 +283,7 @@ def test_retry_after_is_honoured(status: str, header: str, least: float, most: f
     sleeps = Sleeps()
     with mock(first_faults=(status,), retry_after=header) as server:
         ask(engine_for(server.base_url, sleep=sleeps, backoff=3.0), make_request())
-    (wait,) = sleeps.seconds
-    assert least <= wait <= most
+    assert least <= sum(sleeps.seconds) <= most
 
 
 def test_a_hang_ends_at_the_time_limit_and_leaves_nothing_behind(make_request: MakeRequest) -> None:
@@ -413,7 +423,7 @@ def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeR
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (packed(gzip.compress(WORDS), "gzip, gzip"), "compressed as 'gzip, gzip', though none was asked for"),
+        (packed(gzip.compress(WORDS), "gzip, gzip"), "compressed as 'gzip, gzip', though no compression was requested"),
         (packed(WORDS, "br"), "compressed as 'br'"),
         (packed(WORDS, keep=20), "sent an answer that was cut off"),
         (packed(b" " * (8 * 1024 * 1024) + b"{}"), "sent more than 8 MiB"),
@@ -559,6 +569,87 @@ def test_a_key_inside_of_base64_is_redacted(before: str, make_request: MakeReque
     assert len(head) <= -(-len(before) * 8 // 6) and len(told) - len(tail) >= (len(before) + len(KEY)) * 8 // 6
 
 
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(each):04x}" for each in text)
+
+
+def broken(text: str, by: str = "\n") -> str:
+    return by.join(text[start : start + 9] for start in range(0, len(text), 9))
+
+
+ODD_KEY = 'sk-"proj"/42+~very:secret=='
+
+
+@pytest.mark.parametrize("key", [KEY, ODD_KEY])
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda key: key,
+        lambda key: key[::-1],
+        broken,
+        lambda key: broken(key, "\r\n   "),
+        lambda key: broken(key, "\\n"),
+        lambda key: key.replace("/", "\\/"),
+        lambda key: json.dumps(key)[1:-1],
+        lambda key: json.dumps(json.dumps(key))[3:-3],
+        escaped,
+        lambda key: escaped(key).upper().replace("U", "u"),
+        lambda key: json.dumps(escaped(key))[1:-1],
+        lambda key: quote(key, safe=""),
+        lambda key: quote(quote(key, safe=""), safe=""),
+        lambda key: quote(quote(quote(key, safe=""), safe=""), safe=""),
+        lambda key: "".join(f"%{ord(each):02x}" for each in key),
+        lambda key: key.encode().hex(),
+        lambda key: broken(key.encode().hex().upper()),
+        lambda key: quote(key, safe="")[::-1] if "%" not in quote(key, safe="") else key[::-1],
+    ],
+)
+def test_the_key_is_hidden_however_it_is_written(
+    told: Callable[[str], str], key: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    text = ask_raw([completion({"content": f"the key\n{told(key)}|and more"})], make_request()).text
+    assert text.removeprefix("the key").strip() == "[API key]|and more"
+
+
+@pytest.mark.parametrize("change", [broken, lambda text: text[::-1], lambda text: quote(text, safe="")])
+@pytest.mark.parametrize("before", ["", "u", "me"])
+def test_base64_of_the_key_is_hidden_also_where_it_is_changed(
+    before: str, change: Callable[[str], str], make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    told = change(base64.b64encode(f"{before}{KEY} and more".encode()).decode())
+    text = ask_raw([completion({"content": told})], make_request()).text
+    assert "[API key]" in text and len(text.replace("[API key]", "")) <= len(told) - len(KEY) * 8 // 6 + 1
+
+
+@given(st.text(max_size=60))
+def test_a_text_without_the_key_stays_as_it_is(text: str) -> None:
+    assert Secret(KEY).hidden(text) == text
+
+
+@given(st.text(st.sampled_from("\\n \n%25u0073k-ab"), max_size=40), st.text(st.sampled_from("\\n \n%25u0073k-ab"), max_size=40))
+def test_the_key_itself_is_hidden_among_anything(before: str, after: str) -> None:
+    assert KEY not in Secret(KEY).hidden(f"{before} {KEY} {after}")
+
+
+@pytest.mark.parametrize("before", ["%", "%25", "\\u00", "\\u0", "\ud800", "%ff"])
+def test_what_looks_like_the_beginning_of_an_escape_does_not_show_the_key_behind_it(before: str) -> None:
+    for told in (KEY, KEY.encode().hex(), quote(KEY[:-1]) + f"%{ord(KEY[-1]):x}"):
+        assert Secret(KEY).hidden(f"{before}{told}|") == f"{before}[API key]|"
+
+
+@pytest.mark.parametrize("unit", ["%41", "\\u0041", "\\n", "%25", "%", f"{KEY}%41", broken(KEY), KEY[:-1], "s\\", "s "])
+def test_the_time_to_hide_the_key_is_no_way_to_hold_a_run_up(unit: str) -> None:
+    secret = Secret(KEY)
+    text = unit * (MAX_REPLY_BYTES // len(unit)) + quote(f"/{KEY}", safe="").replace("a", "%61")
+    began = time.process_time()
+    hidden = secret.hidden(text)
+    assert time.process_time() - began < 0.5
+    assert hidden.endswith("[API key]")
+    assert KEY not in hidden
+
+
 def test_a_placeholder_key_leaves_replies_alone(make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     assert ask_raw([completion({"content": "the cart is EMPTY"})], make_request()).text == "the cart is EMPTY"
@@ -653,11 +744,123 @@ def test_an_unreachable_server_is_an_error_that_names_it(make_request: MakeReque
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:8000", "ftp://host/v1", "http://", "http://user:pw@host/v1", "http://host/v1?key=pw"]
+    "url",
+    [
+        *("", "localhost:8000", "ftp://host/v1", "http://", "http://user:pw@host/v1", "http://host/v1?key=pw"),
+        *("http://host:99999/v1", "http://host:0/v1", "http://host:-1/v1"),
+    ],
 )
 def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="base URL") as caught:
         engine_for(url)
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", FatalEngineError, "does not answer in TLS; if the server speaks http"),
+        (b"", EngineError, "could not be reached (it ended the TLS handshake; if the server speaks http"),
+    ],
+)
+def test_https_to_a_server_that_speaks_http_is_a_sentence(
+    answer: bytes, error: type[EngineError], said: str, make_request: MakeRequest
+) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(answer)
+        writer.close()
+
+    async def main() -> str:
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        base = f"127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        engine = engine_for(f"https://{base}", max_attempts=1)
+        with pytest.raises(error, match=re.escape(f"{said}, its base URL is http://{base}")) as caught:
+            await engine.generate(make_request())
+        await engine.close()
+        server.close()
+        return str(caught.value)
+
+    assert "ConnectError" not in asyncio.run(main())
+
+
+@contextmanager
+def proxied() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy for http, and the first line of each request that came through it."""
+    lines: list[bytes] = []
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        lines.append(head.split(b"\r\n")[0])
+        _, host, port = lines[-1].split(b" ")[1].removesuffix(b"/v1/chat/completions").split(b":")
+        there, back = await asyncio.open_connection(host.strip(b"/").decode(), int(port))
+        back.write(head.replace(b"http://" + host.strip(b"/") + b":" + port, b"", 1))
+        await asyncio.gather(pipe(reader, back), pipe(there, writer), return_exceptions=True)
+
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(handle, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", lines
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "through"),
+    [
+        ({"proxy": "PROXY"}, {}, True),
+        ({"trust_env": True}, {"HTTP_PROXY": "PROXY"}, True),
+        ({"trust_env": True}, {"HTTP_PROXY": "PROXY", "NO_PROXY": "127.0.0.1"}, False),
+        ({}, {"HTTP_PROXY": "PROXY"}, False),
+    ],
+)
+def test_a_proxy_is_used_where_the_settings_say_so(
+    settings: dict[str, Any],
+    environment: dict[str, str],
+    through: bool,
+    make_request: MakeRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    with proxied() as (url, lines), mock() as server:
+        for name, value in environment.items():
+            monkeypatch.setenv(name.lower(), value.replace("PROXY", url))
+        given: dict[str, Any] = {name: url if value == "PROXY" else value for name, value in settings.items()}
+        replies = ask_all(engine_for(server.base_url, max_concurrency=1, **given), make_request(), make_request())
+        wanted = f"POST {server.base_url}/chat/completions HTTP/1.1".encode()
+    assert [reply.text for reply in replies] == ["the answer"] * 2
+    assert lines == [wanted] * through, "the second request uses the connection of the first"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("", "does not hold the URL of a proxy"),
+        ("ftp://pw-host:1", "does not hold the URL of a proxy"),
+        ("http://pw-host:99999", "does not hold the URL of a proxy"),
+        ("http://pw-host:x", "does not hold the URL of a proxy"),
+        ("http://user:pw@host:1", "must not hold a user or a password"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_a_sentence(proxy: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=f"the setting 'proxy' {said}") as caught:
+        engine_for("http://host/v1", proxy=proxy)
+    assert "pw" not in str(caught.value)
+    monkeypatch.setenv("https_proxy", proxy)
+    engine_for("http://host/v1")
+    if "user" in proxy or not proxy:  # there a password may stand, and nothing at all means no proxy
+        engine_for("http://host/v1", trust_env=True)
+        return
+    with pytest.raises(UsageError, match=f"the environment variable HTTPS_PROXY {said}") as caught:
+        engine_for("http://host/v1", trust_env=True)
     assert "pw" not in str(caught.value)
 
 
@@ -705,6 +908,13 @@ def test_what_is_served_is_listed_when_nothing_fits() -> None:
             discover(engine_for(server.base_url, model=None))
 
 
+def test_long_lists_of_models_are_shortened() -> None:
+    with mock(served_models=("m", "n" * 400, *map(str, range(500)))) as server:
+        with pytest.raises(UsageError, match=r"must be named: .*serves 'm', 'n+\.\.\.', '0'") as error:
+            discover(engine_for(server.base_url, model=None))
+        assert len(str(error.value)) < 1000
+
+
 def test_servers_must_share_a_model() -> None:
     with mock(served_models=("a", "both")) as one, mock(served_models=("both", "b")) as two:
         assert discover(engine_for(one.base_url, two.base_url, model=None)) == "both"
@@ -723,7 +933,7 @@ def test_a_given_model_is_not_looked_up() -> None:
 
 def test_no_request_goes_out_without_a_model_name(make_request: MakeRequest) -> None:
     with mock() as server:
-        with pytest.raises(FatalEngineError, match="no model name"):
+        with pytest.raises(FatalEngineError, match="the model name is unknown"):
             ask(engine_for(server.base_url, model=None), make_request())
         assert server.stats()["requests"] == 0
 

@@ -38,5 +38,5 @@ def test_the_documented_form() -> None:
 
 @pytest.mark.parametrize("text", ["", "probe", "a|b|c|d|e", "a|b|c|1|-1", "a|b|c|1", "a|b|c|1|2|3"])
 def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no request id"):
+    with pytest.raises(ValueError, match="not a request id"):
         parse_request_id(text)

@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import selectors
 import socket
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import httpx
 import pytest
 
 from guieval.engines import describe_endpoint
-from guieval.engines.connections import Connections
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
-from guieval.engines.routing import HOMES, Router, Server
-from guieval.errors import EngineError
-from guieval.mock_server import MockServer, MockSettings
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.connections import Connections
+from guieval.engines.http.routing import HOMES, Router, Server
+from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Reply, Request
 from guieval.steps import StepTaskModel, Usage
+from guieval.testing.mock_server import MockServer, MockSettings
 
 MakeRequest = Callable[..., Request]
 MakeTask = Callable[..., StepTaskModel]
@@ -312,25 +314,60 @@ def episodes(make_request: MakeRequest, make_task: MakeTask) -> dict[str, list[R
     }
 
 
-def shares(servers: Sequence[MockServer]) -> float:
-    """Of all requests, the share that went to the server that had most of their episode."""
-    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for number, server in enumerate(servers):
-        for seen in server.requests:
-            counts[seen.headers["x-request-id"].split("|")[2]][number] += 1
-    return sum(max(count.values()) for count in counts.values()) / sum(map(Counter.total, counts.values()))
+class Idle(selectors.DefaultSelector):
+    """For an event loop whose clock jumps to what comes next as soon as nothing is left to do, however busy the machine is."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.now += max(0.0, timeout or 0.0)
+        return super().select(0)
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.SelectorEventLoop(self)
+        loop.time = lambda: self.now  # type: ignore[method-assign]
+        return loop
 
 
-def test_an_episode_is_answered_by_one_server(episodes: dict[str, list[Request]]) -> None:
-    with mocks(*({"latency": 0.02, "seed": seed} for seed in range(3))) as servers:
-        asyncio.run(walk(engine_over(servers), episodes, at_once=24))
-        served = [server.stats()["served"] for server in servers]
-        assert sum(served) == sum(map(len, episodes.values()))
-        assert shares(servers) > 0.95
-        assert max(served) < 1.5 * min(served), "and yet all of them are kept busy"
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
+    """How many requests of each episode each server got; they answer after a drawn time of the event loop's own clock."""
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    draw = random.Random(8)
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        seen[request.headers["x-request-id"].split("|")[2]][request.url.host] += 1
+        await asyncio.sleep(0.02 * draw.lognormvariate(-0.18, 0.6))
+        return httpx.Response(200, stream=httpx.ByteStream(b'{"choices": [{"message": {"content": "the answer"}}]}'))
+
+    monkeypatch.setattr(Connections, "_connect", lambda self: httpx.AsyncClient(transport=httpx.MockTransport(answer)))
+    return seen
 
 
-def test_all_steps_of_an_episode_at_once_stay_together(episodes: dict[str, list[Request]]) -> None:
+def check_shares(asked: Mapping[str, Counter[str]]) -> None:
+    """Most requests go where most of their episode went, and yet all servers are kept busy."""
+    served = sum(asked.values(), Counter())
+    assert sum(max(counts.values()) for counts in asked.values()) > 0.95 * served.total()
+    assert len(served) == 3 and max(served.values()) < 1.5 * min(served.values())
+
+
+THREE = OpenAISettings(base_urls=("http://one/v1", "http://two/v1", "http://three/v1"), model="m")
+
+
+def test_an_episode_is_answered_by_one_server(
+    episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]
+) -> None:
+    with asyncio.Runner(loop_factory=Idle().loop) as runner:
+        runner.run(walk(OpenAIEngine(THREE), episodes, at_once=24))
+    assert {episode: counts.total() for episode, counts in asked.items()} == {
+        name: len(each) for name, each in episodes.items()
+    }
+    check_shares(asked)
+
+
+def test_all_steps_of_an_episode_at_once_stay_together(
+    episodes: dict[str, list[Request]], asked: defaultdict[str, Counter[str]]
+) -> None:
     async def main(engine: OpenAIEngine) -> None:
         slots = asyncio.Semaphore(48)
 
@@ -341,11 +378,12 @@ def test_all_steps_of_an_episode_at_once_stay_together(episodes: dict[str, list[
         await asyncio.gather(*(one(request) for steps in episodes.values() for request in steps))
         await engine.close()
 
-    with mocks(*({"latency": 0.02, "seed": seed} for seed in range(3))) as servers:
-        asyncio.run(main(engine_over(servers)))
-        served = [server.stats()["served"] for server in servers]
-        assert shares(servers) > 0.95
-        assert max(served) < 1.5 * min(served)
+    with asyncio.Runner(loop_factory=Idle().loop) as runner:
+        runner.run(main(OpenAIEngine(THREE)))
+    assert {episode: counts.total() for episode, counts in asked.items()} == {
+        name: len(each) for name, each in episodes.items()
+    }
+    check_shares(asked)
 
 
 def test_what_one_server_asks_for_does_not_hold_up_what_another_can_do(make_request: MakeRequest, make_task: MakeTask) -> None:
@@ -474,3 +512,97 @@ def test_a_server_without_a_health_page_is_known_by_its_models(
     assert paths[0] == dropped
     # where it is well by its models it is tried once more, and then rests; where /health fails it rests at once
     assert paths[1:] == (["/health", "/v1/models", dropped] if broken == "404" else ["/health"])
+
+
+BAD = [
+    ({"error_rate": 1.0, "error_status": 302}, "redirects elsewhere (status 302)"),
+    ({"api_key": "another"}, "refuses access (status 401)"),
+    ({"error_rate": 1.0, "error_status": 402}, "asks for payment (status 402)"),
+    ({"check_model": True}, "has no model 'm'"),
+    ({"error_rate": 1.0, "error_status": 405}, "has no model 'm'"),
+    ({"error_rate": 1.0, "error_status": 400}, "refuses this request (status 400)"),
+    ({"error_rate": 1.0, "error_status": 422}, "refuses this request (status 422)"),
+]
+
+
+@pytest.mark.parametrize(("settings", "said"), BAD, ids=[said for _, said in BAD])
+def test_a_server_that_refuses_everything_is_put_aside_and_named(
+    settings: dict[str, Any], said: str, episodes: dict[str, list[Request]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with mocks(settings, {"latency": 0.005}, {"latency": 0.005}) as (bad, *_):
+        engine, url = engine_over([bad, *_]), bad.base_url
+        replies = asyncio.run(walk(engine, episodes, at_once=8))
+        assert len(replies) == sum(map(len, episodes.values()))
+        assert {(reply.text, reply.attempts) for reply in replies} == {("the answer", 1)}
+        assert bad.stats()["requests"] <= 16, "what was in flight before the third refusal was seen, and no more"
+        aside, *others = engine.stats()
+        assert aside.aside is not None and said in aside.aside and "put aside, because" in describe_endpoint(aside)
+        assert aside.answered == 0 and not any(other.aside for other in others)
+    (warning,) = caplog.messages
+    assert warning.startswith(url) and said in warning and warning.endswith("this server is put aside, and the others go on")
+
+
+@pytest.mark.parametrize("status", [401, 404, 302])
+def test_servers_that_all_refuse_everything_are_a_fatal_error(status: int, make_request: MakeRequest) -> None:
+    with mocks(*({"error_rate": 1.0, "error_status": status},) * 2) as servers:
+        engine = engine_over(servers)
+        with pytest.raises(FatalEngineError, match=f"status {status}"):
+            asyncio.run(walk(engine, {"e": [make_request("x")]}, at_once=1))
+        assert [server.stats()["requests"] for server in servers] == [1, 1]
+
+
+def test_a_request_that_every_server_refuses_is_refused_and_no_server_is_put_aside(
+    make_request: MakeRequest, make_task: MakeTask
+) -> None:
+    short, long = (make_request(text, task=make_task(text[0])) for text in ("short", "long" * 3000))
+    with mocks(*({"longest_body": 5000},) * 3) as servers:
+
+        async def main() -> None:
+            engine = engine_over(servers)
+            for _ in range(5):
+                with pytest.raises(EngineError, match="status 400") as caught:
+                    await engine.generate(long)
+                assert not isinstance(caught.value, FatalEngineError) and caught.value.attempts == 1
+                assert (await engine.generate(short)).text == "the answer"
+            assert not any(stats.aside for stats in engine.stats())
+            await engine.close()
+
+        asyncio.run(main())
+        assert sum(server.stats()["requests"] for server in servers) == 5 * 3 + 5
+
+
+def test_a_server_that_refuses_now_and_then_keeps_its_work(episodes: dict[str, list[Request]]) -> None:
+    with mocks({"error_rate": 0.05, "error_status": 400}, {}) as (picky, other):
+        engine = engine_over([picky, other])
+        replies = asyncio.run(walk(engine, episodes, at_once=8))
+        assert len(replies) == sum(map(len, episodes.values())) and not any(stats.aside for stats in engine.stats())
+        assert picky.stats()["failed"] > 5 and picky.stats()["served"] > 100
+
+
+def test_a_server_that_does_not_tell_its_models_is_put_aside_and_the_model_is_known_from_the_others() -> None:
+    with mocks({"api_key": "another"}, {"served_models": ("one",)}) as servers:
+
+        async def main() -> str:
+            engine = engine_over(servers, model=None)
+            try:
+                return await engine.discover()
+            finally:
+                assert [stats.aside is not None for stats in engine.stats()] == [True, False]
+                await engine.close()
+
+        assert asyncio.run(main()) == "one"
+
+
+def test_what_is_refused_while_the_others_are_put_aside_ends_the_request_alone(make_request: MakeRequest) -> None:
+    """The first refuses the request, the second everything: the request is refused, and the first server goes on."""
+    with mocks({"first_faults": ("400",)}, {"error_rate": 1.0, "error_status": 401}) as servers:
+
+        async def main() -> None:
+            engine = engine_over(servers)
+            with pytest.raises(EngineError, match="status 400") as caught:
+                await engine.generate(make_request("x"))
+            assert not isinstance(caught.value, FatalEngineError)
+            assert (await engine.generate(make_request("x"))).text == "the answer"
+            await engine.close()
+
+        asyncio.run(main())

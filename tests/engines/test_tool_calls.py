@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guieval.engines.chat_body import chat_body
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
-from guieval.engines.tool_calls import calls_as_text, text_as_calls
+from guieval.data.screenshots import Screenshot
+from guieval.engines.http.chat_body import chat_body
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.tool_calls import calls_as_text, text_as_calls
 from guieval.errors import UsageError
-from guieval.mock_server import MockServer, MockSettings
 from guieval.models import Reply, Request
-from guieval.screenshots import Screenshot
+from guieval.testing.mock_server import MockServer, MockSettings
 
 from .conftest import MakeRequest
 from .test_openai_engine import ask, ask_raw, completion

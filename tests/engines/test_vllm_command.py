@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from guieval.engines.kept_servers import command_digest
-from guieval.engines.vllm_command import VLLMSettings, find_start, served_name, server_command
+from guieval.engines.vllm.command import VLLMSettings, find_start, served_name, server_command
+from guieval.engines.vllm.kept_servers import command_digest
 from guieval.errors import UsageError
 from guieval.models import ModelConfig
 from guieval.registry import config_folder, list_models, model_config
@@ -53,6 +53,12 @@ def own(**values: Any) -> list[str]:
             "--allowed-local-media-path /data --trust-remote-code --max-model-len 32768 "
             "--limit-mm-per-prompt '{\"image\": 1}' --mm-processor-kwargs '{\"max_pixels\": 3211264}'",
         ),
+        (  # the image limits of its options are the server's too
+            "ui-venus-ground-72b",
+            "--model inclusionAI/UI-Venus-Ground-72B --served-model-name ui-venus-ground-72b --host 127.0.0.1 --port 8123 "
+            "--max-model-len 128000 --allowed-local-media-path /data --limit-mm-per-prompt '{\"image\": 1}' "
+            '--mm-processor-kwargs \'{"min_pixels": 3110400, "max_pixels": 12845056}\'',
+        ),
         (  # served under the name that its file gives
             "gui-r1-7b",
             "--model ritzzai/GUI-R1 --served-model-name ritzzai/GUI-R1 --host 127.0.0.1 --port 8123 --max-model-len 32768 "
@@ -62,6 +68,17 @@ def own(**values: Any) -> list[str]:
 )
 def test_the_command_of_a_checkpoint(name: str, expected: str) -> None:
     assert words(name) == [*START, *shlex.split(expected)]
+
+
+def test_image_limits_given_as_options_reach_the_server_and_arguments_stand_over_them() -> None:
+    model = BARE.model_copy(update={"vllm": {}, "options": {"min_pixels": 100, "max_pixels": 48_000_000}})
+    assert server_command(model, VLLMSettings(), 1)[-2:] == [
+        "--mm-processor-kwargs",
+        '{"min_pixels": 100, "max_pixels": 48000000}',
+    ]
+    given = VLLMSettings.of({"mm-processor-kwargs": {"max_pixels": 5}})
+    assert server_command(model, given, 1)[-1] == '{"min_pixels": 100, "max_pixels": 5}'
+    assert "--mm-processor-kwargs" not in server_command(model, VLLMSettings.of({"mm-processor-kwargs": None}), 1)
 
 
 def test_every_checkpoint_with_weights_has_a_command() -> None:
@@ -165,7 +182,7 @@ def test_a_chat_template_is_a_shipped_one_a_file_or_written_out(tmp_path: Path, 
         ({"stop_timeout": "soon"}, "vllm.stop-timeout is 'soon'"),
         ({"command": "'"}, 'vllm.command is "\'"'),
         ({"command": ""}, r"vllm.command is \(\)"),
-        ({"tensor parallel": 2}, "vllm.tensor parallel is no argument"),
+        ({"tensor parallel": 2}, "vllm.tensor parallel is not an argument"),
     ],
 )
 def test_what_cannot_be_given_is_one_sentence(values: dict[str, Any], said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -16,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from guieval.engines.kept_servers import process_start
-from guieval.engines.vllm_command import VLLMSettings
-from guieval.engines.vllm_server import ServerFailure, VLLMServer, free_port
+from guieval.engines.vllm.command import VLLMSettings
+from guieval.engines.vllm.kept_servers import process_start
+from guieval.engines.vllm.server import ServerFailure, VLLMServer, free_port
 from guieval.errors import UsageError
 from guieval.journal import METRICS, STEPS, Records
 from guieval.models import ModelConfig
@@ -100,7 +101,7 @@ PARENT = """
 import os, signal, sys
 from pathlib import Path
 from tests.engines.test_vllm_server import MODEL, settings
-from guieval.engines.vllm_server import VLLMServer
+from guieval.engines.vllm.server import VLLMServer
 
 with VLLMServer(MODEL, settings(), Path(sys.argv[1])):
     print("ready", flush=True)
@@ -204,7 +205,7 @@ def test_a_port_that_was_taken_meanwhile_is_left_to_whoever_took_it(tmp_path: Pa
 
 
 def test_another_models_server_on_the_port_is_not_taken_for_ours(tmp_path: Path, fake: Fake) -> None:
-    from guieval.mock_server import MockServer, MockSettings
+    from guieval.testing.mock_server import MockServer, MockSettings
 
     with MockServer(MockSettings(served_models=("other",), policy="fixed")) as other:
         ports = iter([int(other.base_url.split(":")[2].split("/")[0]), free_port()])
@@ -232,10 +233,11 @@ def test_one_that_is_killed_later_is_told_at_once(tmp_path: Path, fake: Fake, vi
 
 
 def test_a_server_that_died_between_two_runs_is_started_anew(tmp_path: Path, fake: Fake) -> None:
-    from guieval.cli.launching import Launching
+    from guieval.running.display import Display
+    from guieval.running.servers import Servers
 
     server = VLLMServer(MODEL, settings(), tmp_path / "vllm.log")
-    with Launching(quiet=True) as launching:
+    with Servers(Display()) as launching:
         launching.use(server)
         launching.use(server)
         assert len(fake.starts) == 1
@@ -351,13 +353,14 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and "Traceback" not in err, err
     assert "guieval: the vLLM server was ended by SIGKILL (out of memory?); its log is" in err and "  ready or not\n" in err
-    assert f"resume:   guieval run --resume {folder}\n" in out and f"run:      {folder}\n" in out
+    assert f"resume:   guieval run --resume {folder} " in out and f"run:      {folder}\n" in out
     assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is told"
     kept = steps(folder)
     assert kept == len(list(Records(folder))), "no step is called failed for a server that is gone"
     assert kept >= 2 and fake.left == []
     fake.told(answers={"model": NAME, "policy": "random"})
-    again = [sys.executable, "-m", "guieval", "run", "--resume", str(folder)]
+    (as_printed,) = [line for line in out.splitlines() if line.startswith("resume:")]
+    again = [sys.executable, "-m", *shlex.split(as_printed.removeprefix("resume:"))]
     done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert steps(folder) > kept and fake.left == []
@@ -392,7 +395,7 @@ def test_a_server_that_does_not_start_is_told_with_its_last_lines(
     done = subprocess.run(run(), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "ended with exit code 7" in done.stderr and done.stderr.endswith("  CUDA error: out of memory\n")
-    assert done.stdout == f"resume:   guieval run --resume {tmp_path / 'run'}\n"
+    assert done.stdout == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -405,7 +408,7 @@ def test_stopping_the_program_while_the_server_starts(
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, fake.left) == (130, []) and "Traceback" not in err, err
-    assert out == f"resume:   guieval run --resume {tmp_path / 'run'}\n"
+    assert out == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
 def test_a_server_left_running_is_told_and_used_again(fake: Fake, run: Callable[..., list[str]]) -> None:

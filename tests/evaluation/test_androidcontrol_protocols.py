@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guieval.actions import BUTTONS, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
-from guieval.evaluation import ActionEvaluator, PredictionTable, compile_targets, get_protocol, score
+from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.table import androidcontrol, mobile
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute
@@ -21,11 +21,7 @@ MIDDLE = Point(500, 500)
 
 
 def judged(protocol: str, task: StepTaskModel, action: Action) -> StepOutcome:
-    """What the single form says, which the form for arrays must share."""
-    outcome = ActionEvaluator(protocol).evaluate(task, action)
-    arrays = score(compile_targets([task], protocol), PredictionTable.from_actions([action]))
-    assert (arrays.type_match[0], arrays.exact_match[0]) == (outcome.type_match, outcome.exact_match)
-    return outcome
+    return ActionEvaluator(protocol).evaluate(task, action)
 
 
 def matches(protocol: str, task: StepTaskModel, action: Action) -> tuple[bool, bool]:
@@ -275,6 +271,14 @@ TEXTS: dict[str, list[tuple[str, str, bool]]] = {
     "ui-r1": [("abc", "xyz", True), ("abc", "", True)],
     "ui-r1-reward": [("abc", "xyz", True), ("abc", "", True)],
     "hypertrack-reward": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
+    "ui-s1-reward": [
+        ("Farah", "Farah", True),
+        ("Farah ", " Farah", True),
+        ("Farah", "farah", False),
+        ("Farah", "", False),
+        ("Farah", "F", False),
+        ("Farah", "Farah zzzz", False),
+    ],
 }
 
 
@@ -373,7 +377,7 @@ def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
     assert matches(protocol, step(Press(button="BACK")), Press(button="HOME")) == (not own, protocol == "ui-r1")
     assert matches(protocol, step(Wait()), Wait(duration=1)) == (True, True)
     assert matches(protocol, step(Stop()), Stop()) == (True, True)
-    assert matches(protocol, step(Stop()), Stop(status="impossible")) == (not own, not own)
+    assert matches(protocol, step(Stop()), Stop(status="impossible")) == (not own, not own and protocol != "ui-s1-reward")
     one_type = protocol == "agentcpm"
     assert matches(protocol, step(Wait()), Stop()) == (one_type, one_type)
     assert matches(protocol, step(Stop()), Wait()) == (one_type, one_type)
@@ -455,8 +459,8 @@ def test_a_gap_before_the_first_mismatch_takes_an_episodes_progress_in_guievalki
     assert told["IN_UNIFIED progress"] == pytest.approx((3 + 0 + 1) / (3 + 2 + 2))
     assert told["TARGET_NOT_OPEN progress"] == pytest.approx((0 + 0 + 1) / (2 + 2 + 2))
     intended = figures("guievalkit-intended", columns)
-    assert intended["exact match"] == pytest.approx(5 / 8)
-    assert intended["progress"] == pytest.approx((2 + 1 + 1) / (2 + 3 + 3))
+    assert intended["exact match, without OPEN"] == pytest.approx(5 / 8)
+    assert intended["step-weighted progress, without OPEN"] == pytest.approx((2 + 1 + 1) / (2 + 3 + 3))
 
 
 def test_agentcpm_leaves_out_what_is_missing_and_what_opens_an_app() -> None:
@@ -469,9 +473,9 @@ def test_agentcpm_leaves_out_what_is_missing_and_what_opens_an_app() -> None:
     )
     told = figures("agentcpm", columns)
     assert told == {
-        "type match": pytest.approx(2 / 3),
-        "exact match": pytest.approx(2 / 3),
-        "success rate": pytest.approx(1 / 2),
+        "type match of answered steps, without OPEN": pytest.approx(2 / 3),
+        "exact match of answered steps, without OPEN": pytest.approx(2 / 3),
+        "success rate of answered steps, without OPEN": pytest.approx(1 / 2),
         "goal progress": pytest.approx((1 + 1 / 2) / 2),
     }
 
@@ -494,7 +498,11 @@ def test_infigui_r1_leaves_replies_that_cannot_be_read_out_of_its_click_figure()
         ends=["right", "wrong", "unparseable", "infrastructure_failure", "right"],
         reference=["CLICK", "CLICK", "CLICK", "CLICK", "WAIT"],
     )
-    assert figures("infigui-r1", columns) == {"type match": 3 / 4, "exact match": 2 / 4, "click": 1 / 2}
+    assert figures("infigui-r1", columns) == {
+        "type match of answered steps": 3 / 4,
+        "exact match of answered steps": 2 / 4,
+        "click": 1 / 2,
+    }
 
 
 def test_gui_r1_leaves_waits_and_buttons_out_of_its_step_figure() -> None:
@@ -507,20 +515,25 @@ def test_gui_r1_leaves_waits_and_buttons_out_of_its_step_figure() -> None:
     assert figures("gui-r1", columns) == {"Type": 5 / 6, "Step": 2 / 4, "GR": 1 / 2}
 
 
-def test_an_unreadable_reply_takes_an_episodes_progress_in_ui_s1() -> None:
+def test_an_unreadable_reply_ends_an_episodes_progress_in_ui_s1_and_voids_it_in_its_released_script() -> None:
     columns = made_columns(
         [*"aa", *"bb", *"cc"],
         exact=[True, True, True, False, True, False],
         ends=["right"] * 3 + ["unparseable", "right", "wrong"],
     )
-    told = figures("ui-s1-sop", columns)
-    assert told == {"PG": pytest.approx((1 + 0 + 1 / 2) / 3), "TSR": pytest.approx(1 / 3), "score": pytest.approx(5 / 12)}
+    paper = {"PG": pytest.approx((1 + 1 / 2 + 1 / 2) / 3), "TSR": pytest.approx(1 / 3), "score": pytest.approx(1 / 2)}
+    assert figures("ui-s1-sop", columns) == paper
+    assert figures("ui-s1-sop-released", columns) == {
+        "PG, unreadable episodes as 0": pytest.approx((1 + 0 + 1 / 2) / 3),
+        "TSR": pytest.approx(1 / 3),
+        "score, unreadable episodes as 0": pytest.approx(5 / 12),
+    }
 
 
 def test_magicgui_tells_clicks_scrolls_and_typing_apart_from_the_rest() -> None:
     columns = made_columns(["a"] * 4, exact=[True, False, True, True], reference=["CLICK", "SCROLL", "TYPE", "STOP"])
     told = figures("magicgui", columns)
-    assert told["exact match"] == 3 / 4
+    assert told["exact match of answered steps, without OPEN"] == 3 / 4
     assert told["CLICK_SCROLL_TYPE exact match"] == pytest.approx(2 / 3)
 
 

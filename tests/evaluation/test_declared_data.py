@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from guieval.data.sample_sets import get_sample_set
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.evaluation.table import aitz, desktop_web, grounding, gui_odyssey
 from guieval.registry import benchmarks
-from guieval.sample_sets import get_sample_set
 from guieval.steps import StepTaskModel
 
 

@@ -1,7 +1,7 @@
 """Edge cases that change published totals, one test each, by hand and on both sides of each border.
 
 They concern the judging of a step, by named protocols. How runs are added up, and replies that hold two actions at once, are
-tested where figures and importers are; more of the resizing of images is in ``tests/test_frames.py``.
+tested where figures and importers are; more of the resizing of images is in ``tests/vocabulary/test_frames.py``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,10 @@ What goes wrong in a run, and what becomes of it. Each row is a test: `tests/fau
 server, a disk or a neighbour that misbehaves in this way, and checks what the row says, word for word where it is in `code`.
 This page is written from those tests by `python -m tests.faults.page`.
 
-Three things hold throughout. A step is one line of the journal, written as soon as it is answered, so none is lost, and
-`guieval run --resume` asks for no answered step again; where one stands twice nevertheless, the last line counts. A step that
+Three things hold throughout. A step is one line of the journal, with a checksum. It is with the operating system as soon as it
+is answered, so that no kill or crash of guieval loses it, and on the disk at most a second later, or as soon as a hundred are
+waiting: that second is what a machine that loses power can take. `guieval run --resume` asks for no answered step again; where
+one stands twice nevertheless, the last line counts. A step that
 could not be measured is an *infrastructure failure*, counted apart: never a wrong answer, and never left out of what the
 figures divide by. The figures of a run that was disturbed and resumed are those of a run that was not.
 

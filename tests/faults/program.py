@@ -19,11 +19,11 @@ from unittest.mock import patch
 
 import pytest
 
-from guieval.benchmark import ABCBenchmark
 from guieval.cli import main
+from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import METRICS, STEPS, Records
-from guieval.mock_server import MockServer, MockSettings
 from guieval.steps import StepRecord
+from guieval.testing.mock_server import MockServer, MockSettings
 
 MODEL = "qwen3-vl-8b-instruct"
 OPTIONS = {"episodes": 6, "seed": 8}

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import random
 import resource
-from collections.abc import Callable
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from guieval.journal import LOCK, STEPS, Records
+import pytest
+
+from guieval.journal import FLUSH_SECONDS, LOCK, STEPS, Records
 from guieval.steps import Episode, StepKey
-from tests.faults.program import Program, guieval
+from tests.faults.program import Program, guieval, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
 
 
@@ -89,7 +98,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         "garbage in the middle of the journal",
         "passes over every line that holds no record, and asks anew for what was lost with it (and, semi-online, for what came "
         "after that in its episode, since its history is another answer)",
-        "`warning:` that says how many lines `held no record, the first is line 4`",
+        "`warning:` that says how many lines `held no record, first: line 4`",
     )
 )
 def test_garbage_costs_what_it_hides(program: Program, tmp_path: Path, row: Row) -> None:
@@ -117,3 +126,84 @@ def test_garbage_costs_what_it_hides(program: Program, tmp_path: Path, row: Row)
 def lost_and_later(episode: Episode, kept: set[StepKey]) -> int:
     """How many steps come after an episode's last one before the first that is lost."""
     return max((len(episode) - task.step_index for task in episode.steps if task.key not in kept), default=0)
+
+
+@rows(
+    Row(
+        "a journal that another program deletes, replaces or cuts short during a run",
+        "notices it within seconds, saves the records that it still has beside the journal and stops; a resume puts them back",
+        "one sentence: `another program has deleted the journal`, and that its records are in `steps.rescued.jsonl`",
+        1,
+    )
+)
+def test_a_deleted_journal_ends_the_run(program: Program, tmp_path: Path, row: Row) -> None:
+    """The server answers nothing more when the journal is deleted, so that nothing is appended; every record is there again
+    after the resume, which ends with the answers and figures of a clean run, no step asked twice."""
+    with program.server(hang_rate=0.0, latency=0.1, concurrency=2) as server:
+        process = program.start(server.base_url, tmp_path / "run")
+        wait_for_lines(process, tmp_path / "run", 5)
+        (tmp_path / "run" / STEPS).unlink()
+        row.check_seen(program.end(process, row.code))
+        program.run(server.base_url, tmp_path / "run", resume=True)
+    program.check_whole(tmp_path / "run")
+
+
+POWER_LOSSES = int(os.environ.get("GUIEVAL_POWER_LOSSES", "5"))
+"""Moments at which the power is cut; 20 in ``make kills``."""
+
+
+@rows(
+    Row(
+        "a machine that loses power",
+        "brings records to the disk within a second, or as soon as there are a hundred, and names of files with them",
+        "as ever, from the resume",
+    )
+)
+def test_a_loss_of_power_takes_a_second_of_answers(program: Program, tmp_path: Path, row: Row) -> None:
+    """A file system on an image of its own, copied as it is at random moments without being written back: each copy holds
+    every record that is older than the window, and its resume ends with the answers and figures of a clean run."""
+    draw = random.Random(20)
+    with file_system(tmp_path / "image", tmp_path / "disk"), program.server(latency=0.4, concurrency=1) as server:
+        process = program.start(server.base_url, tmp_path / "disk" / "run")
+        seen: list[tuple[float, int]] = []
+        cuts: list[int] = []
+        while process.poll() is None and len(cuts) < POWER_LOSSES:
+            until = time.monotonic() + draw.uniform(0.3, 2.5)
+            while process.poll() is None and time.monotonic() < until:
+                seen.append((time.monotonic(), journal_lines(tmp_path / "disk" / "run")))
+                time.sleep(0.02)
+            process.send_signal(signal.SIGSTOP)  # the copy is of one moment
+            window = time.monotonic() - FLUSH_SECONDS - 1.5  # a busy machine's own time to write
+            shutil.copyfile(tmp_path / "image", tmp_path / f"cut-{len(cuts)}")
+            process.send_signal(signal.SIGCONT)
+            cuts.append(max((lines for when, lines in seen if when < window), default=0))
+        row.check_seen(program.end(process))
+    assert any(cuts), "no record was old enough at any moment: make the run longer"
+    for number, expected in enumerate(cuts):
+        with (
+            file_system(tmp_path / f"cut-{number}", tmp_path / "disk", made=True),
+            program.server() as server,
+        ):
+            run = tmp_path / "disk" / "run"
+            assert journal_lines(run) >= expected
+            program.run(server.base_url, run, resume=(run / "manifest.json").exists())
+            program.check_whole(run)
+
+
+@contextmanager
+def file_system(image: Path, folder: Path, *, made: bool = False) -> Iterator[None]:
+    """A file system in an image file, mounted at ``folder`` so that the kernel writes nothing back by itself for minutes."""
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        pytest.skip("a file system of its own can be mounted by root alone, and needs mkfs.ext4")
+    folder.mkdir(exist_ok=True)
+    if not made:
+        with image.open("wb") as stream:
+            stream.truncate(32 << 20)
+        subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop,commit=300", str(image), str(folder)], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)

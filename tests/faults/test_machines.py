@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from guieval.journal import STEPS, Records
 from tests.faults.program import Program, journal_lines, wait_for_lines
 from tests.faults.rows import Row, rows
 
+STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SLOW = {"latency": 0.06, "sigma": 0.2}
 
 
@@ -22,10 +26,21 @@ def _listen() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _ignore_hangups() -> None:
+    """As ``nohup`` starts a program."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 @rows(
     Row(
         "SIGTERM, as batch systems send it",
         "drops what is in flight, writes the figures so far and leaves",
+        "the result so far and `resume: guieval run --resume`",
+        130,
+    ),
+    Row(
+        "SIGHUP, as a terminal or a connection that is closed sends it",
+        "the same; a program started with `nohup` goes on",
         "the result so far and `resume: guieval run --resume`",
         130,
     ),
@@ -41,7 +56,7 @@ def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> No
     with program.server(**SLOW) as server:
         process = program.start(server.base_url, tmp_path / "run", before=_listen)
         wait_for_lines(process, tmp_path / "run", 10)
-        process.send_signal(signal.SIGTERM if "SIGTERM" in row.fault else signal.SIGINT)
+        process.send_signal(next(number for number in STOPS if number.name in row.fault))
         row.check_seen(program.end(process, row.code))
         assert program.check_honest(tmp_path / "run") == 0
         program.run(server.base_url, tmp_path / "run", resume=True)
@@ -50,7 +65,81 @@ def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> No
 
 @rows(
     Row(
-        "kill -9, a crash, a machine that loses power",
+        "Ctrl-C twice, at any moment",
+        "drops what is in flight, and leaves no temporary file",
+        "the result so far, unless the second Ctrl-C comes before it is printed",
+        130,
+    )
+)
+def test_two_interrupts_leave_no_temporary_file(program: Program, tmp_path: Path, row: Row) -> None:
+    """Eight runs, stopped twice at moments all over their beginning, middle and end: nothing but a run's own files is left,
+    and a resume ends with the answers and figures of a clean run."""
+    with program.server(**SLOW) as server:
+        for attempt in range(8):
+            run = tmp_path / str(attempt)
+            process = program.start(server.base_url, run, before=_listen)
+            wait_for_lines(process, run, 1 + 3 * (attempt % 4))
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02 * attempt)
+            process.send_signal(signal.SIGINT)
+            text, _ = process.communicate(timeout=60)
+            assert process.returncode in (row.code, -signal.SIGINT), text  # both are 130 to a shell
+            assert "Traceback" not in text, text
+            assert {each.name for each in run.iterdir()} <= {"lock", "manifest.json", "episodes.json", "metrics.json", STEPS}
+        program.run(server.base_url, run, resume=True)
+    program.check_whole(run)
+
+
+def test_an_interrupt_that_python_drops_is_delivered_again() -> None:
+    """Python prints and forgets a Ctrl-C that arrives inside a finalizer or a weak reference's callback."""
+    script = """
+import signal, sys, time
+from guieval.cli import _interrupt_again
+class Interrupted:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.unraisablehook = _interrupt_again
+try:
+    Interrupted()
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
+
+
+def test_a_run_that_ignores_hangups_goes_on(program: Program, tmp_path: Path) -> None:
+    with program.server(**SLOW) as server:
+        process = program.start(server.base_url, tmp_path / "run", before=_ignore_hangups)
+        wait_for_lines(process, tmp_path / "run", 5)
+        process.send_signal(signal.SIGHUP)
+        program.end(process)
+    program.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "fewer open files than the requests need (ulimit -n)",
+        "keeps as many requests in flight as the files allow",
+        "a warning: `requests are in flight instead of` how many, `because this system allows a program`",
+    )
+)
+def test_few_open_files_make_a_run_slower_not_impossible(program: Program, tmp_path: Path, row: Row) -> None:
+    """With 24, 40, 64, 128 and 256 files, asked for 200 requests at once: answers and figures equal those of a clean run."""
+    with program.server() as server:
+        for files in (24, 40, 64, 128, 256):
+            run = tmp_path / str(files)
+            limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
+            said = program.end(program.start(server.base_url, run, "--concurrency", "200", before=limit))
+            row.check_seen(said)
+            program.check_whole(run)
+
+
+@rows(
+    Row(
+        "kill -9, or a crash",
         "finds every whole line of the journal again, cuts off half a line at its end, and asks for the rest",
         "as ever, from the resume",
     )

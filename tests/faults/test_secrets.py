@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import logging
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,17 @@ def encodings(key: str) -> Iterator[tuple[str, str]]:
     """A key as it may turn up in what a server echoes: the whole text, and the part of it that only the key decides."""
     percent = quote(key, safe="")
     lower = re.sub("%..", lambda escape: escape.group().lower(), percent)
-    for whole in (key, percent, lower, key.encode().hex()):
+    escaped = "".join(f"\\u{ord(each):04x}" for each in key)
+    for whole in (
+        key,
+        percent,
+        lower,
+        key.encode().hex(),
+        quote(percent, safe=""),
+        escaped,
+        key[::-1],
+        f"{key[:14]}\n{key[14:]}",
+    ):
         yield whole, whole
     for before in ("", "Bearer ", ":", "user:"):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -82,7 +91,9 @@ def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -
 @rows(
     Row(
         "refusals of the key (HTTP 401) that repeat it",
-        "writes `[API key]` wherever the key would stand: as it is, percent-encoded, in hexadecimal, inside of base64",
+        "writes `[API key]` wherever the key would stand: as it is, in hexadecimal or inside of base64, forwards or backwards, "
+        "and also where that is percent-encoded (once or more often), escaped as in JSON or broken by line breaks; other "
+        "encodings are not recognised",
         "one sentence: `refuses access (status 401); the environment variable OPENAI_API_KEY holds a key it does not accept`, "
         "with `Bearer [API key]` in what the server said",
         2,
@@ -105,7 +116,8 @@ def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -
     Row(
         "answers of the model that repeat the key",
         "the same, before the answer is read or written down",
-        "as ever",
+        "`replies could be read as an action`: these hold nothing but the key",
+        1,
         server={"policy": "fixed", "reply": "the keys are " + " ".join(whole for whole, _ in encodings(KEY))},
     ),
 )
@@ -200,22 +212,6 @@ def test_the_key_under_another_name_is_refused_unseen(program: Program, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate for 127.0.0.1 with its key, in one file; needs the openssl command."""
-    folder = tmp_path_factory.mktemp("certificate")
-    key, made = folder / "key.pem", folder / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    try:
-        subprocess.run(
-            [*command, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made], check=True, capture_output=True
-        )
-    except FileNotFoundError:
-        pytest.skip("no openssl to make a certificate with")
-    (folder / "both.pem").write_text(key.read_text() + made.read_text(), encoding="utf-8")
-    return folder / "both.pem"
-
-
 WORDS = "I accept unverified certificates"
 
 
@@ -223,20 +219,20 @@ WORDS = "I accept unverified certificates"
     Row(
         "an https server whose certificate nobody vouches for",
         "stops at once, before a key or a screenshot is sent",
-        "one sentence that says what can be done: `does not prove who it is (self-signed certificate)`, `SSL_CERT_FILE`, "
+        "one sentence that says what can be done: `has no valid certificate (self-signed certificate)`, `SSL_CERT_FILE`, "
         f"`--set insecure_tls='{WORDS}'`",
         2,
     ),
     Row(
         "a certificate for another machine",
         "the same",
-        "`does not prove who it is (Hostname mismatch`",
+        "`has no valid certificate (Hostname mismatch`",
         2,
     ),
     Row(
         "insecure_tls switched on without saying what that means",
         "refuses the setting",
-        f"one sentence with the words that are wanted: `setting 'insecure_tls' is True: input should be '{WORDS}'`",
+        f"one sentence with the words that are wanted: `setting 'insecure_tls' is True: expected '{WORDS}'`",
         2,
         options=("--set", "insecure_tls=true"),
     ),
@@ -250,6 +246,37 @@ def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: 
         row.check_seen(program.run(url, tmp_path / "run", *row.options, code=row.code, env=env))
         assert server.stats()["requests"] == 0
     assert journal_lines(tmp_path / "run") == 0
+
+
+@rows(
+    Row(
+        "a base URL with https for a server that speaks http",
+        "stops at once",
+        "one sentence: `does not answer in TLS; if the server speaks http, its base URL is http://`",
+        2,
+    ),
+    Row(
+        "a base URL with a port that cannot be",
+        "the same",
+        "one sentence: `names port 99999, expected 1 to 65535`",
+        2,
+    ),
+    Row(
+        "a proxy with a password in the setting `proxy`, which a run would store",
+        "refuses the setting, and does not repeat it",
+        "one sentence: `the setting 'proxy' must not hold a user or a password; set trust_env=true`",
+        2,
+        options=("--set", "proxy=http://user:sk-proj+Zm9v@127.0.0.1:3128"),
+    ),
+)
+def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path: Path, row: Row) -> None:
+    """No step was noted, and nothing of a password is repeated."""
+    with program.server() as server:
+        url = server.base_url.replace("http:", "https:") if "https" in row.fault else server.base_url
+        url = re.sub(r":\d+/", ":99999/", url) if "port" in row.fault else url
+        said = program.run(url, tmp_path / "run", *row.options, code=row.code)
+    row.check_seen(said)
+    assert "Zm9v" not in said and not any(path.read_bytes() for path in tmp_path.glob("run/steps.jsonl"))
 
 
 @rows(

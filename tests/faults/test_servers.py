@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from guieval.benchmark import ABCBenchmark
-from guieval.config import RunConfig
+from guieval.data.benchmark import ABCBenchmark
 from guieval.journal import Records
-from guieval.mock_server import MockServer, MockSettings
-from guieval.opening import open_run
 from guieval.registry import load_benchmark
-from guieval.runner import GIVE_UP_AFTER
-from tests.faults.program import MODEL, Program, figures, most_memory, tries_again, wait_for_lines
+from guieval.running.config import RunConfig
+from guieval.running.engine_choice import GIVE_UP_AFTER
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.faults.program import MODEL, Program, figures, guieval, most_memory, tries_again
 from tests.faults.rows import Row, rows
+from tests.scripted import opened_run
 
 AGAIN = "asks again, up to `--max-attempts` tries, after waits that double and are spread at random"
 SPEAKS_LATER = "as ever; the record of each step says how many tries it took"
@@ -131,36 +130,22 @@ def test_the_wait_a_server_asks_for_is_kept(program: Program, tmp_path: Path, ro
         "unpacks gzip and deflate, up to 8 MiB, and takes the answer",
         "as ever",
         server={"malformed_rate": 0.5, "malformed_kinds": ("gzip",)},
-    )
+    ),
+    Row(
+        "answers that are sent twice",
+        "takes the first, and closes the connection on which more came than was asked for before it is used again; an answer "
+        "whose id names another request, as vLLM's does, is not taken either. A second answer that names no request and comes "
+        "only after the next request was sent cannot be told apart",
+        "as ever",
+        server={"malformed_rate": 0.5, "malformed_kinds": ("twice",)},
+    ),
 )
-def test_a_compressed_answer_is_read(program: Program, tmp_path: Path, row: Row) -> None:
+def test_an_answer_that_needs_no_other_try_is_taken(program: Program, tmp_path: Path, row: Row) -> None:
     """It happened, cost no try, and answers and figures equal those of a clean run."""
     with program.server(**row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run"))
         assert server.stats()["malformed"] > 0
     assert tries_again(tmp_path / "run") == 0
-    program.check_whole(tmp_path / "run")
-
-
-@rows(
-    Row(
-        "a server that restarts in the middle of a run",
-        "asks again until it is back, each time on a new connection; steps it missed for too long are left to a resume",
-        SPEAKS_LATER,
-        options=("--max-attempts", "9"),
-    )
-)
-def test_a_restart_is_waited_out(program: Program, tmp_path: Path, row: Row) -> None:
-    """The server is stopped with requests in flight and comes back empty on the same port; the run then ends by itself with
-    the answers and figures of a clean run."""
-    with program.server(latency=0.1) as server:
-        port = int(server.base_url.rsplit(":", 1)[1].split("/")[0])
-        process = program.start(server.base_url, tmp_path / "run", *row.options)
-        wait_for_lines(process, tmp_path / "run", 10)
-    time.sleep(0.3)
-    with program.server(port=port) as server:
-        row.check_seen(program.end(process, 0))
-    assert tries_again(tmp_path / "run") > 0
     program.check_whole(tmp_path / "run")
 
 
@@ -180,30 +165,15 @@ def test_a_restart_is_waited_out(program: Program, tmp_path: Path, row: Row) -> 
         "`resume: guieval run --resume`",
         1,
     ),
-    Row(
-        "a server that goes away for good",
-        "fails what was in flight, suspends each episode there, and gives up after 100 failures in a row",
-        "`could not be reached`; `resume: guieval run --resume`",
-        1,
-    ),
 )
 def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, row: Row) -> None:
     """Failed steps are counted apart and stay in what the figures divide by; every other answer is the clean run's; a resume
     against a healthy server ends with the figures of a clean run, no step doubled."""
-    settings, options, dies = dict(row.server), row.options, "goes away" in row.fault
+    settings = dict(row.server)
     if "context" in row.fault:
         settings["longest_body"] = program.requests[len(program.requests) // 2]
-    if dies:
-        settings, options = {"latency": 0.1}, ("--max-attempts", "1")
     with program.server(**settings) as server:
-        process = program.start(server.base_url, tmp_path / "run", *options)
-        if dies:
-            wait_for_lines(process, tmp_path / "run", 10)
-        else:
-            process_output = program.end(process, row.code)
-    if dies:
-        process_output = program.end(process, row.code)
-    row.check_seen(process_output)
+        row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, code=row.code))
     assert program.check_honest(tmp_path / "run") > 0
     with program.server() as healthy:
         program.run(healthy.base_url, tmp_path / "run", resume=True)
@@ -248,6 +218,46 @@ def test_what_can_never_work_stops_at_once(program: Program, tmp_path: Path, row
     program.check_whole(tmp_path / "run")
 
 
+ASIDE = "puts that server aside for the rest of the run, and asks the others what it refused"
+NAMED = "a warning that names the server: `{}`, `this server is put aside, and the others go on`"
+
+
+@rows(
+    Row(
+        "one of several servers does not accept the key (HTTP 401)",
+        ASIDE,
+        NAMED.format("refuses access (status 401)"),
+        server={"api_key": "sk-another"},
+    ),
+    Row(
+        "one of several servers has another model or another path (HTTP 404)",
+        ASIDE,
+        NAMED.format("(status 404)"),
+        server={"error_rate": 1.0, "error_status": 404},
+    ),
+    Row(
+        "one of several servers redirects elsewhere (HTTP 302)",
+        ASIDE,
+        NAMED.format("redirects elsewhere (status 302)"),
+        server={"error_rate": 1.0, "error_status": 302},
+    ),
+    Row(
+        "one of several servers refuses what the others answer (HTTP 400)",
+        "asks another server before it believes a refusal; after three refusals in a row of what another one answered, puts "
+        "the server aside for the rest of the run",
+        NAMED.format("refuses this request (status 400)"),
+        server={"error_rate": 1.0, "error_status": 400},
+    ),
+)
+def test_one_bad_server_of_several_costs_nothing(program: Program, tmp_path: Path, row: Row) -> None:
+    """No step fails and no request counts as tried twice; answers and figures equal those of a clean run."""
+    with program.server(**row.server) as bad, program.server(latency=0.02) as good:
+        row.check_seen(program.end(program.start(good.base_url, tmp_path / "run", "--base-url", bad.base_url)))
+        assert bad.stats()["failed"] <= 16
+    assert tries_again(tmp_path / "run") == 0
+    program.check_whole(tmp_path / "run")
+
+
 @rows(
     Row(
         "answers that hold no text, or half a call",
@@ -266,6 +276,28 @@ def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Pro
     verdicts = summary["verdicts"]
     assert summary["complete"] and verdicts["unparseable"] == odd_replies > 0
     assert summary["exact_match"]["n"] == verdicts["planned"] == summary["coverage"]["n"] > summary["coverage"]["count"]
+
+
+@rows(
+    Row(
+        "token counts and log-probabilities that no model can have (2^64-1, negative, 1e308, a number of 400 digits)",
+        "keeps the answer and stores these numbers as unknown; none of them lowers a cost or a budget",
+        "as usual; `reported for` how many of the answers came with token counts that can be used",
+        server={"malformed_rate": 0.5, "malformed_kinds": ("absurd-numbers",)},
+    )
+)
+def test_absurd_numbers_are_unknown(program: Program, tmp_path: Path, row: Row) -> None:
+    """No request is repeated; only the other answers count as ones with token counts; `guieval score` and a resume read the
+    journal; apart from token counts, the figures are those of a clean run."""
+    with program.server(**row.server) as server:
+        row.check_seen(program.run(server.base_url, tmp_path / "run"))
+        odd = server.stats()["malformed"]
+        guieval("score", "run", folder=tmp_path)
+        row.check_seen(program.run(server.base_url, tmp_path / "run", resume=True))
+    summary, clean = figures(tmp_path / "run"), figures(program.clean)
+    tokens = [(each.pop("diagnostics"), each)[0]["completion_tokens"] for each in (summary, clean)]
+    assert odd > 0 and tokens[0]["n"] == tokens[1]["n"] - odd and summary == clean
+    assert tries_again(tmp_path / "run") == 0
 
 
 def test_what_a_server_says_cannot_reach_for_the_terminal(program: Program, tmp_path: Path) -> None:
@@ -288,7 +320,7 @@ def test_a_run_gives_up_when_nobody_answers_any_more(tmp_path: Path) -> None:
             concurrency=4,
             max_attempts=1,
         )
-        outcome = open_run(config, tmp_path / "run").execute(resume=False)
+        outcome = opened_run(config, tmp_path / "run").execute(resume=False)
     assert outcome.gave_up and not outcome.interrupted
     failed = outcome.failures["generate"]
     assert GIVE_UP_AFTER <= failed.count <= GIVE_UP_AFTER + 4 and "500" in failed.example

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from guieval.errors import UsageError
 from guieval.metrics.correlation import correlate
-from guieval.results import get_results
+from guieval.reports.leaderboards.published_results import get_results
 
 FEW = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=7)
 

@@ -11,9 +11,9 @@ import pytest
 from guieval.actions import Action, Click, Open, Point
 from guieval.evaluation import FailurePolicy, Figure, get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE
-from guieval.matrix import score_run
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import FigureValue, compute, figures_of
+from guieval.scoring.matrix import score_run
 from tests.made_runs import key, record, step, write_run
 
 TARGET = Click(point=Point(500, 500))
@@ -75,7 +75,7 @@ def test_09_where_an_app_is_opened_first_guievalkits_progress_is_nothing(tmp_pat
     columns = score_run(run, names)
     released, intended = ({figure.name: value for figure, value in figures_of(get_protocol(name), columns)} for name in names)
     assert released["TARGET_NOT_OPEN progress"].value == (0 + 1) / 3
-    assert intended["progress"].value == (1 + 1) / 3
+    assert intended["step-weighted progress, without OPEN"].value == (1 + 1) / 3
 
 
 def test_10_an_unreadable_reply_is_in_the_denominator_or_not(tmp_path: Path) -> None:

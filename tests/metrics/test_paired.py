@@ -21,7 +21,6 @@ from guieval.metrics.paired import (
     ranks,
     shared_steps,
     smallest_difference,
-    smallest_difference_independent,
 )
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
@@ -140,33 +139,6 @@ def test_mcnemar_against_whole_numbers(fewer: int, more: int, method: str) -> No
 def test_smallest_difference_is_found_with_the_promised_power() -> None:
     assert smallest_difference(0.01) == pytest.approx(0.0280159, abs=1e-6)  # 1.959964 + 0.841621
     assert smallest_difference(0.02, power=0.5, alpha=0.1) == pytest.approx(0.02 * 1.644854, abs=1e-6)
-
-
-def test_smallest_difference_of_independent_runs() -> None:
-    # (1.959964 + 0.841621)^2 (0.5 x 0.5 + 0.6 x 0.4) / 0.1^2 = 384.6 steps tell 0.5 from 0.6.
-    assert smallest_difference_independent(0.5, 384.585) == pytest.approx(0.1, abs=1e-5)
-
-
-@given(st.floats(0, 1), st.integers(1, 100_000))
-def test_smallest_difference_solves_its_equation(rate: float, n: int) -> None:
-    found = smallest_difference_independent(rate, n)
-    if found is None:
-        assert rate + 2.8016 * math.sqrt(rate * (1 - rate) / n) > 1 - 1e-9
-    else:
-        other = rate + found
-        assert found == pytest.approx(2.801585 * math.sqrt((rate * (1 - rate) + other * (1 - other)) / n), rel=1e-4)
-
-
-def test_too_few_steps_show_no_rise_at_all() -> None:
-    assert smallest_difference_independent(0.9, 10) is None
-    assert smallest_difference_independent(1.0, 1000) is None
-
-
-def test_no_difference_can_be_planned_for_nonsense() -> None:
-    with pytest.raises(ValueError, match=r"1\.5"):
-        smallest_difference_independent(1.5, 10)
-    with pytest.raises(ValueError, match="0 steps"):
-        smallest_difference_independent(0.5, 0)
 
 
 def test_holm_by_hand() -> None:

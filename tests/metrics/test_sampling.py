@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -40,6 +41,39 @@ def test_many_samples_do_not_overflow() -> None:
     n = np.array([100_000])
     assert pass_any(n, np.array([1]), 50_000)[0] == 0.5
     assert pass_all(n, np.array([99_999]), 25_000)[0] == 0.75
+
+
+def test_absurd_counts_are_computed_at_once_or_refused() -> None:
+    huge = np.array([2**31])
+    for right, k, chance in ((2**30, 2**20, 1.0), (2000, 2**20, -math.expm1(2000 * math.log1p(-(2**-11)))), (0, 2**31, 0.0)):
+        assert pass_any(huge, np.array([right]), k)[0] == pytest.approx(chance, rel=1e-4)
+        assert pass_all(huge, huge - right, k)[0] == pytest.approx(1 - chance, rel=1e-4)
+    with pytest.raises(UsageError, match="not computed for 1,099,511,627,776 answers to a step"):
+        pass_any(np.array([2**40]), np.array([2**39]), 2**39)
+    run = made_columns(["a"], exact=[True])
+    with pytest.raises(UsageError, match="the most is 2,147,483,648"):
+        sampled([run], PROTOCOL, "any", 2**39, drawn=2**40)
+
+
+def test_many_factors_agree_with_whole_numbers() -> None:
+    n, right, k = 40_000, 1500, 1200
+    exact = Fraction(math.comb(n - right, k), math.comb(n, k))
+    assert pass_any(np.array([n]), np.array([right]), k)[0] == float(1 - exact)
+    assert pass_all(np.array([n]), np.array([n - right]), k)[0] == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_the_interval_does_not_widen_once_every_step_passes() -> None:
+    run = made_columns(
+        list("abcdefghijkl"), exact=[True] * 12, samples=[8] * 12, right_samples=[5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8]
+    )
+    bands = [sampled([run], PROTOCOL, "any", k).interval for k in range(1, 9)]
+    lows = [band.low for band in bands if band is not None]
+    assert {band.high for band in bands[3:] if band is not None} == {1.0}
+    assert len(lows) == 8 and lows == sorted(lows) and lows[3:] == [lows[2]] * 5  # PASS@4 is 1 everywhere
+    turned = made_columns(list("abcdefghijkl"), exact=[False] * 12, samples=[8] * 12, right_samples=[3, 2, 1, 0] * 3)
+    bands = [sampled([turned], PROTOCOL, "all", k).interval for k in range(1, 9)]
+    highs = [band.high for band in bands if band is not None]
+    assert len(highs) == 8 and highs == sorted(highs, reverse=True) and highs[3:] == [highs[2]] * 5
 
 
 def test_numbers_of_answers_may_differ_between_steps() -> None:

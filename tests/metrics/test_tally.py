@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
+from guieval.history.modes import Mode, get_mode
 from guieval.metrics import RunSummary, RunTally, summarise
-from guieval.modes import Mode, get_mode
 from guieval.steps import VERDICTS, EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel, Usage, Verdict
 
 OFFLINE, SOP = get_mode("offline"), get_mode("sop")

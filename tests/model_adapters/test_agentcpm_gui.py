@@ -153,7 +153,7 @@ def test_tolerances(name: str) -> None:
 def test_a_place_alone_is_an_answer_only_to_a_query(text: str) -> None:
     assert MODEL.parse_response(step(setting="grounding"), text).action == Click(point=AT)
     if "{" not in text:
-        with pytest.raises(ParseError, match="no object"):
+        with pytest.raises(ParseError, match="not an object"):
             MODEL.parse_response(step(), text)
 
 
@@ -171,8 +171,8 @@ def test_a_place_alone_is_an_answer_only_to_a_query(text: str) -> None:
         ('{"POINT":[NaN,2]}', "outside"),
         ('{"POINT":[1]}', "not a point"),
         ('{"PRESS":"MENU"}', "is none of"),
-        ('{"TYPE":null}', "no text"),
-        ('{"duration":-1}', "no number of milliseconds"),
+        ('{"TYPE":null}', "not text"),
+        ('{"duration":-1}', "not a number of milliseconds"),
         ('{"OPEN_APP":"x"}', "holds no action"),
     ],
 )

@@ -9,11 +9,11 @@ import pytest
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from guieval.engines.chat_body import chat_body
+from guieval.data.screenshots import Screenshot
+from guieval.engines.http.chat_body import chat_body
 from guieval.models import ModelInput, Request
-from guieval.prompts import example_episode
+from guieval.models.written_prompts import example_episode
 from guieval.registry import config_folder, list_models, load_model, model_config
-from guieval.screenshots import Screenshot
 
 from .steps import past, step
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guieval.actions import Action, ActionSpace, Click, Point, Unsupported, Wait, action_from_json, action_to_json
-from guieval.checks import check_adapter, every_model, example_step
 from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, load_template
 from guieval.registry import adapter_class, list_adapters, list_models, load_model, model_config
 from guieval.steps import StepTaskModel
+from guieval.testing.conformance import check_adapter, every_model, example_step
 
 MODELS = dict(every_model())
 

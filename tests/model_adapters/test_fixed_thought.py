@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from guieval.actions import Action, ActionSpace, Click, Point, action_from_json, action_to_json
-from guieval.checks import check_adapter
 from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
 from guieval.registry import load_model
 from guieval.steps import Setting, StepTaskModel
+from guieval.testing.conformance import check_adapter
 
 from .steps import adapter, past, step
 
@@ -68,9 +68,9 @@ def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
         ("ui_tars", "high", False, "not asked for a thought"),
         ("ui_tars_1_5", "grounding", None, "not asked for a thought"),
         ("ui_tars_1_5", "high", False, "not asked for a thought"),
-        ("aguvis", "high", False, "told not to think"),
+        ("aguvis", "high", False, "asked not to think"),
         ("gui_owl", "high", False, "leave thinking on"),
-        ("ocr_baseline", "high", None, "no form in which a thought can be given"),
+        ("ocr_baseline", "high", None, "cannot be given a thought"),
     ],
 )
 def test_where_no_thought_is_written_none_can_be_given(name: str, setting: Setting, thinking: bool | None, reason: str) -> None:

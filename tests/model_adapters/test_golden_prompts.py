@@ -21,9 +21,9 @@ from guieval.actions import Action, Click, Point
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry, reference_entry, select
 from guieval.models import ABCModel, Message, ModelInput
-from guieval.prompts import example_episode, shown
+from guieval.models.scored_reply import read_reply
+from guieval.models.written_prompts import example_episode, shown
 from guieval.registry import list_models, load_model, model_config
-from guieval.replies import read_reply
 from guieval.steps import StepTaskModel
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.checks import check_adapter
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message, load_template
 from guieval.registry import adapter_class, load_model, model_config
+from guieval.testing.conformance import check_adapter
 
 from .steps import CLICK, adapter, past, step
 

@@ -193,7 +193,7 @@ def test_replies(case: str, text: str, action: Action) -> None:
         ("<think>a</think>", "no readable JSON"),
         ("<think>The bar is at [546, 1204].</think>", "no readable JSON"),
         ('```json\n[{"point_2d": [546, 1204]}]\n```', "names no action"),
-        ("[546, 1204]", "no call"),
+        ("[546, 1204]", "not a call"),
     ],
 )
 def test_refuses(text: str, reason: str) -> None:

@@ -72,7 +72,7 @@ def test_grounding_asks_for_a_box(name: str, words: str) -> None:
 def test_thinking_is_refused() -> None:
     with pytest.raises(UsageError, match="no thinking switch"):
         adapter("magicgui", thinking=True)
-    with pytest.raises(UsageError, match="no form"):
+    with pytest.raises(UsageError, match="cannot be given a thought"):
         MODEL.prepare_fixed_thought(step(), (), "x")
 
 

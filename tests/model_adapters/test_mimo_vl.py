@@ -271,9 +271,9 @@ def test_replies(case: str, text: str, action: Action) -> None:
         (fenced('{"action": "press"}'), "press lacks 'keys'"),
         (fenced('{"action": "{action_name}"}'), "'{action_name}' is not an action"),
         (fenced('{"action": ""}'), "names no action"),
-        (fenced('{"action_name": "wait"}'), "is no action"),
-        (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is no action"),
-        ("```json\n[]\n```", "is no action"),
+        (fenced('{"action_name": "wait"}'), "is not an action"),
+        (fenced('{"bbox_2d": [1, 2, 3, 4]}'), "is not an action"),
+        ("```json\n[]\n```", "is not an action"),
         ('<think>\nI could do [{"action": "wait"}] but', "the thought is never closed"),
         (f"<think>\nHm.\n```json\n[{TAP}]\n```", "the thought is never closed"),
         (f"<think>\nHm.\n```json\n[{TAP}]\n```\n</think>", "ends in its thought"),
@@ -358,7 +358,7 @@ def test_the_reply_of_the_notebook(shared_data: Path, capsys: pytest.CaptureFixt
     parsed = MIMO.parse_response(task, row["raw_response"])
     assert parsed.action == Click(point=Point(285 * 1000 / 560, 394 * 1000 / 560))
     assert parsed.thought is None
-    with pytest.raises(ParseError, match="is no action"):
+    with pytest.raises(ParseError, match="is not an action"):
         MIMO.parse_response(step(screenshot_size=(560, 560)), row["raw_response"])
     with capsys.disabled():
         print("\nmimo_vl: {'read': 1}")

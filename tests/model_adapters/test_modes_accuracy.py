@@ -18,18 +18,18 @@ from typing import NamedTuple
 import pytest
 
 from guieval.actions import Action, ActionSpace
-from guieval.benchmark import ABCBenchmark
-from guieval.config import RunConfig
+from guieval.data.benchmark import ABCBenchmark
 from guieval.engines import request_id
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.metrics import RunSummary
-from guieval.mock_server import MockServer, MockSettings, wrong_action
-from guieval.mock_server.app import Answer, Answers, Tag, uniform
-from guieval.mock_server.policies import policy_answers
 from guieval.models import ABCModel
 from guieval.registry import load_benchmark, load_model, model_configs
-from guieval.runner import Run
+from guieval.running.config import RunConfig
 from guieval.steps import StepTaskModel
+from guieval.testing.mock_server import MockServer, MockSettings, wrong_action
+from guieval.testing.mock_server.app import Answer, Answers, Tag, uniform
+from guieval.testing.mock_server.policies import policy_answers
+from tests.scripted import runner_of
 
 ACCURACY = 0.75
 SEED = 5
@@ -137,7 +137,7 @@ def expected(demo: ABCBenchmark, space: ActionSpace, *, stops: bool) -> Expected
 def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, directory: Path) -> RunSummary:
     engine = OpenAIEngine(OpenAISettings(base_urls=(server.base_url,), model=variant.name, max_attempts=1))
     config = RunConfig(model=variant.model.config.name, bench="demo", mode=mode)
-    outcome = Run(config, directory, demo, variant.model, engine, 8).execute(resume=False)
+    outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
     assert outcome.failures == {}
     assert outcome.warnings == ()
     return outcome.tally.summary(outcome.plan)

@@ -31,11 +31,11 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
+from guieval.data.screenshots import Screenshot
 from guieval.errors import ParseError, ScreenshotError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, Request
 from guieval.registry import load_model
-from guieval.screenshots import Screenshot
 from guieval.steps import Setting, StepTaskModel
 
 PHONE, DESKTOP = (360, 800), (1920, 1080)

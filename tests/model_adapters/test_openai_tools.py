@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import DataError, ParseError, UsageError
-from guieval.mock_server import MockServer, MockSettings
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark, load_model
-from guieval.scoring import evaluate_run
+from guieval.scoring.score import evaluate_run
+from guieval.testing.mock_server import MockServer, MockSettings
 
 from .steps import CLICK, PHONE, adapter, past, step
 
@@ -290,7 +290,10 @@ def test_a_typed_text_may_look_like_a_call() -> None:
         ("", "the reply is empty"),
         ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
         ('<tool_call>\n{"name": "click", "arguments": "{\\"x\\": 500, \\"y\\": 75"}\n</tool_call>', "no readable JSON"),
-        ('<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>', "'double_click' is no function"),
+        (
+            '<tool_call>\n{"name": "double_click", "arguments": {"x": 1, "y": 2}}\n</tool_call>',
+            "'double_click' is not an action",
+        ),
         ('{"name": "click", "arguments": {"x": 500}}', "lacks 'y'"),
         ('{"name": "click", "arguments": {"x": 500, "y": 1001}}', r"\(500, 1001\) lies outside the 1000 x 1000 frame"),
         ('{"name": "click", "arguments": {"x": -1, "y": 5}}', "lies outside"),
@@ -305,12 +308,12 @@ def test_a_typed_text_may_look_like_a_call() -> None:
         ('{"name": "stop", "arguments": {}}', "lacks 'status'"),
         ('{"name": "stop", "arguments": {"status": "maybe"}}', "'maybe' is none of done, impossible"),
         ('{"name": "type_text", "arguments": {"text": null}}', "lacks 'text'"),
-        ('{"name": "type_text", "arguments": {"text": ["a"]}}', "text is \\['a'\\]"),
-        ('{"name": "wait", "arguments": {"seconds": -1}}', "no number of seconds"),
+        ('{"name": "type_text", "arguments": {"text": ["a"]}}', "'a'\\] as 'text'"),
+        ('{"name": "wait", "arguments": {"seconds": -1}}', "not a number of seconds"),
         ('{"name": "wait", "arguments": {"seconds": 1e999}}', "holds the number inf"),
-        ('{"name": 3, "arguments": {}}', "no function call"),
-        ('{"action": "click", "x": 1, "y": 2}', "names no function"),
-        ('{"name": "multi_tool_use.parallel", "arguments": {}}', "no function call"),
+        ('{"name": 3, "arguments": {}}', "not a function call"),
+        ('{"action": "click", "x": 1, "y": 2}', "names no action"),
+        ('{"name": "multi_tool_use.parallel", "arguments": {}}', "not a function call"),
         ('I would use {"name": "click", "arguments": {"x": 1, "y": 2}} here.', "talks about a call"),
         ("click(500, 750)", "cannot be read"),
         ("tap(x=1, y=2)\nclick(x=3, y=4)", "'tap', which is not an action"),

@@ -17,7 +17,7 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import DataError, ParseError
+from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
 
@@ -34,6 +34,28 @@ def user_text(name: str, **changes: Any) -> str:
     assert isinstance(text, str)
     assert isinstance(image, ImageRef)
     return text
+
+
+GROUNDING = step(setting="grounding")
+PLACES = ('[{"point_2d": [500, 750], "label": "bar"}]', '{"bbox_2d": [400, 700, 600, 800]}')
+CALL = '<tool_call>{"name": "mobile_use", "arguments": {"action": "click", "coordinate": [999, 0]}}</tool_call>'
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_qwen3_reads_lists_in_thousandths_and_calls_in_0_to_999(text: str) -> None:
+    assert QWEN3.parse_response(GROUNDING, text).action == Click(point=Point(500, 750))
+    assert QWEN3.parse_response(GROUNDING, '{"point_2d": [1000, 1000]}').action == Click(point=Point(1000, 1000))
+    assert QWEN3.parse_response(GROUNDING, CALL).action == Click(point=Point(1000, 0))
+    assert QWEN3.parse_response(step(), CALL).action == Click(point=Point(1000, 0))
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen(text: str) -> None:
+    model = adapter("qwen3_vl", list_scale=999)
+    assert model.parse_response(GROUNDING, text).action == Click(point=Point(500 * 1000 / 999, 750 * 1000 / 999))
+    assert model.parse_response(GROUNDING, CALL).action == Click(point=Point(1000, 0))
+    with pytest.raises(UsageError, match="cannot use 998 as option 'list_scale'"):
+        adapter("qwen3_vl", list_scale=998)
 
 
 def test_qwen25_tells_the_past_as_json_calls() -> None:
@@ -192,8 +214,8 @@ def test_qwen_replies(case: str, text: str, action: Action) -> None:
         (call('{"action": "fly"}'), "'fly' is not an action"),
         (call('{"action": "click"}'), "lacks 'coordinate'"),
         (call('{"action": "open"}'), "lacks 'text'"),
-        (call('{"action": "type", "text": true}'), "text is True"),
-        (call('{"action": "wait", "time": -1}'), "no number of seconds"),
+        (call('{"action": "type", "text": true}'), "True as 'text'"),
+        (call('{"action": "wait", "time": -1}'), "not a number of seconds"),
         (call('{"action": "terminate", "status": "maybe"}'), "maybe"),
         (call('{"action": "system_button", "button": "Volume"}'), "Volume"),
         (call("{}"), "names no action"),
@@ -204,8 +226,8 @@ def test_qwen_replies(case: str, text: str, action: Action) -> None:
         (call('{"action": "type", "text": "5" tall"}'), "no readable JSON"),
         ('{"name": broken}\n' + click(1, 2)[12:-13], "no readable JSON"),
         ('So it would be {"action": "wait", "time": 2}, but', "talks about a call"),
-        (call("{'action': 'type', 'text': 0x" + "f" * 15_000 + "}"), "endless number"),
-        ("[546, 1204]", "no call"),
+        (call("{'action': 'type', 'text': 0x" + "f" * 1_000 + "}"), "endless number"),
+        ("[546, 1204]", "not a call"),
         ('[{"bbox_2d": [1, 2, 3, 4]}]', "no action"),
         ("I am done.", "no readable JSON"),
     ],

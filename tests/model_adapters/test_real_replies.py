@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from guieval.actions import Action, Click, Point, Scroll, Type
-from guieval.checks.adapters import SETTINGS
 from guieval.errors import ParseError
 from guieval.frames import Size
 from guieval.models import ABCModel
 from guieval.registry import list_adapters
+from guieval.testing.conformance.adapters import SETTINGS
 
 from .replies import EXPLAINED, FAMILIES, OTHERS, Family, Row, readings, rows, screenshot_sizes
 from .steps import adapter, step

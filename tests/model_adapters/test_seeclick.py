@@ -230,7 +230,7 @@ def test_refused_uses() -> None:
         adapter("seeclick").prepare_input(step(setting="low"), ())
     with pytest.raises(UsageError, match="no thinking switch"):
         load_model("seeclick", thinking=True)
-    with pytest.raises(UsageError, match="no form in which a thought"):
+    with pytest.raises(UsageError, match="cannot be given a thought"):
         adapter("seeclick").prepare_fixed_thought(HIGH, (), "I see it.")
 
 

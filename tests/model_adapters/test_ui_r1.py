@@ -128,7 +128,7 @@ def test_what_the_format_can_say(action: str, expected: Action) -> None:
     [
         ("<think> I would click [546, 1806] </think>", "no answer"),
         ("<answer></answer>", "no readable JSON"),
-        ("<answer>[]</answer>", "no action"),
+        ("<answer>[]</answer>", "not an action"),
         ("<answer>[{}]</answer>", "empty action"),
         ("<answer>[{'action': 'click'}]</answer>", "no coordinate"),
         ("<answer>[{'action': 'click', 'coordinate': [546]}]</answer>", "not a point"),
@@ -136,7 +136,7 @@ def test_what_the_format_can_say(action: str, expected: Action) -> None:
         ("<answer>[{'action': 'click', 'coordinate': [546, 18", "no readable JSON"),
         ("<answer>[{'action': 'swipe', 'coordinate': [1, 2]}]</answer>", "'swipe' is not an action"),
         ("<answer>[{'coordinate': [546, 1806]}]</answer>", "not an action"),
-        ("<answer>[546, 1806]</answer>", "is no action"),
+        ("<answer>[546, 1806]</answer>", "is not an action"),
     ],
 )
 def test_refusals(text: str, reason: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
-from guieval.frames import Size
+from guieval.frames import Size, smart_resize
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef, Message, load_template
 from guieval.registry import adapter_class, load_model
@@ -166,6 +166,36 @@ def test_the_frame_follows_the_checkpoints_limits(name: str, resized: Size, clic
     assert model.parse_response(step(), f"<action>{click}</action>").action == action
 
 
+@pytest.mark.parametrize(
+    ("size", "resized"),
+    [
+        ((5120, 2880), (4760, 2688)),  # qwen-vl-utils' own limit comes first
+        ((6016, 3384), (4760, 2688)),
+        ((3840, 2160), (3836, 2156)),
+        ((1920, 1080), (2352, 1344)),
+        ((1366, 768), (2380, 1316)),  # enlarged from 1372 x 756, not from the screenshot
+        ((1170, 2532), (1232, 2604)),
+    ],
+)
+def test_ground_72b_resizes_twice_as_its_script_does(size: Size, resized: Size) -> None:
+    task = step(setting="grounding", screenshot_size=size)
+    assert GROUND_72B.frame(task).extent(size) == resized
+    sent = GROUND_72B.prepare_input(task, ()).images[0].resize
+    assert smart_resize(sent or size, 28, 3_110_400, 12_845_056) == resized
+    width, height = resized
+    action = GROUND_72B.parse_response(task, f"[{width},{height},{width},{height}]").action
+    assert action == Click(point=Point(1000.0, 1000.0))
+
+
+def test_the_frame_without_the_first_resize_can_be_chosen_and_is_audited() -> None:
+    other = adapter("ui_venus_navi", min_pixels=3_110_400, max_pixels=48_000_000)
+    task = step(setting="grounding", screenshot_size=(5120, 2880))
+    assert other.frame(task).extent((5120, 2880)) == (5124, 2884)
+    assert [frame.extent((5120, 2880)) for frame in other.disputed_frames] == [(4760, 2688)]
+    assert [frame.extent((5120, 2880)) for frame in GROUND_72B.disputed_frames] == [(5124, 2884)]
+    assert not load_model("ui-venus-navi-72b").disputed_frames
+
+
 def test_the_authors_grounding_example(shared_data: Path) -> None:
     """Their published result states the reply and the point read from it, on a 1920 x 1080 screen of OSWorld-G."""
     folder = shared_data / "ui_venus_trace"
@@ -273,7 +303,7 @@ def test_replies(case: str, text: str, action: Action) -> None:
         (tagged("DoubleTap(box=(1, 2))"), "'DoubleTap', which is not an action"),
         (tagged("Scroll(start=(1, 2), end=(1, 2))"), "no length"),
         (tagged("Scroll(start=(1, 2), direction='up')"), "neither start and end"),
-        (tagged("Scroll(direction='down/up/right/left')"), "neither start and end nor one of up"),
+        (tagged("Scroll(direction='down/up/right/left')"), "none of up"),
         (tagged("Scroll()"), "neither"),
         (tagged("Type()"), "Type lacks 'content'"),
         (tagged("Launch(app='')"), "names no app"),
@@ -399,7 +429,7 @@ def test_recorded_replies(shared_data: Path) -> None:
             counts["same: no action"] += 1
             continue
         assert parsed["action"] == "Wait"
-        counts["other: an action that is no call" if "<action>" in text else "other: no action tag"] += 1
+        counts["other: an action that is not a call" if "<action>" in text else "other: no action tag"] += 1
     assert counts == {
         "same: Click": 137,
         "same: no action": 25,
@@ -410,7 +440,7 @@ def test_recorded_replies(shared_data: Path) -> None:
         "same: Launch": 2,
         "same: Scroll": 1,
         "other: no action tag": 37,
-        "other: an action that is no call": 5,
+        "other: an action that is not a call": 5,
     }
 
 

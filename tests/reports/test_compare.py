@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from guieval.errors import UsageError
-from guieval.reports.compare_table import print_comparison
+from guieval.reports.compare_table import compare_tables, footnotes
 from guieval.reports.comparison import FigureDifference, compare_runs, flips, write_flips
+from guieval.reports.tables import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.scripted import CLICK
 
@@ -212,13 +211,16 @@ def test_a_difference_that_all_episodes_share_has_no_smallest_one(tmp_path: Path
 
 def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None:
     one, other = made_run(tmp_path / "a", lambda _, step: step < 3), made_run(tmp_path / "b")
-    console = Console(width=40, file=io.StringIO())
-    print_comparison(compare_runs(one, other, ["aitw-original"], seed=4), console)
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    row = next(line for line in text.splitlines() if "Action Acc" in line)
+    found = compare_runs(one, other, ["aitw-original"], seed=4)
+    (table,) = compare_tables(found)
+    narrow, wide = ([line.plain for line in rendered(table, width)] for width in (40, 120))
+    assert max(map(len, narrow)) <= 40
+    rows = [word for line in narrow if line.startswith("Action Acc ") for word in line.split()[2:]]
+    assert rows == ["25.00", "100.00", "+75.00", "+75.00", "to", "+75.00", "<", "0.001", "*"]
+    assert "Left out at this width: n, detectable." in " ".join(narrow)
+    (row,) = [line for line in wide if line.startswith("Action Acc ")]
     assert row.split()[2:] == ["48", "25.00", "100.00", "+75.00", "+75.00", "to", "+75.00", "<", "0.001", "*", "-"]
-    assert "detectable" in text and "seed 4" in text
+    assert any("seed 4" in line for line in footnotes(found))
 
 
 def test_flips_hold_no_formula_for_a_spreadsheet(tmp_path: Path) -> None:
@@ -242,5 +244,5 @@ def test_unknown_protocols_and_folders_are_one_sentence(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", episodes=EPISODES[:2])
     with pytest.raises(UsageError, match="did you mean 'guievalkit'"):
         compare_runs(run, run, ["guievalki"])
-    with pytest.raises(UsageError, match="no run directory"):
+    with pytest.raises(UsageError, match="not a run directory"):
         compare_runs(run, tmp_path)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from guieval.actions import Action, ActionSpace, Click, Open, Point
+from guieval.actions import Action, ActionSpace, Click, Open, Point, Wait
+from guieval.evaluation.protocol import FailurePolicy
+from guieval.history.modes import get_mode
 from guieval.metrics import RunSummary, summarise
-from guieval.modes import get_mode
-from guieval.reports import action_table, group_table, print_report, run_table, warning_lines
+from guieval.metrics.figures import compute
+from guieval.reports import Run, action_table, group_table, report_tables, run_table, warning_lines
+from guieval.reports.console import intervals
+from guieval.reports.tables import Number, Table, rendered
+from guieval.scoring.matrix import judge_run
+from guieval.scoring.score import evaluate_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Verdict
+from tests.made_runs import record as made
+from tests.made_runs import step, write_run
 
 CLICK = Click(point=Point(500.0, 500.0))
 SPACE = ActionSpace()
@@ -67,12 +74,10 @@ def grounding() -> RunSummary:
     return summarise(records, {one.task.episode_key: range(1) for one in records}, get_mode("offline"), SPACE, SPACE)
 
 
-def text(renderable: object, width: int = 100) -> str:
-    """The lines that are printed, without trailing blanks."""
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(renderable)
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+def text(table: Table | None, width: int = 100) -> str:
+    """The lines that are printed."""
+    assert table is not None
+    return "\n".join(line.plain for line in rendered(table, width))
 
 
 def row(table: str, name: str) -> str:
@@ -84,47 +89,46 @@ def test_the_run_table_reads_as_expected() -> None:
     offline = summary([["right", "right", "wrong", "right"], ["unparseable", "right"]], first=Open(app="Maps"))
     sop = summary([["right", "right", "wrong", None], ["right", "right"]], "sop")
     expected = """\
-Figures (% of n)
+Figures (% of n, with 95 % intervals)
+                               made-up       made-up
+                                 tiny7         tiny7
+                               offline           sop
+────────────────────────────────────────────────────
+type match                 83.33% of 6  100.00% of 5
+exact match                66.67% of 6   80.00% of 5
+coverage                   83.33% of 6  100.00% of 5
+covered type match        100.00% of 5  100.00% of 5
+covered exact match        80.00% of 5   80.00% of 5
 
-                                  made-up        made-up
-                                    tiny7          tiny7
-                                  offline            sop
- ────────────────────────────────────────────────────────
-  type match                  83.33% of 6   100.00% of 5
-  exact match                 66.67% of 6    80.00% of 5
-  coverage                    83.33% of 6   100.00% of 5
-  covered type match         100.00% of 5   100.00% of 5
-  covered exact match         80.00% of 5    80.00% of 5
+without OPEN steps
+  type match              100.00% of 4  100.00% of 5
+  exact match              75.00% of 4   80.00% of 5
+  covered exact match      75.00% of 4   80.00% of 5
 
-  without OPEN steps
-    type match               100.00% of 4   100.00% of 5
-    exact match               75.00% of 4    80.00% of 5
-    covered exact match       75.00% of 4    80.00% of 5
+progress (episode mean)    25.00% of 2   75.00% of 2
+progress (step-weighted)   33.33% of 6   66.67% of 6
+success rate                0.00% of 2   50.00% of 2
+PG                                   -   75.00% of 2
+TSR                                  -   50.00% of 2
+Score                                -   62.50% of 2
 
-  progress (episode mean)     25.00% of 2    75.00% of 2
-  progress (step-weighted)    33.33% of 6    66.67% of 6
-  success rate                 0.00% of 2    50.00% of 2
-  PG                                    -    75.00% of 2
-  TSR                                   -    50.00% of 2
-  Score                                 -    62.50% of 2
+right                                4             4
+wrong                                1             1
+unparseable                          1             0
+unsupported                          0             0
+infrastructure failure               0             0
+not run                              0             0
+not reached                          0             1
+planned steps                        6             6
 
-  right                                 4              4
-  wrong                                 1              1
-  unparseable                           1              0
-  unsupported                           0              0
-  infrastructure failure                0              0
-  not run                               0              0
-  not reached                           0              1
-  planned steps                         6              6
-
-  median click distance         12.0 of 4      12.0 of 5
+median click distance        12.0 of 4     12.0 of 5
 """
-    table = text(run_table([("made-up\ntiny7\noffline", offline), ("made-up\ntiny7\nsop", sop)]))
+    table = text(run_table([Run("made-up\ntiny7\noffline", offline), Run("made-up\ntiny7\nsop", sop)]))
     assert table == expected
 
 
 def test_every_figure_carries_its_n() -> None:
-    table = text(run_table([("one", summary([["right", "right", "wrong", None], ["right", "right"]], "sop"))]))
+    table = text(run_table([Run("one", summary([["right", "right", "wrong", None], ["right", "right"]], "sop"))]))
     assert row(table, "exact match") == "exact match 80.00% of 5"
     assert row(table, "progress (episode mean)") == "progress (episode mean) 75.00% of 2"
     assert row(table, "progress (step-weighted)") == "progress (step-weighted) 66.67% of 6"
@@ -136,7 +140,10 @@ def test_every_figure_carries_its_n() -> None:
 
 @pytest.mark.parametrize("width", [70, 100, 160])
 def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
-    runs = [(f"androidcontrol\nsome-model-{number}b", summary([["right"] * 7, ["wrong"] * 3])) for number in range(9)]
+    runs = [
+        Run(f"androidcontrol\nsome-model-{number}b", summary([["right"] * 7, ["wrong"] * 3], first=Open(app="Maps")))
+        for number in range(9)
+    ]
     for table in (run_table(runs), action_table(runs)):
         lines = [line for line in text(table, width).splitlines() if line]
         assert max(map(len, lines)) <= width
@@ -149,15 +156,15 @@ def test_wide_tables_are_cut_by_runs_and_never_wrapped(width: int) -> None:
 
 
 def test_the_action_table_has_a_row_for_each_reference_type() -> None:
-    table = text(action_table([("one", summary([["wrong", "right", None]], first=Open(app="Maps")))]))
+    table = text(action_table([Run("one", summary([["wrong", "right", None]], first=Open(app="Maps")))]))
     assert row(table, "CLICK") == "CLICK 100.0 / 100.0 of 1"
     assert row(table, "OPEN") == "OPEN 100.0 / 0.0 of 1"
-    assert row(table, "all steps") == "all steps 66.7 / 33.3 of 3"
+    assert row(table, "all steps") == "all steps 66.7 / 33.3 of 3 (1 missing)"
     assert row(table, "of them not run") == "of them not run 1"
 
 
 def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
-    runs = [("one", grounding()), ("no groups", summary([["right"]]))]
+    runs = [Run("one", grounding()), Run("no groups", summary([["right"]]))]
     table = group_table(runs)
     assert table is not None
     shown = text(table)
@@ -170,15 +177,15 @@ def test_the_group_table_shows_keys_cells_mean_and_micro() -> None:
     ):
         assert line in [" ".join(each.split()) for each in shown.splitlines()]
     assert "mean 100.0 / 56.2 of 4 cells -" in " ".join(shown.split())
-    assert group_table([("no groups", summary([["right"]]))]) is None
+    assert group_table([Run("no groups", summary([["right"]]))]) is None
 
 
 def test_a_run_that_is_whole_and_covered_gets_no_warning() -> None:
-    assert warning_lines([("one", summary([["right", "wrong"]])), ("two", summary([["wrong", None]], "sop"))]) == []
+    assert warning_lines([Run("one", summary([["right", "wrong"]])), Run("two", summary([["wrong", None]], "sop"))]) == []
 
 
 def test_an_incomplete_run_is_told_with_both_bounds() -> None:
-    (line,) = warning_lines([("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
+    (line,) = warning_lines([Run("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
     assert line == (
         "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, were not measured (1 failed, 1 never asked). "
         "They count as wrong: exact match is at least 25.00% and at most 75.00%."
@@ -186,21 +193,56 @@ def test_an_incomplete_run_is_told_with_both_bounds() -> None:
 
 
 def test_low_coverage_and_foreign_records_are_told() -> None:
-    (line,) = warning_lines([("one", summary([["right", "unparseable"]]))])
+    (line,) = warning_lines([Run("one", summary([["right", "unparseable"]]))])
     assert "coverage is 50.00%, below 95%" in line
     foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)
-    (line,) = warning_lines([("one", foreign)])
+    (line,) = warning_lines([Run("one", foreign)])
     assert "1 recorded steps lie outside the plan" in line
 
 
 def test_labels_are_not_taken_for_markup() -> None:
-    assert "[bold]m[/bold]" in text(run_table([("[bold]m[/bold]", summary([["right"]]))]))
+    assert "[bold]m[/bold]" in text(run_table([Run("[bold]m[/bold]", summary([["right"]]))]))
 
 
-def test_the_whole_report_is_printed() -> None:
-    console = Console(file=io.StringIO(), width=100, color_system=None)
-    print_report([("screenspot", grounding()), ("cut", summary([["right", None]]))], console)
-    assert isinstance(console.file, io.StringIO)
-    shown = console.file.getvalue()
-    positions = [shown.index(part) for part in ("By group", "By reference action", "Figures", "Warning: cut: incomplete")]
-    assert positions == sorted(positions)
+def test_the_whole_report_ends_with_the_headline_figures() -> None:
+    runs = [Run("demo", summary([["right", "wrong"]], first=Open(app="Maps"))), Run("screenspot", grounding())]
+    assert [table.name for table in report_tables(runs)] == ["groups", "actions", "figures"]
+
+
+def test_grounding_has_no_progress_no_action_types_and_nothing_without_open() -> None:
+    runs = [Run("screenspot", grounding())]
+    assert [table.name for table in report_tables(runs)] == ["groups", "figures"]
+    table = text(run_table(runs))
+    assert "progress" not in table and "success" not in table and "OPEN" not in table and row(table, "exact match")
+    whole = text(run_table([*runs, Run("demo", summary([["right", "wrong"]], first=Open(app="Maps")))]))
+    assert "progress (episode mean)" in whole and "without OPEN steps" in whole
+    assert "OPEN" not in text(run_table([Run("no app is opened", summary([["right", "wrong"]]))]))
+
+
+def test_intervals_stand_beside_the_figures_that_they_are_of(tmp_path: Path) -> None:
+    verdicts = [["right", "right", "wrong"], ["right"], ["wrong", "right"], ["right"] * 4, ["right", "wrong"]]
+    for mode in ("offline", "sop"):
+        tasks = [
+            [
+                step(Open(app="Maps") if not index else CLICK, episode=str(name), index=index, length=len(each))
+                for index in range(len(each))
+            ]
+            for name, each in enumerate(verdicts)
+        ]
+        said = [
+            made(task, task.action if verdict == "right" else Wait())
+            for each, found in zip(tasks, verdicts, strict=True)
+            for task, verdict in zip(each, found, strict=True)
+        ]
+        directory = write_run(tmp_path / mode, said, mode=mode)
+        scored = evaluate_run(directory)
+        columns = judge_run(directory, [scored.protocol]).columns()
+        table = run_table([Run("one", scored.summary, intervals(columns, scored.protocol))])
+        cells = {str(line[0]): line[1] for line in table.filled}
+        for name in ("type match", "exact match", "progress (episode mean)", "progress (step-weighted)", "success rate"):
+            cell = cells[name]
+            assert isinstance(cell, Number) and cell.value is not None and cell.interval is not None, (mode, name)
+            assert cell.interval.low <= cell.value <= cell.interval.high
+        for figure in intervals(columns, scored.protocol):
+            value = compute(figure, FailurePolicy(), columns, columns.judged[scored.protocol]).value
+            assert any(isinstance(cell, Number) and cell.value == pytest.approx(value) for cell in cells.values()), figure

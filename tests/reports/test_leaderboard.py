@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
+from guieval.journal.lines import json_line
 from guieval.metrics.columns import ENDS
-from guieval.reports.leaderboard import Board, Cell, leaderboard
-from guieval.reports.leaderboard_formats import FORMATS, format_named, written
-from guieval.results import ResultTable
+from guieval.reports.leaderboards.formats import FORMATS, format_named, written
+from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
+from guieval.reports.leaderboards.published_results import ResultTable
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
 PROTOCOL = "aitw-original"
@@ -59,7 +61,7 @@ def test_runs_that_do_not_differ_share_a_rank_and_worse_ones_do_not(tmp_path: Pa
 def test_a_run_by_itself_has_no_rank(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x")], [PROTOCOL])
     assert {cell.rank for row in board.rows for cell in row.cells if cell} == {None}
-    assert "**" not in written(board, "md").split("\n\n")[0]
+    assert "**" not in written(board, "md")
 
 
 def test_runs_over_other_steps_have_columns_of_their_own(tmp_path: Path) -> None:
@@ -115,12 +117,14 @@ def test_verdicts_coverage_and_missing_answers_are_told(tmp_path: Path) -> None:
     journal.write_text("".join(line for line in journal.open() if '"episode_id":"e03"' not in line))
     board = leaderboard([run], [PROTOCOL])
     cell = board.rows[0].cells[0]
-    assert cell is not None and not cell.complete
+    assert cell is not None and cell.missing == 4
     assert cell.ends == dict.fromkeys(ENDS, 0) | {"right": 43, "wrong": 1, "not_run": 4}
     assert cell.coverage == 1
     assert any("incomplete: 4 of 48 steps have no answer" in note for note in board.notes)
+    for form in ("md", "latex", "html"):
+        assert " (4 missing)" in written(board, form)
     line = next(csv.DictReader(written(board, "csv").splitlines()))
-    assert (line["right"], line["wrong"], line["not_run"], line["coverage"]) == ("43", "1", "4", "1.0")
+    assert [line[name] for name in ("right", "wrong", "not_run", "missing", "coverage")] == ["43", "1", "4", "4", "1.0"]
 
 
 def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
@@ -163,7 +167,8 @@ def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: P
 
     run = made_run(tmp_path / "x", rewrite=chosen)
     journal = run / "steps.jsonl"
-    journal.write_text(journal.read_text().replace('"dataset":"scripted"', '"dataset":"aitz"'))
+    lines = [json_line(line).rstrip(b"\n") + b"\n" for line in journal.read_bytes().splitlines(keepends=True)]
+    journal.write_bytes(b"".join(lines).replace(b'"dataset":"scripted"', b'"dataset":"aitz"'))
     figure = get_protocol("coat-official").figures[0].name
     table = published()
     column = table.columns[0].model_copy(update={"protocol": "coat-official", "figure": figure})
@@ -184,9 +189,10 @@ def test_latex_tells_differences_and_keeps_names_as_they_are(tmp_path: Path) -> 
     name = "ocr--x `y` ''z''"
     run = made_run(tmp_path / "x", [(each, 0) for each in EPISODES[:10]], rewrite=named(name))
     tex = written(leaderboard([run], [PROTOCOL], [published(model=name, checkpoint=name)]), "latex")
-    caption = next(line for line in tex.splitlines() if line.startswith(r"\caption"))
-    assert r"ocr-{}-x \textasciigrave{}y\textasciigrave{} '{}'z'{}' (offline), scripted" in caption
-    assert "reproduced within 1.9" in caption and "seed 0" in caption
+    assert r"\caption{Results on scripted, in \%.}" in tex and r"\label{tab:leaderboard}" in tex
+    below = tex[tex.index(r"\begin{minipage}") :]
+    assert r"ocr-{}-x \textasciigrave{}y\textasciigrave{} '{}'z'{}' (offline), scripted" in below
+    assert "reproduced within 1.9" in below and "seed 0" in below
     assert "LuaLaTeX" not in tex
     other = made_run(tmp_path / "y", rewrite=named("\u4e2d\u6587"))
     assert written(leaderboard([other], [PROTOCOL]), "latex").splitlines()[1].startswith("% holds characters that pdfLaTeX")
@@ -194,7 +200,7 @@ def test_latex_tells_differences_and_keeps_names_as_they_are(tmp_path: Path) -> 
 
 def test_markdown_shows_marks_as_they_are(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x", rewrite=named("~~a~~ $b$ &lt;"))], [PROTOCOL])
-    assert written(board, "md").splitlines()[2].startswith(r"| \~\~a\~\~ \$b\$ &amp;lt; |")
+    assert written(board, "md").splitlines()[4].startswith(r"| \~\~a\~\~ \$b\$ &amp;lt; |")
 
 
 def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
@@ -278,7 +284,7 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
         [made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL], [published(model=HOSTILE.replace("\ud83d", ""))]
     )
     width = len(board.columns) + 2
-    for line in written(board, "md").split("\n\n")[0].splitlines():
+    for line in written(board, "md").split("\n\n")[1].splitlines():
         assert len(re.findall(r"(?<!\\)\|", line)) == width + 1, line
         assert "<script" not in line and "](" not in line.replace(r"\](", "")
     tex = written(board, "latex")
@@ -296,3 +302,28 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
 )
 def test_the_files_ending_says_the_format(form: str | None, out: str | None, found: str) -> None:
     assert format_named(form, None if out is None else Path(out)) == found
+
+
+def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: Path) -> None:
+    """X misses one step, in which an episode ends early; Y misses the first steps of two episodes."""
+    runs = [
+        made_run(tmp_path / "y", [("e00", 0), ("e01", 0)], rewrite=named("y")),
+        made_run(tmp_path / "x", [("e00", 0)], rewrite=named("x")),
+    ]
+    board = leaderboard(runs, ["agentcpm"])
+    assert [row.model for row in board.rows] == ["y", "x"] and [row.model for row in arranged(board).rows] == ["x", "y"]
+    names = [column.heading.figure for column in board.columns]
+    assert names[-1] == "goal progress" and board.columns[-1].title == "progress, without OPEN (goal progress)"
+    for asked in ("goal progress," + names[0], f"{board.columns[-1].title}, {board.columns[0].title}"):
+        cut = arranged(board, asked)
+        assert [column.heading.figure for column in cut.columns] == ["goal progress", names[0]]
+        assert [[cell and cell.value for cell in row.cells] for row in cut.rows] == [
+            [cell and cell.value for cell in (row.cells[-1], row.cells[0])] for row in (board.rows[1], board.rows[0])
+        ]
+    for wrong in ({"figures": "goal progres"}, {"sort": "goal progres"}):
+        with pytest.raises(UsageError, match="did you mean 'goal progress'"):
+            arranged(board, **wrong)
+    text = written(arranged(board), "text")
+    assert text.startswith("scripted (split test: 48 steps) under agentcpm") and "TARGET" not in text
+    assert text.index("\nx ") < text.index("\ny ")
+    assert r"type match of answered steps" not in written(arranged(board, "goal progress"), "latex")

@@ -7,17 +7,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from guieval.actions import Action, Click, Point, Unsupported
 from guieval.errors import UsageError
-from guieval.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
 from guieval.reports.disagreement_file import write_disagreements
 from guieval.reports.matrix_table import agreement_lines, glance_table, matrix_json, matrix_table, step_lines, unmeasured_lines
+from guieval.reports.tables import json_text, rendered
+from guieval.scoring.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
 from tests.made_runs import key, record, step, write_run
 
 TARGET = Click(point=Point(500, 500))
@@ -42,20 +41,18 @@ def answers_of(
 
 
 def printed(answers: JudgedAnswers, width: int = 200) -> str:
-    stream = StringIO()
-    Console(file=stream, width=width).print(matrix_table(on_own_sets(answers)))
-    return stream.getvalue()
+    return "\n".join(line.plain for line in rendered(matrix_table(on_own_sets(answers)), width))
 
 
 def cells(text: str, row: str) -> list[str]:
     """The cells of the row of that name."""
-    (line,) = [line for line in text.splitlines() if line.startswith(f"  {row} ")]
+    (line,) = [line for line in text.splitlines() if line.startswith(f"{row} ")]
     return re.split(r"\s{2,}", line.strip())[1:]
 
 
 def test_figures_stand_under_their_sources_names_with_coverage_and_verdicts(tmp_path: Path) -> None:
     text = printed(answers_of(tmp_path, [TARGET, NEAR_MISS, None, Unsupported(name="drag"), MISS], missing=1))
-    assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3", "-"]
+    assert cells(text, "IN_UNIFIED exact match") == ["-", "66.67% of 3 (1 missing)", "-"]
     assert cells(text, "coverage") == ["60.00% of 5"] * 3
     assert cells(text, "right") == ["1", "2", "1"]
     assert cells(text, "wrong") == ["2", "1", "2"]
@@ -70,15 +67,15 @@ def test_what_a_protocol_drops_stands_below_its_figure_as_wrong(tmp_path: Path) 
     text = printed(answers_of(tmp_path, [TARGET, TARGET, MISS, None], protocols=["guievalkit"]))
     lines = text.splitlines()
     (exact,) = [number for number, line in enumerate(lines) if "IN_UNIFIED exact match" in line]
-    assert lines[exact].endswith("66.67% of 3  ") and lines[exact + 1].strip().startswith("dropped steps as wrong")
-    assert lines[exact + 1].endswith("50.00%  ")
+    assert "66.67% of 3" in lines[exact] and lines[exact + 1].strip().startswith("dropped steps as wrong")
+    assert lines[exact + 1].endswith(" 50.00%")
     assert "dropped steps" not in printed(answers_of(tmp_path / "whole", [TARGET, MISS], protocols=["guievalkit"]))
 
 
 def test_where_everything_is_dropped_what_it_is_as_wrong_still_stands_there(tmp_path: Path) -> None:
     lines = printed(answers_of(tmp_path, [None, None], protocols=["guievalkit"])).splitlines()
     (exact,) = [number for number, line in enumerate(lines) if "IN_UNIFIED exact match" in line]
-    assert lines[exact].endswith(" -  ") and lines[exact + 1].endswith(" 0.00%  ")
+    assert lines[exact].endswith(" -") and lines[exact + 1].endswith(" 0.00%")
 
 
 def test_a_difference_of_a_tenth_of_a_point_is_not_shown(tmp_path: Path) -> None:
@@ -99,7 +96,7 @@ def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: 
 def test_lines_say_which_steps_what_agrees_and_what_is_missing(tmp_path: Path) -> None:
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS], missing=1)
     placed = on_own_sets(answers)
-    assert step_lines(placed) == ["steps of: all 1 episodes that it set out to do"]
+    assert step_lines(placed) == ["data:     all episodes of the run (1)"]
     assert unmeasured_lines(placed) == [
         "incomplete: 1 of 3 steps were not measured (0 failed, 1 never asked) under every protocol"
     ]
@@ -121,7 +118,7 @@ def test_a_looser_protocol_would_have_gone_on(tmp_path: Path) -> None:
 
 def test_the_matrix_as_json_holds_every_figure_with_its_denominator(tmp_path: Path) -> None:
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1)
-    values = json.loads(matrix_json(answers, on_own_sets(answers)))
+    values = json.loads(json_text(matrix_json(answers, on_own_sets(answers))))
     assert (values["title"], values["own_protocol"]) == ("made-up-model on made-up, offline", "seeclick-official")
     assert [each["name"] for each in values["protocols"]] == list(PROTOCOLS)
     kit = values["protocols"][1]
@@ -173,8 +170,6 @@ def test_a_file_of_no_known_form_is_refused(tmp_path: Path) -> None:
 def test_at_a_glance_every_protocol_is_on_the_same_steps_with_lost_ones_wrong(tmp_path: Path) -> None:
     """Of 4 planned steps: one on the target, one near it (0.1 of the screen off), one not read, one never run."""
     answers = answers_of(tmp_path, [TARGET, NEAR_MISS, None], missing=1, protocols=["seeclick-official", "guievalkit"])
-    stream = StringIO()
-    Console(file=stream, width=120).print(glance_table(answers.columns(), on_own_sets(answers)))
-    text = stream.getvalue()
-    assert cells(text, "seeclick-official")[:2] == ["50.00", "25.00"]
-    assert cells(text, "guievalkit") == ["50.00", "50.00", "TARGET_NOT_OPEN type match 100.00"]
+    text = "\n".join(line.plain for line in rendered(glance_table(answers.columns(), on_own_sets(answers)), 120))
+    assert cells(text, "seeclick-official")[:2] == ["50.00 (1 missing)", "25.00 (1 missing)"]
+    assert cells(text, "guievalkit") == [*["50.00 (1 missing)"] * 2, "TARGET_NOT_OPEN type match 100.00 (1 missing)"]

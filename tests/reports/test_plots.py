@@ -22,6 +22,7 @@ from guieval.metrics.breakdown import Cell, breakdown
 from guieval.metrics.correlation import correlate
 from guieval.metrics.intervals import Interval
 from guieval.metrics.sampling import sampled
+from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.plots import (
     MOST_SERIES,
     WIDTHS,
@@ -36,7 +37,6 @@ from guieval.reports.plots import (
     write,
 )
 from guieval.reports.plots.heat import contrast
-from guieval.results import get_results
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
+from guieval.history.modes import get_mode
 from guieval.journal import SCHEMA, Journal
 from guieval.models import ABCModel
-from guieval.modes import get_mode
 from guieval.registry import list_adapters, load_benchmark
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel
 from tests.model_adapters.replies import FAMILIES, OTHERS, rows, screenshot_sizes, size_of, target_of
@@ -52,20 +52,6 @@ def actions(count: int, tasks: Sequence[StepTaskModel], seed: int = 1) -> list[A
     """Answers to steps: a third right or nearly so, the others of any kind, some none at all."""
     rng = random.Random(seed)
     return [_answer(rng, tasks[number % len(tasks)]) for number in range(count)]
-
-
-def boxes_beside(tasks: Sequence[StepTaskModel], seed: int = 2) -> list[Box | None]:
-    """Predicted boxes: about the target's, anywhere, or none."""
-    rng = random.Random(seed)
-    found: list[Box | None] = []
-    for task in tasks:
-        if not len(task.boxes) or rng.random() < 0.3:
-            found.append(None)
-            continue
-        x1, y1, x2, y2 = task.boxes[0]
-        shift = rng.choice([0.0, 10.0, 60.0, 300.0])
-        found.append(Box(x1 + shift, y1, x2 + shift, y2))
-    return found
 
 
 def recorded(shared_data: Path) -> Iterator[Answered]:
@@ -161,7 +147,7 @@ def run_of(directory: Path, answered: Answered) -> Path:
 
 
 def _ref(key: EpisodeKey) -> Any:
-    from guieval.benchmark import EpisodeRef
+    from guieval.data.benchmark import EpisodeRef
 
     return EpisodeRef(key, 1)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Unsupported, Wait
 from guieval.errors import UsageError
-from guieval.rewards import HasThought, Parses, Tags, format_reward
+from guieval.rewards import HasThought, Parses, Tags, ThoughtAndAction, format_reward
 from guieval.steps import Sample, StepOutcome
 
 WRONG = StepOutcome(verdict="wrong")
@@ -30,6 +30,39 @@ def test_a_reply_that_parses_holds_an_action_of_any_kind() -> None:
 def test_a_thought_must_say_something(thought: str | None, holds: bool) -> None:
     assert HasThought().holds("", Sample(action=Wait(), thought=thought, outcome=WRONG)) == holds
     assert not HasThought().holds("", Sample(thought=thought, outcome=WRONG))
+
+
+WAIT = '<action>\n{"action": "wait", "time": 2}\n</action>'
+TURN = f"<think>\nIt loads.\n</think>\n{WAIT}"
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        (TURN, True),
+        (f"\n{TURN}\n", True),
+        (TURN.replace("\n", ""), True),
+        (WAIT, False),  # no thought
+        ('{"action": "wait", "time": 2}', False),  # bare JSON
+        (TURN.replace("It loads.", " "), False),
+        (f"{'word ' * 50}{TURN}", False),
+        (f"{TURN}{' word' * 50}", False),
+        (TURN.replace("</think>", "</think> so"), False),
+        (TURN.replace("</think>", ""), False),  # a thought that never ends
+        (f"{TURN}\n{TURN}", False),  # two answers
+        (f"{TURN}\n{WAIT}", False),
+        (TURN.replace("It loads.", f"It loads. {WAIT}"), False),
+        (TURN.replace("2}", '2}\n{"action": "wait", "time": 2}'), False),
+        (TURN.replace("{", "[{").replace("}", "}]"), False),
+        (TURN.replace('"action"', "action"), False),
+        (TURN.replace("</action>", ""), False),
+        (f"{WAIT}<think>It loads.</think>", False),
+    ],
+)
+def test_the_papers_form_is_one_thought_and_one_json_object(text: str, holds: bool) -> None:
+    assert ThoughtAndAction().holds(text, Sample(action=Wait(), outcome=WRONG)) == holds
+    assert not ThoughtAndAction().holds(text, EMPTY)  # of which the adapter read no action
+    assert not ThoughtAndAction().holds(TURN.replace("2}", "[" * 100_000), Sample(action=Wait(), outcome=WRONG))
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,19 @@ import pytest
 
 from guieval.evaluation import ActionEvaluator
 from guieval.rewards import REWARDS, ReplyScorer, get_reward
-from guieval.scoring import evaluate_run, read_again
+from guieval.scoring.recorded_run import read_again
+from guieval.scoring.score import evaluate_run
 from guieval.steps import Sample
 
 from .pairs import UNJUDGED, Answered, kairos, os_atlas, recorded, run_of, written
 
-EXACT_PART = {"ui-r1": "coordinate", "hypertrack": "params", "ui-s1": "exact", "ui-s1-released": "exact"}
+EXACT_PART = {
+    "ui-r1": "coordinate",
+    "hypertrack": "params",
+    "ui-s1": "exact",
+    "ui-s1-lenient": "exact",
+    "ui-s1-released": "exact",
+}
 """The part that is the exact match itself; the others grade it."""
 
 

@@ -9,10 +9,10 @@ import pytest
 from guieval.actions import Press, Scroll
 from guieval.history import HistoryEntry, patched_entry, recalled, reference_entry
 from guieval.models import Message, ModelConfig, ModelInput
-from guieval.patching import off_policy_input, on_policy_input, read_thought, thought_prompt
-from guieval.prompts import example_episode
+from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, thought_prompt
+from guieval.models.scored_reply import failed_sample
+from guieval.models.written_prompts import example_episode
 from guieval.registry import list_models, load_model, model_config
-from guieval.replies import failed_sample
 from guieval.steps import Patch, StepRecord, StepTaskModel
 from tests.scripted import ACTIONS, ScriptedModel, make_episode
 

@@ -34,6 +34,23 @@ def test_each_policy_earns_what_it_gets_right() -> None:
     assert (found["empty-text"].type_match, found["empty-text"].exact_match) == (0.25, 0.0)
     assert found["copied-instruction"].reward == 0.0
     assert (found["nonsense"].reward, found["nonsense"].format) == (0.25, 1.0)
+    for name in ("no-thought", "format-spam", "two-answers", "unclosed-thought"):
+        assert (found[name].steps, found[name].reward) == (4, 2.0)  # a reward without a form does not mind them
+    for name in ("one-letter", "overlong-text"):
+        assert (found[name].steps, found[name].type_match, found[name].exact_match) == (1, 1.0, 0.0)
+
+
+def test_ui_s1_pays_for_the_papers_form_and_an_exact_action_alone() -> None:
+    found = earned(open_scorer("ui-s1-7b", "ui-s1"))
+    assert found["expert"].reward == pytest.approx(1.0)
+    for name in ("no-thought", "format-spam", "two-answers", "unclosed-thought", "copied-instruction"):
+        assert (found[name].reward, found[name].format) == (0.0, 0.0)
+    for name in ("one-letter", "overlong-text"):
+        assert found[name].reward == pytest.approx(0.5) and found[name].exact_match == 0.0
+    assert found["empty-text"].exact_match == 0.0
+    lenient = earned(open_scorer("ui-s1-7b", "ui-s1-lenient"))
+    for name in ("no-thought", "format-spam", "two-answers", "unclosed-thought", "one-letter", "overlong-text"):
+        assert lenient[name].reward == pytest.approx(1.0)
 
 
 def test_a_containment_rule_pays_for_typing_nothing() -> None:
@@ -51,8 +68,9 @@ def test_the_form_alone_is_earned_by_nonsense_in_tags() -> None:
 @pytest.mark.parametrize("name", list(REWARDS))
 def test_nothing_earns_more_than_the_expert(name: str) -> None:
     found = earned(ReplyScorer(load_model("ui-s1-7b"), get_reward(name)))
-    expert = found["expert"].reward
-    assert expert is not None and all(each.reward is not None and each.reward <= expert for each in found.values())
+    for each in found.values():
+        assert each.reward is not None and each.expert is not None and each.reward <= each.expert
+    assert found["expert"].reward == found["expert"].expert
 
 
 def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLine) -> None:
@@ -64,7 +82,9 @@ def test_the_command_shows_every_policy_under_every_protocol(guieval: CommandLin
     shown = [(line[0], line[1]) for line in lines if len(line) > 2 and line[0] in {each.name for each in PROBES}]
     assert shown == [(each.name, protocol) for protocol in ("guievalkit", "ui-s1-sop") for each in PROBES]
     assert next(line for line in lines if line[:1] == ["expert"])[2:7] == ["0.900", "100.0", "100.0", "100.0", "9"]
-    assert "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b; a reply that has every part in full earns 0.9" in done.out
+    assert (
+        "ui-s1: 9 steps of demo in the format of qwen2.5-vl-7b-ui-s1; a reply that has every part in full earns 0.9" in done.out
+    )
 
 
 def test_the_table_in_the_docs_is_the_commands(guieval: CommandLine) -> None:
@@ -84,7 +104,7 @@ def test_the_command_says_when_the_expert_earns_nothing(guieval: CommandLine) ->
     """A share of nothing, or of a loss, would mean nothing."""
     less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
     done = guieval("probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)
-    assert "under qwen-gist the expert earns less than nothing" in done.out and "% of the expert" not in done.out
+    assert "under ui-s1-reward the expert earns less than nothing" in done.out and "% of the expert" not in done.out
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_scorer_by_names_reads_judges_and_weighs() -> None:
 
 def test_the_form_may_be_another_than_the_rewards_own() -> None:
     model, text = load_model("ui-s1-7b"), '<action>\n{"action": "wait", "time": 1}\n</action>'
-    reward = get_reward("ui-s1")
+    reward = get_reward("ui-s1-lenient")
     assert ReplyScorer(model, reward).score(TASK, text).reward.parts["format"] == 1.0
     assert ReplyScorer(model, reward, HasThought()).score(TASK, text).reward.parts["format"] == 0.0
     assert ReplyScorer(model, reward, Tags("action")).score(TASK, text).reward.parts["format"] == 1.0

@@ -13,20 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Press
-from guieval.config import RunConfig
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
+from guieval.history.modes import PATCH_METHODS, PatchMethod, PatchPolicy, after
 from guieval.journal import Records
 from guieval.models import ModelConfig, ModelInput
-from guieval.modes import PATCH_METHODS, PatchMethod, PatchPolicy, after
-from guieval.patching import off_policy_input, on_policy_input, read_thought
-from guieval.replies import failed_sample, read_reply
+from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought
+from guieval.models.scored_reply import failed_sample, read_reply
 from guieval.rewards.advantages import Trajectory
 from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.rollout import SemiOnlineRollout
-from guieval.runner import Run
+from guieval.running.config import RunConfig
 from guieval.steps import Episode, Patch, Sample, StepRecord, StepTaskModel
-from tests.scripted import ACTIONS, CLICK, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with
+from tests.scripted import ACTIONS, CLICK, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, reply_with, runner_of
 
 HOME = Press(button="HOME")
 EPISODE = make_episode("a", ACTIONS)
@@ -233,8 +232,7 @@ def by_run(
         patch_model="aux" if patches.method == "off-policy" else None,
         patch_base_urls=("http://aux/v1",) if patches.method == "off-policy" else (),
     )
-    run = Run(config, directory, ListBenchmark(episodes), scripted(), engine, 1)
-    run.thoughts = engine if patches.method == "off-policy" else None
+    run = runner_of(config, directory, ListBenchmark(episodes), scripted(), engine, 1, thoughts=engine)
     run.execute(resume=False)
     return [timeless(record) for record in Records(directory)]
 

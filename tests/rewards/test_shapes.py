@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from guieval.actions import Action, Box, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import UsageError
-from guieval.evaluation import PredictionTable
 from guieval.rewards import REWARDS, get_reward
 from guieval.rewards.shapes import iou
 from tests.conftest import REPOSITORY
@@ -201,8 +199,6 @@ def test_agentnet_marks_a_text_by_the_most_similar_accepted_one() -> None:
     task = step(Type(text="abcdefghij"), alternatives=(Type(text="vwxyz"), Type(text="vwxyzvwxyz")))
     reward, half = get_reward("agentnet"), Type(text="vwx")
     assert reward.of(task, half, well_formed=True).total == pytest.approx(0.6 / 0.8)
-    table = reward.of_table(reward.targets([task]), PredictionTable.from_actions([half]), np.ones(1, dtype=np.bool_))
-    assert table.tolist() == pytest.approx([0.6 / 0.8])
 
 
 def test_unsupported_actions_count_where_one_is_accepted() -> None:

@@ -60,7 +60,7 @@ def test_ui_s1_is_its_table_9() -> None:
     assert config.dynamic_sampling is not None and config.dynamic_sampling.eta == 0.3
     assert config.model_options == {"max_images": 2}  # historical images
     reward = get_reward(config.reward.name)
-    assert (reward.name, reward.evaluator.protocol.name) == ("ui-s1", "qwen-gist")
+    assert (reward.name, reward.evaluator.protocol.name) == ("ui-s1", "ui-s1-reward")
 
 
 def test_ui_r1_is_its_table_4() -> None:
@@ -104,8 +104,8 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"trainer": {"output_dir": "x"}}, "trainer.output_dir is given as out"),
         ({"dtype": "float16"}, "setting dtype is 'float16', which only adapters (lora) can be trained beside"),
         ({"lora": {}, "freeze": ".*"}, "setting freeze is given beside lora, which trains its adapters alone"),
-        ({"freeze": "("}, "setting 'freeze' is '(': '(' is no regular expression: missing )"),
-        ({"freeze": "a{99999999999999}"}, "is no regular expression"),
+        ({"freeze": "("}, "setting 'freeze' is '(': '(' is not a regular expression: missing )"),
+        ({"freeze": "a{99999999999999}"}, "is not a regular expression"),
         ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: say evaluation.every"),
         ({"trainer": {"max_length": 512}}, "it would cut image tokens"),
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training

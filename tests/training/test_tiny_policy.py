@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from guieval.data.text_files import read_lines
 from guieval.registry import config_folder, model_config
-from guieval.steps import StepRecord, read_lines
+from guieval.steps import StepRecord
 from tests.command_line import CommandLine
 
 

@@ -17,8 +17,8 @@ import torch
 from torch.nn import functional
 
 from guieval.registry import load_model
-from guieval.synth.dice import Dice
-from guieval.synth.icons import COLOURS, SHAPES, draw_screen, split_of
+from guieval.testing.icons.screens import COLOURS, SHAPES, draw_screen, split_of
+from guieval.testing.phone.dice import Dice
 from guieval.training.tiny import language
 from guieval.training.tiny.building import Policy, build_policy
 from guieval.training.tiny.conversations import draw_conversation

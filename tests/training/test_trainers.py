@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from tests.scripted import opened_run
+
 pytest.importorskip("trl")
 
 import torch
 from trl import GRPOTrainer
 
-from guieval.config import RunConfig
 from guieval.errors import UsageError
 from guieval.journal import Records
-from guieval.opening import open_run
+from guieval.running.config import RunConfig
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import figures
@@ -94,9 +95,9 @@ def test_a_batch_is_what_trl_trains_on(kind: str, configured: Configured) -> Non
 @pytest.mark.parametrize("kind", RL)
 def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, policy: Path, screens: Path) -> None:
     """Token for token: what the trainer generates from is what the engine is sent for a first step."""
-    from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
+    from guieval.data.screenshots import read_screenshot, resized_png
+    from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
     from guieval.models import Request
-    from guieval.screenshots import read_screenshot, resized_png
 
     parts = Parts(configured(kind, dynamic_sampling=None))
     trainer = parts.trainer()
@@ -251,7 +252,7 @@ def test_an_evaluation_in_training_is_that_of_the_saved_weights(
     config = configured("sft", model_path=str(tmp_path / "policy"), evaluation=evaluation, trainer=trainer)
     final = train(config)
     options = {"split": "test", "episodes": EPISODES}
-    run = open_run(
+    run = opened_run(
         RunConfig(
             model="tiny-policy",
             bench="demo-icons",
@@ -293,7 +294,7 @@ def test_supervised_loss_falls(configured: Configured) -> None:
 
 def test_a_model_learns_from_its_own_right_replies(configured: Configured, screens: Path, policy: Path, tmp_path: Path) -> None:
     """Distillation: exactly the exact replies of a run, thoughts kept, each under the prompt it was given."""
-    run = open_run(
+    run = opened_run(
         RunConfig(
             model="tiny-policy",
             bench="demo-icons",
@@ -391,8 +392,8 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
             "'trainer.learning_rat' is unknown to TRL's GRPOConfig (did you mean 'learning_rate'?)",
         ),
         ({"trainer": {"num_generations": 3}}, "TRL refuses the settings in 'trainer'"),
-        ({"trainer": {"learning_rate": "fast"}}, "'trainer.learning_rate' is 'fast': input should be a valid number"),
-        ({"trainer": {"max_steps": 2.5}}, "'trainer.max_steps' is 2.5: input should be a valid integer"),
+        ({"trainer": {"learning_rate": "fast"}}, "'trainer.learning_rate' is 'fast': expected a number"),
+        ({"trainer": {"max_steps": 2.5}}, "'trainer.max_steps' is 2.5: expected a whole number"),
         ({"limit": 1}, "there are 1 tasks to train on, and a generation batch is made of 2"),
         ({"trainer": {"use_vllm": True}}, "TRL refuses the settings in 'trainer'"),
         ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),

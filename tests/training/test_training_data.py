@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guieval.engines.in_process import Checkpoint
+from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.training.config import parse_config
 from guieval.training.evaluation import Evaluator

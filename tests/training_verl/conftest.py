@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from guieval.data.selection import Choice, select
 from guieval.registry import load_benchmark
-from guieval.selection import Choice, select
 from guieval.training.examples import TrainingData
 from guieval.training.verl.rows import write_rows
 

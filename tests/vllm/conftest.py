@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from guieval.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
+from guieval.data.screenshots import read_screenshot, resized_png
 from guieval.engines import request_id
-from guieval.engines.in_process import Checkpoint
-from guieval.engines.vllm_command import VLLMSettings
-from guieval.engines.vllm_server import VLLMServer
+from guieval.engines.in_process.checkpoint import Checkpoint
+from guieval.engines.vllm.command import VLLMSettings
+from guieval.engines.vllm.server import VLLMServer
 from guieval.history import reference_history
 from guieval.models import ABCModel, ModelInput, Request
 from guieval.registry import load_benchmark, load_model
-from guieval.screenshots import read_screenshot, resized_png
 from guieval.steps import Episode
 
 collect_ignore_glob = [] if importlib.util.find_spec("vllm") else ["test_*.py"]

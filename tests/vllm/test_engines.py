@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from guieval.engines.chat_body import chat_body
-from guieval.engines.in_process import Checkpoint
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
-from guieval.engines.transformers_local import TransformersModel, transformers_engine
-from guieval.engines.vllm_command import served_name
-from guieval.engines.vllm_inprocess import VLLMModel, vllm_engine
-from guieval.engines.vllm_server import VLLMServer
+from guieval.engines.http.chat_body import chat_body
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.in_process.checkpoint import Checkpoint
+from guieval.engines.in_process.transformers import TransformersModel, transformers_engine
+from guieval.engines.in_process.vllm import VLLMModel, vllm_engine
+from guieval.engines.vllm.command import served_name
+from guieval.engines.vllm.server import VLLMServer
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import ABCModel, Message, ModelConfig, ModelInput, Request
 from guieval.registry import load_model
@@ -73,7 +73,7 @@ def test_the_server_got_the_prompt_that_the_template_makes(
     """Token for token, image places included; the engines in this process count as many (the test above)."""
     from transformers import AutoProcessor
 
-    from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
+    from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 
     processor = AutoProcessor.from_pretrained(checkpoint.path)
     for thought in (None, "I look at the list."):
@@ -199,7 +199,7 @@ def test_logprobs_of_the_server_are_those_of_the_checkpoint(
     import torch
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
-    from guieval.engines.chat_prompts import chat_options, pictures, prompt_text
+    from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 
     request = make_request(0, 3, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)
     said = completion(server, request, return_token_ids=True)

@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from guieval.engines.chat_body import chat_body
-from guieval.engines.openai import OpenAIEngine, OpenAISettings
-from guieval.engines.vllm_command import served_name
-from guieval.engines.vllm_server import VLLMServer
+from guieval.data.screenshots import Screenshot
+from guieval.engines.http.chat_body import chat_body
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.vllm.command import served_name
+from guieval.engines.vllm.server import VLLMServer
 from guieval.models import ABCModel, Reply, Request
-from guieval.screenshots import Screenshot
 
 from .asking import counts, texts
 from .conftest import MakeRequest

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from guieval.benchmark import ABCBenchmark
-from guieval.engines.left_behind import descendants
-from guieval.engines.vllm_command import served_name
-from guieval.engines.vllm_server import VLLMServer
+from guieval.data.benchmark import ABCBenchmark
+from guieval.engines.in_process.left_behind import descendants
+from guieval.engines.vllm.command import served_name
+from guieval.engines.vllm.server import VLLMServer
 from guieval.journal import METRICS, STEPS, Records
 from guieval.steps import StepRecord
 

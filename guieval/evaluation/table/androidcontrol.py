@@ -9,7 +9,7 @@ import math
 
 from guieval.actions import ActionType
 from guieval.evaluation.leniencies import NodeText, PromptDirection
-from guieval.evaluation.protocol import EXACT_MATCH, TYPE_MATCH, FailurePolicy, Figure, Protocol
+from guieval.evaluation.protocol import TYPE_MATCH, FailurePolicy, Figure, Protocol
 from guieval.evaluation.rules import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
 
 _AC = frozenset({"androidcontrol"})
@@ -109,8 +109,8 @@ PROTOCOLS = (
         datasets=_AC,
         sample_sets=_TEST_8444,
         figures=(
-            TYPE_MATCH,
-            EXACT_MATCH,
+            Figure("type match of answered steps", "type"),
+            Figure("exact match of answered steps", "exact"),
             Figure("click", "exact", over=_CLICK, failure=FailurePolicy(unparseable="left-out", missing="left-out")),
         ),
         failure=FailurePolicy(missing="left-out"),
@@ -133,17 +133,19 @@ PROTOCOLS = (
         datasets=_AC,
         sample_sets=_TEST_8444,
         figures=(
-            Figure("PG", "progress", average="episodes", failure=_ZERO),
+            Figure("PG", "progress", average="episodes"),
             Figure("TSR", "success"),
-            Figure("score", "score", failure=_ZERO),
+            Figure("score", "score"),
         ),
         notes=(
-            "An episode in which anything raises, such as a reply that cannot be read, has no progress at all.",
+            "PG counts the steps before a reply that cannot be read, as appendix C defines it; the released script gives such "
+            "an episode no progress at all, as ui-s1-sop-released does.",
             "Every scroll is right, for the comparison of directions is commented out.",
             "An empty text is part of every text, so typing nothing is always right.",
             "Figures are meant for runs that stop at the first mismatch and tell the model its own past answers.",
         ),
         mends="ui-s1-sop-released",
+        version=2,  # PG and score are those of appendix C
     ),
     Protocol(
         name="ui-s1-sop-released",
@@ -153,9 +155,9 @@ PROTOCOLS = (
         datasets=_AC,
         sample_sets=_TEST_8444,
         figures=(
-            Figure("PG", "progress", average="episodes", failure=_ZERO),
+            Figure("PG, unreadable episodes as 0", "progress", average="episodes", failure=_ZERO),
             Figure("TSR", "success"),
-            Figure("score", "score", failure=_ZERO),
+            Figure("score, unreadable episodes as 0", "score", failure=_ZERO),
         ),
         notes=(
             "The script replaces each step's check options, which hold the candidate boxes of the released file, by the bare "
@@ -306,6 +308,18 @@ PROTOCOLS = (
             "Clicks that give no place leave the denominator of their type there; here they are replies without an action.",
         ),
         version=2,  # places are cut on the canvas
+    ),
+    Protocol(
+        name="ui-s1-reward",
+        source="UI-S1 paper, section 3.4 (r_type and r_acc of eq. 8)",
+        summary="the reward UI-S1's paper describes: any candidate box x1.2, else 0.04; texts and app names letter for letter",
+        rules=StepRules(click=_ANY_BOX, text=TextRule("equal", form="stripped"), stop="status"),
+        datasets=_AC,
+        notes=(
+            "The paper says only that r_acc is an exact action match; how near a click must be is taken from qwen-gist, from "
+            "which the released matchers descend.",
+            "White space around a text is not compared.",
+        ),
     ),
     Protocol(
         name="ui-r1-reward",

@@ -1,6 +1,6 @@
 """Pictures of decisions: PASS@n, how diversity is distributed, and what shifts between two runs.
 
-Source: the kinds of figures 4, 6, 7 and 8 of the GUIEvalKit paper; what is drawn is told in :mod:`guieval.decisions`.
+Source: the kinds of figures 4, 6, 7 and 8 of the GUIEvalKit paper; :mod:`guieval.analysis.decisions` defines them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from guieval.decisions.measures import LEVELS, DecisionColumns, pass_at, pass_sizes
-from guieval.decisions.points import Ints
-from guieval.decisions.shifts import TRENDS, Shifts
+from guieval.analysis.decisions.measures import LEVELS, DecisionColumns, pass_at, pass_sizes
+from guieval.analysis.decisions.points import Ints
+from guieval.analysis.decisions.shifts import TRENDS, Shifts
 from guieval.errors import UsageError
-from guieval.reports.plots.heat import contrast
+from guieval.reports.plots.heat import ink
 from guieval.reports.plots.paper import LOOKS, Width, drawing, legend, looks, percent_axis
 from guieval.reports.plots.samples import samples
 
@@ -28,13 +28,12 @@ _STEADINESS = {"dec": "less stable", "negl": "as stable", "inc": "more stable"}
 _SUPPORT = {"dec": "narrower", "negl": "same", "inc": "wider"}
 _STACK = (LOOKS[5], None, LOOKS[2])
 """How steps that got less, as, and more stable are filled; as stable is plain grey."""
-_DARK, _LIGHT = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 
 def pass_curves(runs: Sequence[DecisionColumns], width: Width = "column", seed: int = 0) -> Figure:
     """PASS@n of each run against n, with intervals over episodes (Figure 6).
 
-    Raises :class:`UsageError` where every step has one execution, and for more runs than can be told apart.
+    Raises :class:`UsageError` where every step has one execution, and for more runs than there are looks.
     """
     found = {run.title: [pass_at(run, k, seed=seed) for k in pass_sizes(run)] for run in runs}
     return samples(found, width=width)
@@ -156,9 +155,8 @@ def _counts(axes: Axes, counts: Ints, most: float) -> None:
     colours = np.asarray(image.cmap(image.norm(shares)))
     for (row, column), count in np.ndenumerate(counts):
         red, green, blue, _ = colours[row, column].tolist()
-        ink = max(_DARK, _LIGHT, key=lambda each, ground=(red, green, blue): contrast(each, ground))  # type: ignore[misc]
         words = f"{int(count):,}\n{shares[row, column]:.1f} %"
-        axes.text(column, row, words, ha="center", va="center", color=ink, fontsize=7, linespacing=1.1)
+        axes.text(column, row, words, ha="center", va="center", color=ink((red, green, blue)), fontsize=7, linespacing=1.1)
 
 
 def _stacked(axes: Axes, counts: Ints, names: Sequence[str]) -> list[object]:

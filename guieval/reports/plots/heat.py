@@ -33,7 +33,7 @@ class Grid:
 def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") -> Figure:
     """The grid as a heat map, in percent, darker for more, from white at 0 to dark blue at 100; an empty cell has a dash.
 
-    Lightness alone tells the value, so grey print loses nothing; digits are black or white, whichever contrasts more. The
+    Lightness alone shows the value, so grey print loses nothing; digits are black or white, whichever contrasts more. The
     columns' steps stand in a row of their own below. Columns' names lean where they would run into each other.
     Raises :class:`UsageError` for an empty grid.
     """
@@ -69,7 +69,7 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
                 _write(axes, row, column, "–", (0.4, 0.4, 0.4), size)
                 continue
             red, green, blue, _ = colours[row, column].tolist()
-            _write(axes, row, column, f"{value:.1f}" if value < 100 else "100", _ink((red, green, blue)), size)
+            _write(axes, row, column, f"{value:.1f}" if value < 100 else "100", ink((red, green, blue)), size)
         for column, steps in enumerate(grid.steps):
             _write(axes, len(grid.rows), column, steps, _DARK, size)
     return figure
@@ -94,8 +94,9 @@ def contrast(one: tuple[float, float, float], other: tuple[float, float, float])
     return (high + 0.05) / (low + 0.05)
 
 
-def _ink(ground: tuple[float, float, float]) -> tuple[float, float, float]:
-    return max(_DARK, _LIGHT, key=lambda ink: contrast(ink, ground))
+def ink(ground: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Black or white, whichever contrasts more with the colour below it."""
+    return max(_DARK, _LIGHT, key=lambda colour: contrast(colour, ground))
 
 
 def _luminance(colour: tuple[float, float, float]) -> float:

@@ -1,6 +1,6 @@
 """Exact match against the online source ratio, a point for each setting of history mixing.
 
-Source: GUIEvalKit paper, Figure 5; what the ratio counts is said in :mod:`guieval.decisions.mix_sweep`.
+Source: GUIEvalKit paper, Figure 5; the ratio is defined in :mod:`guieval.analysis.mix_sweep.sweep`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def mixing(
     """
     drawn = {name: points for name, points in regimes.items() if points}
     if not drawn:
-        raise UsageError("there is no setting with a past to draw")
+        raise UsageError("no setting has a past to draw")
     styles = looks(list(drawn))
     count = sum(map(len, drawn.values()))
     size, ink = (2.2, 0.55) if count > 200 else (3.5, 0.8)

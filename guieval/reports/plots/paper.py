@@ -1,6 +1,6 @@
 """How every picture looks and is written: a paper's column wide, 8 pt, readable in grey and to the colour-blind, reproducible.
 
-Colours are those of M. Okabe and K. Ito, "Color universal design" (2008); no series is told by its colour alone. Equal input
+Colours are those of M. Okabe and K. Ito, "Color universal design" (2008); no two series differ by colour alone. Equal input
 gives equal bytes under one version of matplotlib: files hold no date, and SVG names its parts from a fixed salt.
 """
 
@@ -49,7 +49,7 @@ _NO_DATES: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {
 
 
 class Look(NamedTuple):
-    """What tells one series from the others."""
+    """How one series differs from the others."""
 
     colour: str
     marker: str
@@ -68,7 +68,7 @@ LOOKS = (
     Look("#000000", "*", (0, (8, 2)), "ooo"),
 )
 MOST_SERIES = len(LOOKS)
-"""So many series can be told apart in one picture."""
+"""The most series that one picture can distinguish."""
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
@@ -76,7 +76,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
     if not names:
         raise UsageError("there is nothing to draw")
     if len(names) > MOST_SERIES:
-        raise UsageError(f"{len(names)} series cannot be told apart in one picture; draw at most {MOST_SERIES}")
+        raise UsageError(f"{len(names)} series cannot be distinguished in one picture; draw at most {MOST_SERIES}")
     return dict(zip(names, LOOKS, strict=False))
 
 

@@ -79,10 +79,10 @@ def _scatter(axes: Axes, panel: Panel, correlation: Correlation) -> None:
         axes.set_ylim(bottom=0)
     axes.set_xlabel(panel.words)
     rho, p_value = correlation.rank.rho, correlation.rank.p_value
-    said = ["R² not defined" if curve.r2 is None else f"R² = {curve.r2:.2f}"]
+    parts = ["R² not defined" if curve.r2 is None else f"R² = {curve.r2:.2f}"]
     if rho is not None and p_value is not None:
-        said.append(f"ρ = {rho:.2f} (p {_probability(p_value)})")
-    axes.set_title(", ".join([*said, f"n = {correlation.n}"]), fontsize=7, pad=4)
+        parts.append(f"ρ = {rho:.2f} (p {_probability(p_value)})")
+    axes.set_title(", ".join([*parts, f"n = {correlation.n}"]), fontsize=7, pad=4)
 
 
 def _probability(p_value: float) -> str:

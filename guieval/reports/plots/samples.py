@@ -1,6 +1,6 @@
 """What several answers to a step are worth: pass@n, pass^n, their mean and their vote against n.
 
-Source: GUIEvalKit paper, Figure 6 (PASS@n); what each of them is, is said in :mod:`guieval.metrics.sampling`.
+Source: GUIEvalKit paper, Figure 6 (PASS@n); they are defined in :mod:`guieval.metrics.sampling`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _by_kind(figures: Sequence[SampledFigure]) -> dict[str, list[SampledFigure]]
     for each in sorted(figures, key=lambda figure: figure.k):
         name = re.search(r"(pass@|pass\^|mean@|vote@)\d+$", each.name)
         if name is None:
-            raise UsageError(f"{each.name!r} is no figure of several answers")
+            raise UsageError(f"{each.name!r} is not a figure of several answers")
         if each.value is not None:
             found.setdefault(name[1], []).append(each)
     return found

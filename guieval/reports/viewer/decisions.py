@@ -1,4 +1,4 @@
-"""What the page is told of a step's many samples: the decisions they come to, with every different point and text."""
+"""The page's data of a step with many samples: its decisions, with their distinct points and texts."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ from collections.abc import Sequence
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress
-from guieval.decisions.clustering import DEFAULTS, Cluster, decide
-from guieval.decisions.executions import pooled
+from guieval.analysis.decisions.clustering import DEFAULTS, Cluster, decide
+from guieval.analysis.decisions.executions import pooled
 from guieval.evaluation import ActionEvaluator
 from guieval.reports.viewer.step import action_values, clipped
 from guieval.steps import StepRecord
 
 MOST_TEXTS = 20
-"""Different texts of one decision that the page gets, those drawn most often first."""
+"""Number of distinct texts per decision in the page, most frequent first."""
 TEXT_SHOWN = 200
-"""Characters of one of them."""
+"""Limit of such a text in characters."""
 
 
 def decision_values(record: StepRecord, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any] | None:
     """The decisions of a step, most frequent first, under the published settings; ``None`` for a single sample.
 
-    Of each: ``type``, its ``prototype``, ``count``, ``right`` (under each evaluator), whether it is ``alone`` (noise of
+    A decision has: ``type``, its ``prototype``, ``count``, ``right`` (under each evaluator), whether it is ``alone`` (noise of
     DBSCAN), and its ``points`` ([x, y, count], thousandths of the screen) or ``texts`` ([text, count]), if it has any;
-    ``different`` says how many texts there are in all.
+    ``different`` is the number of all distinct texts.
     """
     if len(record.samples) < 2:
         return None
     executions = pooled([record], evaluators[0])
-    found = decide(executions)
+    decisions = decide(executions)
     exact = [
-        [bool(each)] + [one.evaluate(record.task, action).exact_match for one in evaluators[1:]]
-        for action, each in zip(executions.actions, executions.exact.tolist(), strict=True)
+        [bool(first)] + [evaluator.evaluate(record.task, action).exact_match for evaluator in evaluators[1:]]
+        for action, first in zip(executions.actions, executions.exact.tolist(), strict=True)
     ]
     counts = executions.counts.tolist()
     return {
-        "n": found.n,
-        "failed": found.failed,
-        "unparseable": found.unparseable,
-        "unsupported": found.unsupported,
-        "diversity": None if found.diversity is None else round(found.diversity, 4),
-        "support": None if found.support_size is None else round(found.support_size, 3),
+        "n": decisions.n,
+        "failed": decisions.failed,
+        "unparseable": decisions.unparseable,
+        "unsupported": decisions.unsupported,
+        "diversity": None if decisions.diversity is None else round(decisions.diversity, 4),
+        "support": None if decisions.support_size is None else round(decisions.support_size, 3),
         "settings": DEFAULTS.describe(),
-        "clusters": [_cluster_values(each, executions.actions, counts, exact) for each in found.clusters],
+        "clusters": [_cluster_values(cluster, executions.actions, counts, exact) for cluster in decisions.clusters],
     }
 
 
@@ -58,7 +58,7 @@ def _cluster_values(
             points.append([round(action.point.x, 1), round(action.point.y, 1), counts[place]])
         elif (text := getattr(action, "text", None) or getattr(action, "app", None)) is not None:
             texts[text] = texts.get(text, 0) + counts[place]
-    often = sorted(texts.items(), key=lambda each: -each[1])
+    often = sorted(texts.items(), key=lambda item: -item[1])
     return {
         "type": cluster.type,
         "prototype": action_values(cluster.prototype),

@@ -1,7 +1,7 @@
-"""The images of a report: each screenshot checked, made small enough to be moved about, and once more as a thumbnail.
+"""The images of a report: screenshots are checked and scaled down to a portable size and to a thumbnail.
 
-Names come from what the file is (path, size, time), so writing a report again finds what is there, and nothing of a data
-set's own file names, which may hold anything, reaches the report.
+File names are hashes of path, size and time, so that a second report reuses existing images, and a data set's file names, which
+may contain anything, do not appear in the report.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guieval.data.screenshots import read_screenshot, resolve
 from guieval.errors import ScreenshotError
-from guieval.screenshots import read_screenshot, resolve
 from guieval.steps import StepTaskModel
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ FULL_FOLDER, THUMB_FOLDER = "images", "thumbs"
 
 @dataclass(frozen=True)
 class Picture:
-    """A step's image: the ``name`` of its two files, or ``""`` and why there is none."""
+    """A step's image: the ``name`` of its two files, or ``""`` with the reason."""
 
     name: str
     why: str = ""
 
 
 class Pictures:
-    """Makes the images of a report in ``out`` from screenshots below ``root``; without a root there are none.
+    """Writes the images of a report into ``out`` from screenshots in ``root``; without a root there are none.
 
-    Images are at most 1600 pixels long, JPEG. A screenshot that is missing, damaged or not of the size its record says is
-    left out with the reason.
+    Images are JPEG with a longest side of at most 1600 pixels. A screenshot that is missing, damaged or not of its recorded
+    size is left out with the reason.
     """
 
     def __init__(self, root: Path | None, out: Path, absent: str = "the report was written without images") -> None:
@@ -51,11 +51,11 @@ class Pictures:
 
     @property
     def root(self) -> Path | None:
-        """The folder that screenshots are looked for in."""
+        """The folder of the screenshots."""
         return self._root
 
     def of(self, tasks: Sequence[StepTaskModel]) -> list[Picture]:
-        """The image of each step, made where it is not there yet; several at a time."""
+        """The images of the steps; missing ones are made, several at a time."""
         root = self._root
         if root is None:
             return [Picture("", self._absent) for _ in tasks]
@@ -63,27 +63,27 @@ class Pictures:
         if fresh:
             for folder in (FULL_FOLDER, THUMB_FOLDER):
                 (self._out / folder).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # Pillow lets other threads run while it works
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # Pillow releases the GIL
                 made = pool.map(lambda task: self._make(root, task), fresh.values())
                 self._known.update(zip(fresh, made, strict=True))
         return [self._known[_wanted(task)] for task in tasks]
 
     @property
     def made(self) -> int:
-        """How many images the report has."""
+        """The number of images in the report."""
         return len({picture.name for picture in self._known.values() if picture.name})
 
     @property
     def lacking(self) -> list[str]:
-        """Why screenshots are missing, one reason for each that is."""
+        """The reasons for missing images, one per screenshot."""
         return [picture.why for picture in self._known.values() if not picture.name]
 
     def _make(self, root: Path, task: StepTaskModel) -> Picture:
         try:
             path = resolve(root, task.screenshot)
             state = path.stat()
-            told = f"{task.screenshot}\0{state.st_size}\0{state.st_mtime_ns}\0{task.screenshot_size}"
-            name = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            identity = f"{task.screenshot}\0{state.st_size}\0{state.st_mtime_ns}\0{task.screenshot_size}"
+            name = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
             full, thumb = (self._out / folder / f"{name}.jpg" for folder in (FULL_FOLDER, THUMB_FOLDER))
             if not (full.is_file() and thumb.is_file()):
                 _convert(read_screenshot(root, task.screenshot, task.screenshot_size).data, full, thumb)
@@ -102,7 +102,7 @@ def _convert(data: bytes, full: Path, thumb: Path) -> None:
     from PIL import Image
 
     with Image.open(BytesIO(data)) as opened:
-        opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # a JPEG is then read no larger than it is needed
+        opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # decodes a JPEG at a reduced size
         image = opened.convert("RGB")
     image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
     _save(image, full, QUALITY)
@@ -111,7 +111,10 @@ def _convert(data: bytes, full: Path, thumb: Path) -> None:
 
 
 def _save(image: Image, path: Path, quality: int) -> None:
-    """Write a file that is whole or not there: a report that was stopped is gone on with, not begun anew."""
+    """Write a file atomically, so that an interrupted report can be continued."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    image.save(temporary, format="JPEG", quality=quality)
-    temporary.replace(path)
+    try:
+        image.save(temporary, format="JPEG", quality=quality)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""A run as the viewer walks it: episode by episode in plan order, each step judged under every protocol that is shown.
+"""Reads a run for the viewer: episode by episode in plan order, with every step judged under all shown protocols.
 
-Two passes over the journal: the first notes where each step's record lies, the second reads them in plan order. So memory
-holds one episode at a time and a few bytes for every step.
+Two passes over the journal: the first records the offset of every step's record, the second reads them in plan order. So only
+one episode is in memory at a time, plus a few bytes per step.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from guieval.decisions.executions import rounds_of
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
-from guieval.journal import Planned, Records, read_manifest, read_planned
-from guieval.modes import recorded_mode
+from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
+from guieval.journal.rounds import rounds_of
+from guieval.journal.run_files import Manifest
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
 
 Prompter: TypeAlias = Callable[[StepRecord, Mapping[int, StepRecord]], tuple[str, str]]
-"""What a step's prompt was, from its record and the records of its episode by step: (text, note). The text is empty where it
-cannot be told; the note then says why, and is empty where there is nothing to say."""
+"""Rebuilds a step's prompt from its record and the records of its episode by step: (text, note). If that is impossible, the
+text is empty and the note gives the reason."""
 
 RIGHT, MISS, WRONG_TYPE, UNPARSEABLE, UNSUPPORTED, FAILED, NOT_REACHED, NOT_RUN, ABSENT = range(9)
 """How a step ended, in more detail than its verdict: ``MISS`` is wrong with the right type, ``WRONG_TYPE`` wrong without;
@@ -32,14 +32,14 @@ _CODES: dict[Verdict, int] = {
     "infrastructure_failure": FAILED,
 }
 MOST_SAMPLES = 64
-"""Samples of a step that the page gets with all they say; decisions are of all of them."""
+"""Number of a step's samples that the page shows in full; decisions use all of them."""
 EVERY = "all"
-"""The protocol name that asks for every one written for the run's data set."""
+"""The protocol name that stands for all protocols of the run's data set."""
 
 
 @dataclass(frozen=True)
 class SeenStep:
-    """A step of one run. ``ends``: one code a protocol. ``outcomes``: for each sample that is shown, one outcome a protocol."""
+    """A step of one run. ``ends``: one code per protocol. ``outcomes``: for every shown sample, one outcome per protocol."""
 
     ends: tuple[int, ...]
     record: StepRecord | None = None
@@ -48,13 +48,13 @@ class SeenStep:
 
 @dataclass
 class ShownRun:
-    """A run directory that is shown: its manifest and plan, where its records lie, and how to tell its prompts.
+    """A run directory to show: its manifest and plan, the offsets of its records, and how to rebuild its prompts.
 
-    Of a rollout directory it is the first round, to whose samples those of the ``further`` rounds are added.
+    For a rollout directory it is the first round; the samples of the ``further`` rounds are added to its own.
     """
 
     directory: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     planned: Planned
     dataset: str
     records: Records
@@ -66,39 +66,41 @@ class ShownRun:
     @property
     def protocol(self) -> str:
         """The protocol it was run under."""
-        return str(self.manifest["protocol"]["name"])
+        return self.manifest.protocol.name
 
     def read(self, key: EpisodeKey) -> dict[int, StepRecord]:
         """The records of an episode by step."""
-        found = {index: self.records.at(offset) for index, offset in self.offsets.get(key, {}).items()}
-        for each in self.further:
-            for index, record in each.read(key).items():
-                first = found.get(index)
+        records = {index: self.records.at(offset) for index, offset in self.offsets.get(key, {}).items()}
+        for other in self.further:
+            for index, record in other.read(key).items():
+                first = records.get(index)
                 whole = record if first is None else first.model_copy(update={"samples": (*first.samples, *record.samples)})
-                found[index] = whole
-        return dict(sorted(found.items()))
+                records[index] = whole
+        return dict(sorted(records.items()))
 
     def walk(
-        self, key: EpisodeKey, known: Mapping[int, StepRecord], evaluators: Sequence[ActionEvaluator]
+        self,
+        key: EpisodeKey,
+        known: Mapping[int, StepRecord],
+        evaluators: Sequence[ActionEvaluator],
+        samples: int | None = MOST_SAMPLES,
     ) -> dict[int, SeenStep]:
-        """The planned steps of an episode as they ended; ``known`` are its records.
+        """The planned steps of an episode with their results; ``known`` are its records, ``samples`` limits those judged.
 
-        In a mode that stops at the first mismatch, what lies behind the first measured step that is not exact is not
-        reached, under each protocol by itself, even where a record exists; where mismatches
-        are patched, behind the first that no patch is left for.
+        In a mode that stops at the first mismatch, the steps after the first measured mismatch are not reached, for every
+        protocol separately, even if a record exists; with patches, the steps after the first mismatch without a patch.
         """
-        allowed = recorded_mode(self.manifest["mode"]).mismatches
+        allowed = self.manifest.mode.mismatches
         stopped = [False] * len(evaluators)
         mismatches = [0] * len(evaluators)
         seen: dict[int, SeenStep] = {}
         for index in self.planned.plan.get(key, ()):
             record = known.get(index)
             if record is None:
-                seen[index] = SeenStep(tuple(NOT_REACHED if each else NOT_RUN for each in stopped))
+                seen[index] = SeenStep(tuple(NOT_REACHED if ended else NOT_RUN for ended in stopped))
                 continue
-            outcomes = tuple(
-                tuple(_judge(each, record, sample) for each in evaluators) for sample in record.samples[:MOST_SAMPLES]
-            )
+            shown = record.samples[:samples]
+            outcomes = tuple(tuple(_judge(evaluator, record, sample) for evaluator in evaluators) for sample in shown)
             codes = []
             for place, outcome in enumerate(outcomes[0]):
                 codes.append(NOT_REACHED if stopped[place] else code_of(outcome))
@@ -116,22 +118,31 @@ def code_of(outcome: StepOutcome) -> int:
     return _CODES[outcome.verdict]
 
 
-def open_run(directory: Path, prompter: Prompter | None = None) -> ShownRun:
-    """Read what a run directory, or a rollout directory, holds, but for its records.
+def shown_run(directory: Path) -> ShownRun:
+    """The run, or rollout, to report; :class:`UsageError` if there is no run or it has no records."""
+    run = read_run(directory)
+    for part in (run, *run.further):
+        if not part.offsets:
+            raise UsageError(f"the run {str(part.directory)!r} holds no step of its plan yet, so there is nothing to show")
+    return run
 
-    Raises :class:`UsageError` when there is no run or nothing in it.
+
+def read_run(directory: Path) -> ShownRun:
+    """Open a run or rollout directory without reading all records; there may be none yet.
+
+    Raises :class:`UsageError` if there is no run.
     """
     first, *others = rounds_of(directory)
-    shown = _open_one(first, prompter)
+    shown = _read_one(first)
     if others:
-        shown.further = [_open_one(each, None) for each in others]
+        shown.further = [_read_one(other) for other in others]
         shown.notes.append(f"The samples of {len(others) + 1} rounds are shown together.")
-        if any(each.planned.plan != shown.planned.plan for each in shown.further):
+        if any(other.planned.plan != shown.planned.plan for other in shown.further):
             raise UsageError(f"the rounds of {str(directory)!r} are over different steps, so they cannot be shown together")
     return shown
 
 
-def _open_one(directory: Path, prompter: Prompter | None) -> ShownRun:
+def _read_one(directory: Path) -> ShownRun:
     manifest = read_manifest(directory)
     planned = read_planned(directory)
     records = Records(directory)
@@ -149,18 +160,17 @@ def _open_one(directory: Path, prompter: Prompter | None) -> ShownRun:
         if record.finished:
             done.add(index)
         elif index in done:
-            continue  # an answer is there already, and a later failure does not undo it
+            continue  # a later failure does not replace an answer
         offsets.setdefault(key, {})[index] = offset
-    if not offsets:
-        raise UsageError(f"the run {str(directory)!r} holds no step of its plan yet, so there is nothing to show")
     notes = [f"{outside:,} recorded steps lie outside the plan and are not shown."] if outside else []
+    notes += [f"{note[:1].upper()}{note[1:]}." for note in caveats.notes(manifest)]
     if records.damaged:
         notes.append(f"{len(records.damaged):,} lines of the journal hold no record and were passed over.")
-    return ShownRun(directory, manifest, planned, dataset, records, offsets, notes, prompter)
+    return ShownRun(directory, manifest, planned, dataset, records, offsets, notes)
 
 
 def protocols_to_show(run: ShownRun, names: Sequence[str]) -> list[str]:
-    """The protocols a report is over: those named, by default the run's own; ``all`` stands for all of the data set's.
+    """The protocols of a report: those named, by default the run's own; ``all`` stands for all of the data set's.
 
     Raises :class:`UsageError` for an unknown name.
     """
@@ -174,7 +184,7 @@ def protocols_to_show(run: ShownRun, names: Sequence[str]) -> list[str]:
 
 
 def _judge(evaluator: ActionEvaluator, record: StepRecord, sample: Sample) -> StepOutcome:
-    """An answer's outcome; where nobody answered there is nothing to judge, and what was recorded stands."""
+    """An answer's outcome; without an answer, the recorded outcome."""
     if sample.outcome.verdict == "infrastructure_failure":
         return sample.outcome
     return evaluator.evaluate(record.task, sample.action)

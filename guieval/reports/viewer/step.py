@@ -1,6 +1,6 @@
-"""What the page is told of one step: plain JSON values, coordinates in thousandths of the screen as the record has them.
+"""The page's data of one step: plain JSON values, with coordinates in thousandths of the screen as in the record.
 
-Where a protocol accepts a point is asked of its own rules, so nothing of their geometry is written a second time.
+The areas in which a protocol accepts a point come from its own rules, so their geometry is not implemented twice.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from guieval.reports.viewer.reading import SeenStep, code_of
 from guieval.steps import Sample, StepOutcome, StepTaskModel
 
 TEXT_LIMIT = 20_000
-"""Characters of a text that the page gets; the journal has all of it."""
+"""Limit of a text in the page, in characters; the journal has the whole text."""
 JSON_LIMIT = 4_000
 
 
 def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> dict[str, Any]:
-    """The step as the benchmark gives it, and what each protocol accepts of a click there.
+    """The step as provided by the benchmark, and the areas in which each protocol accepts a click.
 
-    ``areas`` holds the different accepted areas and ``area`` says, for each evaluator, which is its own (-1: a click is not
-    what the step asks for). ``polygon`` has the corners of the step's target, where it has one.
+    ``areas`` holds the distinct accepted areas and ``area`` the index of each evaluator's area (-1: the step does not expect
+    a click). ``polygon`` has the corners of the step's target, if it has one.
     """
     areas: list[dict[str, Any]] = []
     chosen: list[int] = []
@@ -47,7 +47,7 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
         "length": task.episode_length,
         "size": list(task.screenshot_size),
         "reference": action_values(task.action),
-        "alternatives": [action_values(each) for each in task.alternatives],
+        "alternatives": [action_values(action) for action in task.alternatives],
         "boxes": boxes,
         "polygon": None if polygon is None else [list(corner) for corner in polygon],
         "areas": areas,
@@ -58,7 +58,7 @@ def task_values(task: StepTaskModel, evaluators: Sequence[ActionEvaluator]) -> d
 
 
 def seen_values(seen: SeenStep) -> dict[str, Any]:
-    """What a run has of the step: how it ended under each protocol, its samples, how many ``more`` there are, its ``patch``."""
+    """A run's data of the step: its result under each protocol, its samples, the number of ``more`` samples, its ``patch``."""
     values: dict[str, Any] = {"ends": list(seen.ends)}
     if seen.record is not None:
         values["history"] = list(seen.record.history)
@@ -72,7 +72,7 @@ def seen_values(seen: SeenStep) -> dict[str, Any]:
 
 
 def action_values(action: Action) -> dict[str, Any]:
-    """An action with its own fields; a scroll also with the ``path`` it is drawn as: [x1, y1, x2, y2]."""
+    """An action with its own fields; a scroll also with the ``path`` to draw: [x1, y1, x2, y2]."""
     values = action.model_dump(mode="python")
     if isinstance(action, Scroll):
         start, end = scroll_path(action)
@@ -86,7 +86,7 @@ def action_values(action: Action) -> dict[str, Any]:
 
 
 def clipped(text: str | None, limit: int = TEXT_LIMIT) -> str | None:
-    """The text, cut where it is longer than the page should hold; the cut is said."""
+    """The text, cut at ``limit`` with a note about the cut."""
     if text is None or len(text) <= limit:
         return text
     return f"{text[:limit]}\n[... {len(text) - limit:,} more characters, in the journal]"
@@ -106,16 +106,17 @@ def _sample_values(sample: Sample, outcomes: Iterable[StepOutcome]) -> dict[str,
         "seconds": _finite(sample.seconds),
         "attempts": sample.attempts,
         "outcomes": [
-            [code_of(each), _finite(each.distance), _finite(each.text_similarity), clipped(each.reason)] for each in outcomes
+            [code_of(outcome), _finite(outcome.distance), _finite(outcome.text_similarity), clipped(outcome.reason)]
+            for outcome in outcomes
         ],
     }
 
 
 def _accepted(rules: StepRules, task: StepTaskModel, plain: list[list[float]]) -> dict[str, Any] | None:
-    """Where ``rules`` accept a click; ``boxes`` is ``None`` where they are just the step's own, ``plain``.
+    """The area in which ``rules`` accept a click; ``boxes`` is ``None`` if they equal the step's own, ``plain``.
 
     ``radii`` are the distances accepted around points: [x, y, horizontally, vertically], in thousandths of each side.
-    ``varies`` tells that boxes are chosen by the click itself: those given are what it is chosen from, or none at all.
+    ``varies``: the accepted boxes depend on the click; ``boxes`` are then the candidates, or empty.
     """
     targets: list[tuple[ClickRule, Point]] = []
     for action in (task.action, *task.alternatives):
@@ -137,12 +138,12 @@ def _accepted(rules: StepRules, task: StepTaskModel, plain: list[list[float]]) -
         else:
             varies |= rule.boxes == "nearest-to-prediction" and len(task.boxes) > rule.nearest
             corners = 1000 * rule.accepted(task.boxes, point, screen=task.screenshot_size).T
-            boxes.update((tuple(round(each, 3) for each in box), None) for box in corners.tolist())
+            boxes.update((tuple(round(side, 3) for side in box), None) for box in corners.tolist())
         if rule.fallback is not None:
             x, y = (0.0, 0.0) if rule.reference == "origin" else point
             across, down, limit = rule.reach(task.screenshot_size)
-            radii.append([round(each, 3) for each in (x, y, 1000 * limit / across, 1000 * limit / down)])
-    listed = [list(each) for each in boxes]
+            radii.append([round(value, 3) for value in (x, y, 1000 * limit / across, 1000 * limit / down)])
+    listed = [list(box) for box in boxes]
     return {"boxes": None if listed == plain else listed, "polygon": polygon, "radii": radii, "varies": varies}
 
 
@@ -151,7 +152,7 @@ def _rounded(boxes: Iterable[Iterable[float]]) -> list[list[float]]:
 
 
 def _as_text(value: Any) -> str:
-    """Foreign values as JSON text, for they may hold what JSON numbers cannot (NaN) or be deeper than a page should read."""
+    """Foreign values as JSON text, since they may contain NaN, which JSON does not have, or be nested too deeply."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=1, default=repr)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""Writes the folder: the page, an index small enough to filter on at once, and the steps in chunks that are loaded when seen.
+"""Writes the folder: the page, a small index for filtering, and the steps in chunks that are loaded on demand.
 
-A page that was opened from disk may not fetch files, but it may load scripts, so data are scripts: each calls one function
-with one text of JSON. Whatever models and data sets say is inside that text, in ASCII, with every character escaped that means
-anything to HTML or JavaScript; the page only ever shows it as text.
+A page that was opened from disk must not fetch files, but may load scripts, so data files are scripts: each calls one function
+with one JSON text. All texts of models and data sets are inside that JSON, in ASCII, with all special characters of HTML and
+JavaScript escaped; the page only displays them as text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from guieval.errors import UsageError
+from guieval.errors import UsageError, harmless
 from guieval.evaluation import ActionEvaluator
-from guieval.modes import recorded_mode
+from guieval.journal.caveats import model_label
+from guieval.journal.served_model import describe_served
 from guieval.reports.viewer.decisions import decision_values
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
@@ -25,9 +26,9 @@ from guieval.reports.viewer.step import clipped, seen_values, task_values
 from guieval.steps import EpisodeKey, StepRecord, StepTaskModel
 
 CHUNK = 200
-"""Steps in a file of their own: one is loaded for whatever is looked at."""
+"""Number of steps per data file, loaded when one of them is shown."""
 SEARCH_CHUNK = 2000
-"""Steps whose texts are in one file, loaded when somebody searches."""
+"""Number of steps per file of texts, loaded for a search."""
 SEARCH_LIMIT = 4000
 INSTRUCTION_LIMIT = 300
 SCRIPT_PARTS = ("nodes", "data", "state", "filters", "episodes", "moving", "filmstrip", "decisions", "screen", "panel", "page")
@@ -35,14 +36,14 @@ SCRIPT_PARTS = ("nodes", "data", "state", "filters", "episodes", "moving", "film
 DATA = "data"
 PAGE = "index.html"
 MARKER = "guieval-report.txt"
-"""By its presence a folder is known to be a report, whose files may be replaced."""
+"""Marks a folder as a report, whose files may be replaced."""
 _OURS = re.compile(r"(index|(steps|text)-\d{5})\.js")
 _NOBODY = -1
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a report holds: how many steps of how many episodes, images, and why others are missing."""
+    """The contents of a report: numbers of steps, episodes and images, and the reasons for missing images."""
 
     page: Path
     steps: int
@@ -61,11 +62,10 @@ def write_report(
     against: ShownRun | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
-    """Write the viewer of ``run`` into ``out``, judged under each of ``protocols``, beside ``against`` where that is given.
+    """Write the viewer of ``run`` into ``out``, judged under each of ``protocols``, side by side with ``against`` if given.
 
-    ``on_progress`` is told (steps done, steps in all). What an earlier report left in the folder is replaced, its images are
-    used again. Raises :class:`UsageError` for a folder that holds something else, or a run to compare with that shares no
-    step.
+    ``on_progress`` is called with (steps done, all steps). An earlier report in the folder is replaced; its images are
+    reused. Raises :class:`UsageError` for a folder with other contents, or a run to compare with that shares no step.
     """
     _prepare(out)
     runs = [run] if against is None else [run, against]
@@ -81,15 +81,15 @@ def write_report(
     total = sum(map(len, run.planned.plan.values()))
     files_of_text = files_of_steps = 0
     for key, counted in run.planned.plan.items():
-        known = [each.read(key) for each in runs]
-        seen = [each.walk(key, records, evaluators) for each, records in zip(runs, known, strict=True)]
+        known = [shown.read(key) for shown in runs]
+        seen = [shown.walk(key, records, evaluators) for shown, records in zip(runs, known, strict=True)]
         tasks = _tasks(counted, known)
         index.begin_episode(key, next(iter(tasks.values()), None))
         for step in counted:
-            both = [each.get(step, SeenStep((ABSENT,) * len(protocols))) for each in seen]
+            both = [steps.get(step, SeenStep((ABSENT,) * len(protocols))) for steps in seen]
             task = tasks.get(step)
             index.add(step, task, both)
-            prompts = [_prompt(each, records, one.record) for each, records, one in zip(runs, known, both, strict=True)]
+            prompts = [_prompt(shown, records, one.record) for shown, records, one in zip(runs, known, both, strict=True)]
             chunk.add(key, step, task, both, prompts, evaluators)
             texts.append(_searched(task, both))
             if len(chunk.rows) == CHUNK:
@@ -108,7 +108,7 @@ def write_report(
         "chunk": CHUNK,
         "search": SEARCH_CHUNK,
         "notes": notes,
-        "runs": [_described(each) for each in runs],
+        "runs": [_described(shown) for shown in runs],
         "protocols": [{"name": each.protocol.name, "summary": each.protocol.summary} for each in evaluators],
         "shown": protocols.index(run.protocol) if run.protocol in protocols else 0,
     }
@@ -149,11 +149,11 @@ class _Folder:
         environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
         page = environment.from_string((own / "page.html.jinja").read_text(encoding="utf-8"))
         parts = [(own / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT_PARTS]
-        # One function around all of it: what is foreign (the data files) sees nothing of it but window.guieval.
+        # one function around everything: the data files can access only window.guieval
         script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
         self._write("app.js", script)
         self._write("style.css", (own / "style.css").read_text(encoding="utf-8"))
-        self._write(PAGE, page.render(title=self._private.sub("[...]", title)))
+        self._write(PAGE, page.render(title=self._private.sub("[...]", harmless(title))))
 
     def _write(self, name: str, text: str) -> None:
         try:
@@ -164,7 +164,7 @@ class _Folder:
 
 @dataclass
 class _Chunk:
-    """Up to :data:`CHUNK` steps; lines of prompts, most of which are the same from step to step, are kept once."""
+    """Up to :data:`CHUNK` steps; lines of prompts are stored once, since most repeat from step to step."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[int, StepTaskModel] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class _Chunk:
 
 
 class _Index:
-    """What filters look at: a character or a small number for each step, a line for each episode."""
+    """The data of filters: a character or a small number per step, a line per episode."""
 
     def __init__(self, runs: int, protocols: int) -> None:
         self._labels: dict[str, None] = {}
@@ -220,7 +220,7 @@ class _Index:
     def begin_episode(self, key: EpisodeKey, task: StepTaskModel | None) -> None:
         label = name = "/".join(part for part in (key.subset, key.episode_id) if part)
         repeated = 1
-        while label in self._labels:  # a/b may be episode b of subset a, and an episode of that name in none
+        while label in self._labels:  # a/b may be episode b of subset a, or an episode of that name without subset
             repeated += 1
             label = f"{name} ({repeated})"
         self._labels[label] = None
@@ -266,7 +266,8 @@ class _Index:
 
 def _tasks(counted: Sequence[int], known: Sequence[dict[int, StepRecord]]) -> dict[int, StepTaskModel]:
     """The steps themselves, from the first run that recorded them."""
-    return {step: next(each[step].task for each in known if step in each) for step in counted if any(step in k for k in known)}
+    recorded = [(step, [records[step].task for records in known if step in records]) for step in counted]
+    return {step: tasks[0] for step, tasks in recorded if tasks}
 
 
 def _prompt(run: ShownRun, records: dict[int, StepRecord], record: StepRecord | None) -> tuple[str, str]:
@@ -279,11 +280,11 @@ def _prompt(run: ShownRun, records: dict[int, StepRecord], record: StepRecord | 
 
 
 def _searched(task: StepTaskModel | None, both: Sequence[SeenStep]) -> str:
-    """What a search looks through: the instructions, what the reference types or opens, labels, and the first replies."""
+    """The searchable text: instructions, texts and apps of the reference, labels, and the first replies."""
     parts: list[str] = []
     if task is not None:
-        told = task.instruction if len(task.instruction) > INSTRUCTION_LIMIT else ""
-        parts += [told, task.low_level_instruction or "", *task.groups.values()]
+        instruction = task.instruction if len(task.instruction) > INSTRUCTION_LIMIT else ""
+        parts += [instruction, task.low_level_instruction or "", *task.groups.values()]
         parts += [str(getattr(task.action, name, "")) for name in ("text", "app", "name")]
     for seen in both:
         if seen.record is not None:
@@ -295,24 +296,24 @@ def _searched(task: StepTaskModel | None, both: Sequence[SeenStep]) -> str:
 
 def _described(run: ShownRun) -> dict[str, str]:
     manifest = run.manifest
-    selection = manifest.get("selection") or {}
     return {
-        "model": str(manifest["model"].get("name", "")),
-        "benchmark": str(manifest["benchmark"].get("name", "")),
-        "mode": recorded_mode(manifest["mode"]).label,
+        "model": model_label(manifest),
+        "benchmark": manifest.benchmark.name,
+        "mode": manifest.mode.label,
         "protocol": run.protocol,
-        "created": str(manifest.get("created", "")),
-        "steps": str(selection.get("text", "")),
+        "created": manifest.created,
+        "steps": (manifest.selection and manifest.selection.text) or "",
+        "served": "; ".join(describe_served(entry) for entry in manifest.served or () if entry.servers),
     }
 
 
 def _title(run: ShownRun) -> str:
-    told = _described(run)
-    return f"{told['model']} on {told['benchmark']}, {told['mode']}"
+    description = _described(run)
+    return f"{description['model']} on {description['benchmark']}, {description['mode']}"
 
 
 def _compared(run: ShownRun, against: ShownRun) -> list[str]:
-    """How far two runs are over the same steps; :class:`UsageError` when they share none."""
+    """Notes on steps that only one of two runs has; :class:`UsageError` if they share none."""
     other = {key: frozenset(steps) for key, steps in against.planned.plan.items()}
     total = sum(map(len, run.planned.plan.values()))
     shared = sum(len(other.get(key, frozenset()).intersection(steps)) for key, steps in run.planned.plan.items())
@@ -331,25 +332,25 @@ def _compared(run: ShownRun, against: ShownRun) -> list[str]:
 
 
 def _private_paths(runs: Sequence[ShownRun], pictures: Pictures) -> list[str]:
-    """Folders of this computer that error messages and data may name, and that are nobody's business elsewhere."""
+    """Local folders that error messages and data may contain, and that a report must not disclose."""
     folders = [Path.home(), Path.cwd(), *(run.directory for run in runs)]
     if pictures.root is not None:
         folders.append(pictures.root)
-    folders += [Path(data) for run in runs if (data := run.manifest["config"].get("data"))]
+    folders += [Path(data) for run in runs if (data := run.manifest.config.data)]
     named = {str(form) for folder in folders for form in (folder, folder.absolute(), folder.resolve())}
     home = str(Path.home())
     return [path for path in named if path.startswith("/") and (path.count("/") > 1 or (path == home and path != "/"))]
 
 
 def _prepare(out: Path) -> None:
-    """Make the folder, or clear away what an earlier report has in it; its images stay."""
+    """Create the folder, or remove the data files of an earlier report; its images are kept."""
     try:
         if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
-            raise UsageError(f"{str(out)!r} is there already and is no report; choose another --out")
+            raise UsageError(f"{str(out)!r} exists and is not a report; choose another --out")
         (out / DATA).mkdir(parents=True, exist_ok=True)
         (out / MARKER).write_text(f"A report of guieval. Open {PAGE} in a browser.\n", encoding="ascii")
-        for each in (out / DATA).iterdir():
-            if _OURS.fullmatch(each.name):
-                each.unlink()
+        for file in (out / DATA).iterdir():
+            if _OURS.fullmatch(file.name):
+                file.unlink()
     except OSError as error:
         raise UsageError(f"the report cannot be written to {str(out)!r}: {error.strerror}") from None

@@ -15,7 +15,7 @@ REWARD_TYPE = "sequential"
 def compute_score(
     reward_input: Mapping[str, Any],
     *,
-    model: str = "qwen2.5-vl-7b",
+    model: str = "qwen2.5-vl-7b-ui-s1",
     reward: str = "ui-s1",
     protocol: str | None = None,
     weights: Mapping[str, float] | None = None,

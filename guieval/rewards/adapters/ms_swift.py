@@ -15,11 +15,11 @@ class GuievalReward:
 
         from swift.rewards import orms
         class UIS1(GuievalReward):
-            model, reward = "qwen2.5-vl-7b", "ui-s1"
+            model, reward = "qwen2.5-vl-7b-ui-s1", "ui-s1"
         orms["ui-s1"] = UIS1
     """
 
-    model: ClassVar[str] = "qwen2.5-vl-7b"
+    model: ClassVar[str] = "qwen2.5-vl-7b-ui-s1"
     reward: ClassVar[str] = "ui-s1"
     protocol: ClassVar[str | None] = None
 

@@ -33,7 +33,7 @@ def task_of(value: Any) -> StepTaskModel:
         problem = first_problem(error)
         raise UsageError(
             f"the {TASK!r} of a row must be the text of StepTaskModel.model_dump_json(), got {value!r:.80} "
-            f"(field {problem.field or '(whole value)'}: {problem.said})"
+            f"(field {problem.field or '(whole value)'}: {problem.message})"
         ) from None
 
 
@@ -83,7 +83,10 @@ def _kept(model: str, reward: str, protocol: str | None, weights: tuple[tuple[st
 
 
 def named_scorer(
-    model: str = "qwen2.5-vl-7b", reward: str = "ui-s1", protocol: str | None = None, weights: Mapping[str, float] | None = None
+    model: str = "qwen2.5-vl-7b-ui-s1",
+    reward: str = "ui-s1",
+    protocol: str | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> ReplyScorer:
     """As :func:`guieval.rewards.open_scorer`, made once for the same names, for functions that are called a reply at a time."""
     given = dict(weights or {})

@@ -14,7 +14,7 @@ def compute_score(
     ground_truth: Any = None,
     extra_info: Mapping[str, Any] | None = None,
     *,
-    model: str = "qwen2.5-vl-7b",
+    model: str = "qwen2.5-vl-7b-ui-s1",
     reward: str = "ui-s1",
     protocol: str | None = None,
     weights: Mapping[str, float] | None = None,

@@ -12,8 +12,8 @@ from guieval.actions import Click, Point
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel
 from guieval.steps import StepTaskModel
-from guieval.synth.dice import Dice
-from guieval.synth.icons import SIZE, Icon, IconScreen, PlacedIcon, draw_goal, goal_text
+from guieval.testing.icons.screens import SIZE, Icon, IconScreen, PlacedIcon, draw_goal, goal_text
+from guieval.testing.phone.dice import Dice
 
 
 class Conversation(NamedTuple):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.models import ABCModel
-from guieval.synth.dice import Dice
-from guieval.synth.icons import IconScreen, draw_screen
+from guieval.testing.icons.screens import IconScreen, draw_screen
+from guieval.testing.phone.dice import Dice
 from guieval.training.tiny.building import Policy
 from guieval.training.tiny.conversations import Conversation, draw_conversation
 from guieval.training.tiny.optimiser import Optimiser

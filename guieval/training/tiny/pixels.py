@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from guieval.synth.icons import HEIGHT, WIDTH, IconScreen, PlacedIcon
+from guieval.testing.icons.screens import HEIGHT, WIDTH, IconScreen, PlacedIcon
 from guieval.training.tiny.building import MERGE, PATCH, PIXEL_MEAN, PIXEL_STD
 
 if TYPE_CHECKING:

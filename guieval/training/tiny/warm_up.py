@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.frames import PER_999
-from guieval.synth.dice import Dice
-from guieval.synth.icons import ICONS, SIZE, IconScreen, draw_screen
+from guieval.testing.icons.screens import ICONS, SIZE, IconScreen, draw_screen
+from guieval.testing.phone.dice import Dice
 from guieval.training.tiny.building import Policy
 from guieval.training.tiny.optimiser import Optimiser
 from guieval.training.tiny.pixels import TOKENS, grid, patches, tokens_of

@@ -19,7 +19,7 @@ from trl.trainer.utils import use_adapter
 
 from guieval.errors import UsageError
 from guieval.models import ModelInput
-from guieval.patching import on_policy_input, read_thought
+from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.rollout import PatchPolicy, RolloutStep, SemiOnlineRollout

@@ -29,9 +29,9 @@ def rows(
     ] = False,
 ) -> None:
     """Write a benchmark's episodes, or their steps, as rows for verl."""
-    from guieval.config import override
+    from guieval.data.selection import Choice, select
     from guieval.registry import load_benchmark
-    from guieval.selection import Choice, select
+    from guieval.running.config import override
     from guieval.training.examples import TrainingData
     from guieval.training.verl.rows import ROWS, write_rows
 

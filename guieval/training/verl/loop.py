@@ -19,9 +19,9 @@ from verl.utils.profiler import simple_timer
 
 from guieval.errors import UsageError
 from guieval.history import HistoryEntry, reference_history
+from guieval.history.modes import NO_PATCH
 from guieval.models import ABCModel, ModelInput
-from guieval.modes import NO_PATCH
-from guieval.patching import on_policy_input, read_thought
+from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.adapters.rows import figures
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.rollout import SemiOnlineRollout

@@ -86,10 +86,10 @@ def _parsed(text: str) -> VerlSettings:
         if problem.kind == "extra_forbidden":
             raise UsageError(f"unknown setting {field!r}{nearest(path[-1], _fields_at(VerlSettings, path[:-1]))}") from None
         if problem.kind == "value_error":
-            raise UsageError(f"setting {problem.said}") from None
+            raise UsageError(f"setting {problem.message}") from None
         if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required") from None
-        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.said}") from None
+        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.message}") from None
 
 
 def _plain(group: Any) -> Any:

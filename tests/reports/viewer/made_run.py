@@ -9,7 +9,7 @@ from typing import Any
 from guieval.actions import Action, ActionSpace, Click, Point
 from guieval.evaluation import ActionEvaluator, infrastructure_failure
 from guieval.journal import Journal
-from guieval.reports.viewer import Pictures, Written, open_run, protocols_to_show, write_report
+from guieval.reports.viewer import Pictures, Written, protocols_to_show, shown_run, write_report
 from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
 
 PROTOCOL = "guievalkit"
@@ -89,8 +89,8 @@ def report(
     **more: Any,
 ) -> Written:
     """A report of a run with these records in ``folder``/report."""
-    run = open_run(write_run(folder / "run", records, **more))
-    other = None if against is None else open_run(write_run(folder / "other", against))
+    run = shown_run(write_run(folder / "run", records, **more))
+    other = None if against is None else shown_run(write_run(folder / "other", against))
     out = folder / "report"
     pictures = Pictures(screenshots, out)
     chosen = protocols_to_show(run, protocols)

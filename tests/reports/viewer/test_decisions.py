@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Type
-from guieval.decisions.executions import ROLLOUT
-from guieval.reports.viewer import Pictures, open_run, write_report
+from guieval.journal import ROLLOUT
+from guieval.reports.viewer import Pictures, shown_run, write_report
 from tests.reports.viewer.made_run import PROTOCOL, at, record, report, task, write_run
 from tests.reports.viewer.test_writing import read
 
@@ -52,7 +52,7 @@ def test_the_rounds_of_a_rollout_are_shown_together_and_of_many_samples_some(tmp
     write_run(rollout / "b", [record(of, *[at(100, 100)] * 40)])
     rounds = [{"directory": name, "seed": 0} for name in "ab"]
     (rollout / ROLLOUT).write_text(json.dumps({"schema": 1, "rounds": rounds}))
-    shown = open_run(rollout)
+    shown = shown_run(rollout)
     written = write_report(tmp_path / "report", shown, Pictures(None, tmp_path / "report"), [PROTOCOL])
     assert written.notes == ["The samples of 2 rounds are shown together."]
     run = read(tmp_path, "steps-00000.js")["rows"][0]["runs"][0]

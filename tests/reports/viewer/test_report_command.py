@@ -41,8 +41,8 @@ def test_a_report_is_written_into_the_run(
     Image.new("RGB", (300, 600)).save(data / "e1" / "0.png")
     assert guieval(monkeypatch, "report", run, "--data", data, "--protocol", "guievalkit", "--protocol", "ui-s1-sop") == 0
     out, err = capsys.readouterr()
-    assert "3 steps of 1 episodes, 1 screenshots" in out and str(run / "report" / "index.html") in out
-    assert "1 screenshots are missing, the first because" in err
+    assert "3 steps of 1 episode, 1 screenshot" in out and str(run / "report" / "index.html") in out
+    assert "1 screenshots are missing, first:" in err
     rows = chunk(run / "report")["rows"]
     assert [bool(row.get("image")) for row in rows] == [True, False, False]
     assert json.loads((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was
@@ -63,10 +63,9 @@ def test_prompts_are_rebuilt_or_said_not_to_be(run: Path, monkeypatch: pytest.Mo
     ("arguments", "said"),
     [
         (("nothing",), "there is no run directory at 'nothing'"),
-        (("{run}/..",), "below it are the runs"),
         (("{run}", "--protocol", "ui-s1-so"), "did you mean 'ui-s1-sop'"),
         (("{run}", "--data", "nowhere"), "does not exist"),
-        (("{run}", "--out", "{run}"), "is no report; choose another --out"),
+        (("{run}", "--out", "{run}"), "is not a report; choose another --out"),
         (("{run}", "--against", "{run}/nothing"), "there is no run directory"),
     ],
 )

@@ -14,10 +14,10 @@ from PIL import Image
 
 from guieval.actions import Action, Boxes, Open, Point, Scroll, Stop, Type, Unsupported
 from guieval.errors import UsageError
-from guieval.matrix import score_run
-from guieval.reports.viewer import open_run, protocols_to_show
+from guieval.reports.viewer import protocols_to_show, shown_run
 from guieval.reports.viewer.pictures import LONGEST_SIDE, Pictures
 from guieval.reports.viewer.writing import CHUNK, script_text
+from guieval.scoring.matrix import score_run
 from guieval.steps import EpisodeKey, StepRecord
 from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
 
@@ -261,7 +261,7 @@ def test_a_report_is_written_anew_and_another_folder_never_touched(tmp_path: Pat
     site = tmp_path / "b" / "report"
     site.mkdir(parents=True)
     (site / "index.html").write_text("mine")
-    with pytest.raises(UsageError, match="is no report"):
+    with pytest.raises(UsageError, match="is not a report"):
         report(tmp_path / "b", three_steps())
     assert (site / "index.html").read_text() == "mine" and len(list(site.iterdir())) == 1
 
@@ -275,11 +275,11 @@ def test_the_pages_own_words_are_escaped_too(tmp_path: Path) -> None:
 
 def test_a_run_without_a_step_has_nothing_to_show(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no step"):
-        open_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
+        shown_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
 
 
 def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
-    run = open_run(write_run(tmp_path, three_steps()))
+    run = shown_run(write_run(tmp_path, three_steps()))
     assert protocols_to_show(run, ()) == ["guievalkit"]
     assert protocols_to_show(run, ("ui-s1-sop", "ui-s1-sop")) == ["ui-s1-sop"]
     every = protocols_to_show(run, ("all",))
@@ -289,7 +289,7 @@ def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
 
 
 def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
-    run = open_run(write_run(tmp_path / "run", three_steps()))
+    run = shown_run(write_run(tmp_path / "run", three_steps()))
     run.prompter = lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")
     from guieval.reports.viewer import write_report
 

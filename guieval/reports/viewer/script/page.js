@@ -45,6 +45,7 @@ function buildHelp() {
         {},
         comparing() ? `${"AB"[at]}: ` : "",
         foreign(`${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}`),
+        run.served ? foreign(`; answered by ${run.served}`) : "",
       ),
     ),
     index.notes.map((note) => el("p", {}, foreign(note))),

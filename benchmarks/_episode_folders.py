@@ -1,0 +1,71 @@
+"""A folder for every episode, with its annotation and its screenshots: how AiTZ and CAGUI lay their files out.
+
+The labels in them are AITW's (:mod:`guieval.data.aitw_labels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import DataError
+
+from ._images import IMAGE_SUFFIXES
+from ._rows import Row, read_list
+
+
+def holds_episodes(folder: Path) -> bool:
+    """Whether ``folder`` holds any ``<episode>/<episode>.json``."""
+    return folder.is_dir() and any((entry / f"{entry.name}.json").is_file() for entry in folder.iterdir())
+
+
+def episode_folders(folder: Path) -> Iterator[Path]:
+    """The folders in ``folder``, in the order of their names."""
+    return iter(sorted(entry for entry in folder.iterdir() if entry.is_dir()))
+
+
+def annotation_in(folder: Path) -> Path:
+    """The episode's annotation: the JSON file named like its folder, or the only one there is, as GUIEvalKit takes it."""
+    named = folder / f"{folder.name}.json"
+    if named.is_file():
+        return named
+    found = sorted(folder.glob("*.json"))
+    if len(found) != 1:
+        raise DataError(f"{folder}: expected {named.name!r}, found {len(found)} other JSON files")
+    return found[0]
+
+
+def step_rows(file: Path) -> list[Row]:
+    """The steps of an annotation file, all of the same episode and at least one."""
+    rows = [Row.of(value, f"{file}, step {index}") for index, value in enumerate(read_list(file))]
+    if not rows:
+        raise DataError(f"{file}: holds no step")
+    for row in rows:
+        if (told := row.value("episode_id")) != (first := rows[0].value("episode_id")):
+            raise row.error("episode_id", f"is {told!r:.80}, but step 0 says {first!r:.80}")
+    return rows
+
+
+def screenshot_beside(root: Path, file: Path, row: Row) -> str:
+    """The path below ``root`` of the image that ``image_path`` names; it lies beside the annotation."""
+    name = row.text("image_path").replace("\\", "/").rsplit("/", 1)[-1]
+    if not name.lower().endswith(IMAGE_SUFFIXES):
+        raise row.error("image_path", f"expected the path of a PNG or JPEG image, got {row.value('image_path')!r:.80}")
+    return (file.parent.relative_to(root) / name).as_posix()
+
+
+def remembered(row: Row, index: int, length: int) -> dict[str, Any]:
+    """What the row says about its place in the episode, where it is not the one it has."""
+    own = {"step_id": index, "episode_length": length}
+    return {field: told for field in own if (told := row.whole(field)) != own[field]}
+
+
+def ui_boxes(row: Row, field: str = "ui_positions") -> list[list[float]]:
+    """The row's boxes as they stand there; none when the row has none."""
+    return row.boxes(field) if row.values.get(field) not in (None, "") else []
+
+
+def text_or_none(row: Row, field: str) -> str | None:
+    """A text that may be missing."""
+    return None if row.values.get(field) is None else row.text(field)

@@ -1,0 +1,118 @@
+"""Writes AiTZ's release as its repository's ``data-example`` and ``run_coat.py`` show it, or as GUIEvalKit prepares it.
+
+The format has no word for opening an app, for a long press and for waiting, so episodes of the simulated phone that need one
+are passed over; the steps of the others are kept as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Action, Box, Click, Press, Scroll, Stop, Type, scroll_path
+from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
+
+from .played import expressible, write_json
+
+SUBSETS = ("general", "install", "google_apps", "web_shopping")
+"""The subsets of the test split; they take turns."""
+
+_CODES = {"BACK": 5, "HOME": 6, "ENTER": 7, "finish": 10, "impossible": 11}
+
+
+def write_aitz(
+    folder: Path,
+    *,
+    episodes: int = 2,
+    seed: int = 0,
+    size: tuple[int, int] = DEFAULT_SIZE,
+    split: str = "test",
+    prepared: bool = False,
+) -> list[PhoneEpisode]:
+    """Write ``episodes`` below ``folder/split`` and return what was written.
+
+    ``prepared`` writes what GUIEvalKit's data/process_aitz.py makes of it: each step with the size of its image, and the
+    boxes as fractions of it.
+    """
+    written = list(islice(expressible(seed, size, codes_fit), episodes))
+    for place, played in enumerate(written):
+        subset = SUBSETS[place % len(SUBSETS)]
+        name = f"{subset.upper()}-{episode_id(played)}"
+        home = folder / split / subset / name
+        home.mkdir(parents=True)
+        rows = []
+        for index, step in enumerate(played.steps):
+            (home / f"{name}_{index}.png").write_bytes(encode(step.phone.render()))
+            rows.append(_row(played, index, step, f"{subset}/{name}/{name}_{index}.png", split, prepared))
+        write_json(home / f"{name}.json", rows)
+    return written
+
+
+def episode_id(played: PhoneEpisode) -> str:
+    """AITW's ids are numbers of up to twenty digits."""
+    return f"{523_000_000_000_000_000 + played.seed * 1_000_000 + played.number}"
+
+
+def codes_fit(step: PhoneStep) -> bool:
+    """Whether AITW's own codes have a word for a step."""
+    return isinstance(step.action, Click | Scroll | Type | Press | Stop)
+
+
+def _row(played: PhoneEpisode, index: int, step: PhoneStep, image: str, split: str, prepared: bool) -> dict[str, Any]:
+    width, height = played.size
+    boxes = [_pixels(box, played.size) for box in step.boxes]
+    row: dict[str, Any] = {
+        "episode_id": episode_id(played),
+        "episode_length": len(played),
+        "step_id": index,
+        "instruction": played.task.instruction,
+        "ui_positions": json.dumps(boxes),
+        "ui_text": json.dumps([""] * len(boxes)),
+        "ui_types": json.dumps(["TEXT"] * len(boxes)),
+        **_labelled(step.action),
+        "image_path": image,
+        "image_full_path": f"android-in-the-wild/aitw_with_gpt/{split}/{image}",
+        "coat_screen_desc": f"This is a screen of the {played.task.app} task on the simulated phone.",
+        "coat_action_think": f"The task is not done yet. The next thing to do is this: {step.instruction}",
+        "coat_action_desc": step.instruction,
+        "coat_action_result": "By doing so, the screen changes.",
+    }
+    if prepared:
+        fractions = [[y / height, x / width, tall / height, wide / width] for y, x, tall, wide in boxes]
+        row |= {"image_height": height, "image_width": width, "image_channels": 3, "ui_positions": json.dumps(fractions)}
+    return row
+
+
+def _pixels(box: Box, size: tuple[int, int]) -> list[int]:
+    """[y, x, height, width] in whole pixels."""
+    width, height = size
+    left, top = round(box.x1 * width / 1000), round(box.y1 * height / 1000)
+    return [top, left, round(box.y2 * height / 1000) - top, round(box.x2 * width / 1000) - left]
+
+
+def _labelled(action: Action) -> dict[str, Any]:
+    code, text = 0, ""
+    touch = lift = (-1.0, -1.0)
+    match action:
+        case Click():
+            code, touch = 4, (action.point.y / 1000, action.point.x / 1000)
+            lift = (touch[0] + (0.001 if touch[0] < 0.5 else -0.001), touch[1])  # a finger is never quite still
+        case Scroll():
+            code, (start, end) = 4, scroll_path(action)
+            touch, lift = (start.y / 1000, start.x / 1000), (end.y / 1000, end.x / 1000)
+        case Type():
+            code, text = 3, action.text
+        case Press():
+            code = _CODES[action.button]
+        case Stop():
+            code = _CODES[action.status]
+        case _:
+            raise ValueError(f"AITW's codes have no word for {action!r}")
+    return {
+        "result_action_type": code,
+        "result_action_text": text,
+        "result_touch_yx": json.dumps(list(touch)),
+        "result_lift_yx": json.dumps(list(lift)),
+    }

@@ -1,0 +1,141 @@
+"""Writes CAGUI as its data card lays it out: ``CAGUI_agent/domestic`` and ``CAGUI_grounding``.
+
+The agent part has no word for opening an app, so episodes of the simulated phone that need one are passed over; the steps of
+the others are kept as they are. The grounding part has one row and one image for the first named target of each episode.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from hashlib import md5
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Action, Box, Click, LongPress, Press, Scroll, Stop, Type, Wait, scroll_path
+from guieval.testing.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
+
+from .played import expressible, write_json
+
+_CODES = {"BACK": 5, "HOME": 6, "ENTER": 7, "finish": 10, "impossible": 11}
+
+
+def write_cagui_agent(
+    folder: Path, *, episodes: int = 2, seed: int = 0, size: tuple[int, int] = DEFAULT_SIZE
+) -> list[PhoneEpisode]:
+    """Write ``episodes`` into ``folder/CAGUI_agent/domestic`` and return what was written."""
+    written = list(islice(expressible(seed, size, lambda step: step.action.type != "OPEN"), episodes))
+    for played in written:
+        name = episode_id(played)
+        home = folder / "CAGUI_agent" / "domestic" / name
+        home.mkdir(parents=True)
+        for index, step in enumerate(played.steps):
+            (home / f"{name}_{index}.jpeg").write_bytes(_jpeg(step.phone))
+        rows = [_row(played, name, index, step) for index, step in enumerate(played.steps)]
+        write_json(home / f"{name}.json", rows)
+    return written
+
+
+def write_cagui_grounding(
+    folder: Path, *, episodes: int = 2, seed: int = 0, size: tuple[int, int] = DEFAULT_SIZE
+) -> list[PhoneStep]:
+    """Write ``episodes`` rows of each of the two tasks into ``folder/CAGUI_grounding``; returns the steps they show."""
+    home = folder / "CAGUI_grounding"
+    (home / "code").mkdir(parents=True)
+    shown = list(islice(_pointed_at(seed, size), episodes))
+    for part, task, recorded in (("cap", "bbox2function", ""), ("ocr", "bbox2text", "ocr/")):
+        (home / "images" / part).mkdir(parents=True)
+        lines = []
+        for number, step in enumerate(shown):
+            (home / "images" / part / f"{number}.jpeg").write_bytes(_jpeg(step.phone))
+            label = step.target.label if step.target else ""
+            pixels, shares = _corners(step.boxes[0], size)
+            row = {
+                "task": task,
+                "image": f"grounding_eval/dataset/images/{recorded}{number}.jpeg",
+                "id": number if part == "cap" else 600 + number,
+                "abs_position": f"<{', '.join(map(str, pixels))}>",
+                "rel_position": f"<{', '.join(map(str, shares))}>",
+                "text": label if part == "ocr" else f"点击“{label}”可以执行它所说的操作。",
+            }
+            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+        (home / "code" / f"{part}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return shown
+
+
+def episode_id(played: PhoneEpisode) -> str:
+    """CAGUI's ids are 32 hexadecimal digits."""
+    return md5(f"{played.seed}/{played.number}".encode()).hexdigest()
+
+
+def _pointed_at(seed: int, size: tuple[int, int]) -> Iterator[PhoneStep]:
+    for number in count():
+        steps = generate_episode(seed, number, size).steps
+        yield from [step for step in steps if isinstance(step.action, Click) and step.target and step.target.label][:1]
+
+
+def _jpeg(phone: Phone) -> bytes:
+    buffer = io.BytesIO()
+    phone.render().save(buffer, format="JPEG", quality=85)
+    return buffer.getvalue()
+
+
+def _row(played: PhoneEpisode, name: str, index: int, step: PhoneStep) -> dict[str, Any]:
+    width, height = played.size
+    return {
+        "episode_id": name,
+        "episode_length": len(played),
+        "step_id": index,
+        "instruction": played.task.instruction,
+        "image_path": f"domestic/{name}/{name}_{index}.jpeg",
+        "image_width": width,
+        "image_height": height,
+        "ui_positions": json.dumps([_share(box) for box in step.boxes]),
+        **_labelled(step.action),
+    }
+
+
+def _share(box: Box) -> list[float]:
+    return [box.y1 / 1000, box.x1 / 1000, (box.y2 - box.y1) / 1000, (box.x2 - box.x1) / 1000]
+
+
+def _corners(box: Box, size: tuple[int, int]) -> tuple[list[int], list[float]]:
+    """The box's corners in whole pixels, and the same as fractions."""
+    width, height = size
+    pixels = [round(edge * side / 1000) for edge, side in zip(box, (width, height, width, height), strict=True)]
+    return pixels, [edge / side for edge, side in zip(pixels, (width, height, width, height), strict=True)]
+
+
+def _labelled(action: Action) -> dict[str, Any]:
+    text, duration = "", None
+    touch = lift = [-1.0, -1.0]
+    match action:
+        case Click():
+            code, duration = 4, 200.0
+            touch = lift = [action.point.y / 1000, action.point.x / 1000]
+        case LongPress():
+            code, duration = 0, action.duration
+            touch = lift = [action.point.y / 1000, action.point.x / 1000]
+        case Scroll():
+            code, duration = 4, 400.0
+            start, end = scroll_path(action)
+            touch, lift = [start.y / 1000, start.x / 1000], [end.y / 1000, end.x / 1000]
+        case Wait():
+            code, duration = 1, action.duration
+        case Type():
+            code, text = 3, action.text
+        case Press():
+            code = _CODES[action.button]
+        case Stop():
+            code = _CODES[action.status]
+        case _:
+            raise ValueError(f"CAGUI has no word for {action!r}")
+    return {
+        "result_action_type": code,
+        "result_action_text": text,
+        "result_touch_yx": json.dumps(touch),
+        "result_lift_yx": json.dumps(lift),
+        "duration": duration,
+    }

@@ -1,0 +1,1 @@
+"""Studies of finished runs: decisions, reasoning-execution consistency, history mixing, data selection and scaling laws."""

@@ -1,0 +1,224 @@
+"""Two yes-or-no properties of the same steps in one table: match ratios, association, and a detector's rates.
+
+:class:`Contingency` is Table 6 of the GUIEvalKit paper (reasoning-execution consistency against exact match),
+:class:`Detection` its Tables 21 and 22 (a detector of consistency against human labels). A figure that an empty
+cell or margin leaves undefined is ``None``, or infinite where something is divided by nothing.
+
+Sources: K. Pearson's chi-square statistic without Yates's continuity correction; D. Katz et al., Biometrics 34 (1978), the
+interval of a relative risk; B. Woolf, Annals of Human Genetics 19 (1955), that of an odds ratio; Wilson's interval of a share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, astuple, dataclass
+from typing import Any
+
+from guieval.metrics.intervals import LEVEL, Interval, wilson
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """Steps by whether the execution follows the reasoning (consistent or not) and whether it is an exact match.
+
+    Raises ``ValueError`` for a negative count.
+    """
+
+    consistent_exact: int
+    consistent_missed: int
+    inconsistent_exact: int
+    inconsistent_missed: int
+
+    def __post_init__(self) -> None:
+        if min(self._cells) < 0:
+            raise ValueError(f"a count is below 0: {self._cells}")
+
+    @property
+    def _cells(self) -> tuple[int, ...]:
+        return astuple(self)
+
+    @property
+    def consistent(self) -> int:
+        """How many steps are consistent."""
+        return self.consistent_exact + self.consistent_missed
+
+    @property
+    def inconsistent(self) -> int:
+        """How many steps are inconsistent."""
+        return self.inconsistent_exact + self.inconsistent_missed
+
+    @property
+    def n(self) -> int:
+        """How many steps there are."""
+        return self.consistent + self.inconsistent
+
+    @property
+    def consistent_ratio(self) -> float | None:
+        """The share of exact matches among consistent steps, in [0, 1]."""
+        return _share(self.consistent_exact, self.consistent)
+
+    @property
+    def inconsistent_ratio(self) -> float | None:
+        """The share of exact matches among inconsistent steps, in [0, 1]."""
+        return _share(self.inconsistent_exact, self.inconsistent)
+
+    @property
+    def difference(self) -> float | None:
+        """The first ratio minus the second, in [-1, 1]."""
+        first, second = self.consistent_ratio, self.inconsistent_ratio
+        return None if first is None or second is None else first - second
+
+    @property
+    def relative_risk(self) -> float | None:
+        """The first ratio over the second."""
+        first, second = self.consistent_ratio, self.inconsistent_ratio
+        return None if first is None or second is None else _quotient(first, second)
+
+    @property
+    def odds_ratio(self) -> float | None:
+        """(exact : missed) among consistent steps over the same among inconsistent ones."""
+        return _quotient(
+            self.consistent_exact * self.inconsistent_missed,
+            self.consistent_missed * self.inconsistent_exact,
+        )
+
+    @property
+    def phi(self) -> float | None:
+        """The correlation of the two properties, in [-1, 1]; above 0 where consistent steps match more often."""
+        exact = self.consistent_exact + self.inconsistent_exact
+        margins = self.consistent * self.inconsistent * exact * (self.n - exact)
+        if not margins:
+            return None
+        cross = self.consistent_exact * self.inconsistent_missed - self.consistent_missed * self.inconsistent_exact
+        return cross / math.sqrt(margins)
+
+    @property
+    def chi_square(self) -> float | None:
+        """Pearson's statistic, one degree of freedom, without continuity correction; the steps are taken as independent."""
+        return None if self.phi is None else self.n * self.phi**2
+
+    @property
+    def log10_p(self) -> float | None:
+        """The decimal logarithm of :attr:`p`, which itself may be too small for a float."""
+        if self.chi_square is None:
+            return None
+        from scipy.special import log_ndtr
+
+        # the square of a standard normal variable has chi-square's distribution
+        return (math.log(2.0) + float(log_ndtr(-math.sqrt(self.chi_square)))) / math.log(10.0)
+
+    @property
+    def p(self) -> float | None:
+        """How surprising so large a statistic would be if the two had nothing to do with each other."""
+        return None if self.log10_p is None else 10.0**self.log10_p
+
+    def relative_risk_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+        """Katz's interval on the logarithm's scale; ``None`` where a group has no exact match."""
+        risk = self.relative_risk
+        if not risk or not self.inconsistent_exact:
+            return None
+        variance = 1 / self.consistent_exact - 1 / self.consistent + 1 / self.inconsistent_exact - 1 / self.inconsistent
+        return _on_log_scale(risk, variance, level)
+
+    def odds_ratio_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+        """Woolf's interval on the logarithm's scale; ``None`` where a cell is empty."""
+        odds = self.odds_ratio
+        if odds is None or not all(self._cells):
+            return None
+        return _on_log_scale(odds, sum(1 / cell for cell in self._cells), level)
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts and figures; an infinite figure is the text ``inf``."""
+        return {
+            **asdict(self),
+            "consistent_match_ratio": self.consistent_ratio,
+            "inconsistent_match_ratio": self.inconsistent_ratio,
+            "difference": self.difference,
+            "relative_risk": _finite(self.relative_risk),
+            "relative_risk_interval": self.relative_risk_interval(),
+            "odds_ratio": _finite(self.odds_ratio),
+            "odds_ratio_interval": self.odds_ratio_interval(),
+            "chi_square": self.chi_square,
+            "phi": self.phi,
+            "p": self.p,
+            "log10_p": self.log10_p,
+        }
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share ``count`` / ``n`` with Wilson's interval; both ``None`` for n = 0."""
+
+    count: int
+    n: int
+
+    @property
+    def value(self) -> float | None:
+        """The share, in [0, 1]."""
+        return _share(self.count, self.n)
+
+    def interval(self, level: float = LEVEL) -> Interval | None:
+        """Wilson's interval, each step an observation of its own."""
+        return wilson(self.count, self.n, level)
+
+    def to_json(self) -> dict[str, Any]:
+        """Share, counts and interval."""
+        found = self.interval()
+        ends = None if found is None else [found.low, found.high]
+        return {"value": self.value, "count": self.count, "n": self.n, "wilson": ends}
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A detector of consistency against human labels; positive is *consistent*, as in Table 21.
+
+    ``undecided`` steps have a label, but the detector did not decide; no rate counts them.
+    """
+
+    true_positive: int
+    false_negative: int
+    false_positive: int
+    true_negative: int
+    undecided: int = 0
+
+    @property
+    def accuracy(self) -> Rate:
+        """Steps judged as the human did, among those judged."""
+        judged = self.true_positive + self.false_negative + self.false_positive + self.true_negative
+        return Rate(self.true_positive + self.true_negative, judged)
+
+    @property
+    def true_positive_rate(self) -> Rate:
+        """Steps judged consistent, among those that are."""
+        return Rate(self.true_positive, self.true_positive + self.false_negative)
+
+    @property
+    def true_negative_rate(self) -> Rate:
+        """Steps judged inconsistent, among those that are."""
+        return Rate(self.true_negative, self.true_negative + self.false_positive)
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts and rates."""
+        rates = {"accuracy": self.accuracy, "tpr": self.true_positive_rate, "tnr": self.true_negative_rate}
+        return {**asdict(self), **{name: rate.to_json() for name, rate in rates.items()}}
+
+
+def _share(count: int, n: int) -> float | None:
+    return count / n if n else None
+
+
+def _quotient(above: float, below: float) -> float | None:
+    if below:
+        return above / below
+    return math.inf if above else None
+
+
+def _on_log_scale(value: float, variance: float, level: float) -> tuple[float, float]:
+    from scipy.special import ndtri
+
+    reach = float(ndtri((1 + level) / 2)) * math.sqrt(max(variance, 0.0))
+    return value * math.exp(-reach), value * math.exp(reach)
+
+
+def _finite(value: float | None) -> float | str | None:
+    return "inf" if value == math.inf else value

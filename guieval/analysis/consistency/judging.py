@@ -1,0 +1,358 @@
+"""Does an execution do what its reasoning says? Judges execute the same reasoning, and vote (GUIEvalKit paper, 5.4.1).
+
+A judge is a model that continued a run's thoughts (``guieval run --fixed-thoughts RUN --samples n``). Its *majority*
+at a step is the decision that most of its executions belong to (:mod:`guieval.analysis.decisions.clustering`); the *consensus*
+is the decision that most judges' majorities belong to; the step is consistent where the run's own execution belongs to the
+consensus.
+
+Where the paper leaves a choice, guieval does this:
+
+* Executions without a decision (no action, or one outside the unified space) have no vote. A judge without any vote abstains.
+* Where two decisions share the first place, the judge abstains; the same holds for the consensus.
+* Majorities of several judges are one decision where their executions, pooled, are one cluster; an execution belongs to a
+  decision where it falls into one cluster with the decision's executions. Both under the same settings as the first
+  clustering, but with ``min_samples`` 1: three judges, or one execution, are too few for a density.
+* An execution that is no action of the space fits no reasoning: it is inconsistent, whatever the judges say. Any other step
+  whose consensus abstains is *undecided*, and counted apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from guieval.actions import Action, Click, LongPress, Point, Unsupported
+from guieval.analysis.consistency.contingency import Contingency, Detection
+from guieval.analysis.decisions.clustering import DEFAULTS, ClusterSettings, cluster
+from guieval.analysis.decisions.executions import StepExecutions, read_executions
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import read_manifest
+from guieval.journal.caveats import model_label
+from guieval.journal.rounds import rounds_of
+from guieval.running.fixed_thoughts import FixedThoughts, answered, read_thoughts
+from guieval.steps import StepKey, StepTaskModel
+
+Abstention: TypeAlias = Literal["tie", "no decision", "not asked"]
+"""Why there is no vote: two decisions share the first place, no execution has one, or the step was never answered."""
+Failure: TypeAlias = Literal["action type", "action target", "invalid action"]
+"""Table 7's kinds: an action of another type than the consensus; of the same type, but with another place, text, direction or
+button; an execution that is no action of the unified space."""
+FAILURES: tuple[Failure, ...] = get_args(Failure)
+
+
+@dataclass(frozen=True)
+class Majority:
+    """The decision that won: its different executions, most frequent first, and how often each was drawn.
+
+    ``votes`` of ``of`` are executions where a judge decides, judges where they decide together.
+    """
+
+    actions: tuple[Action, ...]
+    counts: tuple[int, ...]
+    votes: int
+    of: int
+
+    @property
+    def prototype(self) -> Action:
+        """An execution that stands for it: the mean of points, each as often as it was drawn, else the most frequent one."""
+        first = self.actions[0]
+        points = [action.point for action in self.actions if isinstance(action, Click | LongPress)]
+        if not isinstance(first, Click | LongPress) or len(points) < 2:
+            return first
+        x, y = np.average(np.array(points), axis=0, weights=self.counts).tolist()
+        return first.model_copy(update={"point": Point(min(x, 1000.0), min(y, 1000.0))})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict of one judge, or of all together, on one execution; ``consistent`` is ``None`` where it is undecided."""
+
+    decision: Majority | Abstention
+    consistent: bool | None
+    failure: Failure | None
+
+    @property
+    def abstains(self) -> bool:
+        """Whether there is no decision to compare with."""
+        return isinstance(self.decision, str)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One reasoning trace with its execution (``action``, ``None`` for a reply without one) and the findings on them.
+
+    ``judges`` are the findings of each judge alone, in the judges' order, ``joint`` that of their consensus; ``human`` is the
+    label, where there is one.
+    """
+
+    task: StepTaskModel
+    thought: str
+    action: Action | None
+    exact: bool
+    judges: tuple[Finding, ...]
+    joint: Finding
+    human: bool | None = None
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A directory of executions under fixed thoughts; ``title`` is different for every judge.
+
+    ``executions`` were measured at ``steps`` steps, ``without_decision`` of them hold no action of the unified space.
+    ``failed`` requests were not answered.
+    """
+
+    directory: Path
+    title: str
+    steps: int = 0
+    executions: int = 0
+    without_decision: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """The traces that at least one judge was asked about, and what was left out.
+
+    ``without_thought`` counts answered steps of the run with nothing to judge, ``not_judged`` those that no judge was asked
+    about, ``unknown_labels`` human labels of other steps.
+    """
+
+    run: Path
+    model: str
+    protocol: str
+    settings: ClusterSettings
+    judges: tuple[Judge, ...]
+    traces: tuple[Trace, ...]
+    without_thought: int
+    not_judged: int
+    unknown_labels: int = 0
+
+    @property
+    def undecided(self) -> int:
+        """How many traces the judges together could not judge."""
+        return sum(trace.joint.consistent is None for trace in self.traces)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether any trace has a human label."""
+        return any(trace.human is not None for trace in self.traces)
+
+
+def majority(executions: StepExecutions, settings: ClusterSettings) -> Majority | Abstention:
+    """The decision of most of a judge's executions of one step."""
+    drawn = [
+        (action, int(count))
+        for action, count in zip(executions.actions, executions.counts, strict=True)
+        if action is not None and not isinstance(action, Unsupported)
+    ]
+    if not drawn:
+        return "no decision" if executions.n else "not asked"
+    actions, counts = [action for action, _ in drawn], [count for _, count in drawn]
+    labels = _labels(actions, counts, settings)
+    votes: Counter[int] = Counter()
+    for label, count in zip(labels, counts, strict=True):
+        votes[label] += count
+    won = _first_alone(votes)
+    if won is None:
+        return "tie"
+    winners = [(action, count) for action, count, label in zip(actions, counts, labels, strict=True) if label == won]
+    return _majority(winners, votes[won], votes.total())
+
+
+def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSettings) -> Majority | Abstention:
+    """The decision of most judges that have one."""
+    voting = [each for each in majorities if isinstance(each, Majority)]
+    if not voting:
+        return "not asked" if all(each == "not asked" for each in majorities) else "no decision"
+    pooled: Counter[Action] = Counter()
+    for each in voting:
+        pooled.update(dict(zip(each.actions, each.counts, strict=True)))
+    ordered = sorted(pooled.items(), key=_frequent_first)  # texts' clusters depend on it, and judges have no order
+    actions, counts = [action for action, _ in ordered], [count for _, count in ordered]
+    labels = dict(zip(actions, _labels(actions, counts, replace(settings, min_samples=1)), strict=True))
+    meant = [labels[each.actions[0]] for each in voting]  # by its most frequent execution: texts may part in other company
+    votes = Counter(meant)
+    won = _first_alone(votes)
+    if won is None:
+        return "tie"
+    winners: Counter[Action] = Counter()
+    for each, label in zip(voting, meant, strict=True):
+        if label == won:
+            winners.update(dict(zip(each.actions, each.counts, strict=True)))
+    return _majority(sorted(winners.items(), key=_frequent_first), votes[won], len(voting))
+
+
+def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> Finding:
+    """Whether an execution belongs to a decision, and where not, in which way."""
+    if action is None or isinstance(action, Unsupported):
+        return Finding(decision, False, "invalid action")
+    if not isinstance(decision, Majority):
+        return Finding(decision, None, None)
+    labels = _labels([*decision.actions, action], [*decision.counts, 1], replace(settings, min_samples=1))
+    if labels[-1] in labels[:-1]:
+        return Finding(decision, True, None)
+    return Finding(decision, False, "action target" if action.type == decision.prototype.type else "action type")
+
+
+def judged(
+    task: StepTaskModel,
+    thought: str,
+    action: Action | None,
+    exact: bool,
+    majorities: Sequence[Majority | Abstention],
+    settings: ClusterSettings,
+    human: bool | None = None,
+) -> Trace:
+    """A trace with the findings of each judge alone, and of all together."""
+    alone = tuple(find(each, action, settings) for each in majorities)
+    return Trace(task, thought, action, exact, alone, find(consensus(majorities, settings), action, settings), human)
+
+
+def read_consistency(
+    directory: Path,
+    judges: Sequence[Path],
+    *,
+    settings: ClusterSettings = DEFAULTS,
+    protocol: str | None = None,
+    labels: Mapping[tuple[str, str, int], bool] | None = None,
+) -> Consistency:
+    """Judge every trace of the run in ``directory`` by the runs or rollouts in ``judges``.
+
+    Exact match is under ``protocol`` (default: the run's); ``labels`` hold, by (subset, episode, step), whether a human calls
+    the step consistent. Memory grows with the traces and the majorities' executions. Raises :class:`UsageError` where there is
+    no run, thought or protocol, and where a judge did not continue this run's thoughts.
+    """
+    manifest = read_manifest(directory)
+    evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
+    thoughts = read_thoughts(directory)
+    for each in judges:
+        _check_judge(each, directory, thoughts)
+    decided: dict[StepKey, list[Majority | Abstention]] = {}
+    asked: list[Judge] = []
+    for place, (each, title) in enumerate(zip(judges, _titles(judges), strict=True)):
+        judge = Judge(each, title)
+        for executions in read_executions(each):
+            decided.setdefault(executions.task.key, ["not asked"] * len(judges))[place] = majority(executions, settings)
+            judge = _counted(judge, executions)
+        asked.append(judge)
+    known = dict(labels or {})
+    actual = {record.task.key: (record.task, record.sample.action) for record in answered(directory)}
+    traces: list[Trace] = []
+    for key, (task, action) in sorted(actual.items()):
+        if key in thoughts.texts and key in decided:
+            exact = evaluator.evaluate(task, action).exact_match
+            human = known.pop(key[1:], None)
+            traces.append(judged(task, thoughts.texts[key], action, exact, decided[key], settings, human))
+    if not traces:
+        raise UsageError(f"the judges have answered none of the steps of {str(directory)!r}")
+    return Consistency(
+        directory,
+        model_label(manifest),
+        evaluator.protocol.name,
+        settings,
+        tuple(asked),
+        tuple(traces),
+        thoughts.without,
+        len(thoughts.texts) - len(traces),
+        len(known),
+    )
+
+
+def contingency(traces: Sequence[Trace], *, undecided_as: bool | None = None) -> Contingency:
+    """Table 6: traces by consistency and exact match. Undecided ones count as ``undecided_as``, or not at all."""
+    counts: Counter[tuple[bool, bool]] = Counter()
+    for trace in traces:
+        consistent = undecided_as if trace.joint.consistent is None else trace.joint.consistent
+        if consistent is not None:
+            counts[consistent, trace.exact] += 1
+    return Contingency(counts[True, True], counts[True, False], counts[False, True], counts[False, False])
+
+
+def detection(traces: Sequence[Trace], judge: int | None = None, *, undecided_as: bool | None = None) -> Detection:
+    """Tables 5 and 21 over the labelled traces: of one judge alone (``judge`` is its place), or of all together."""
+    counts: Counter[tuple[bool, bool | None]] = Counter()
+    for trace in traces:
+        if trace.human is not None:
+            verdict = (trace.joint if judge is None else trace.judges[judge]).consistent
+            counts[trace.human, undecided_as if verdict is None else verdict] += 1
+    return Detection(
+        counts[True, True],
+        counts[True, False],
+        counts[False, True],
+        counts[False, False],
+        counts[True, None] + counts[False, None],
+    )
+
+
+def failures(traces: Sequence[Trace]) -> dict[Failure, list[Trace]]:
+    """Table 7: the inconsistent traces by the way in which they are, in their order."""
+    found: dict[Failure, list[Trace]] = {kind: [] for kind in FAILURES}
+    for trace in traces:
+        if trace.joint.failure is not None:
+            found[trace.joint.failure].append(trace)
+    return found
+
+
+def _labels(actions: Sequence[Action], counts: Sequence[int], settings: ClusterSettings) -> list[int]:
+    return [int(label) for label in cluster(actions, np.asarray(counts, dtype=np.int64), settings)]
+
+
+def _majority(executions: Sequence[tuple[Action, int]], votes: int, of: int) -> Majority:
+    ordered = sorted(executions, key=lambda drawn: -drawn[1])  # stable: the first drawn stays first
+    return Majority(tuple(action for action, _ in ordered), tuple(count for _, count in ordered), votes, of)
+
+
+def _frequent_first(drawn: tuple[Action, int]) -> tuple[int, str]:
+    """A sorting key for executions that depends on nothing but themselves."""
+    return -drawn[1], drawn[0].model_dump_json()
+
+
+def _first_alone(votes: Counter[int]) -> int | None:
+    """The label with most votes, ``None`` where another has as many."""
+    first = votes.most_common(2)
+    return None if not first or (len(first) > 1 and first[0][1] == first[1][1]) else first[0][0]
+
+
+def _counted(judge: Judge, executions: StepExecutions) -> Judge:
+    without = sum(
+        int(count)
+        for action, count in zip(executions.actions, executions.counts, strict=True)
+        if action is None or isinstance(action, Unsupported)
+    )
+    return replace(
+        judge,
+        steps=judge.steps + 1,
+        executions=judge.executions + executions.n,
+        without_decision=judge.without_decision + without,
+        failed=judge.failed + executions.failed,
+    )
+
+
+def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
+    for each in rounds_of(judge):
+        fixed = read_manifest(each).fixed_thoughts
+        if fixed is None:
+            raise UsageError(
+                f"the judge {str(judge)!r} wrote its own thoughts; make one with `guieval run --fixed-thoughts {directory} "
+                "--samples 32 ...`"
+            )
+        if fixed.sha256 != thoughts.digest:
+            raise UsageError(
+                f"the judge {str(judge)!r} was given other thoughts than those of {str(directory)!r}: those of "
+                f"{fixed.run!r}, or of this run before it went on"
+            )
+        if each.resolve() == directory.resolve():
+            raise UsageError(f"the run {str(directory)!r} cannot be a judge of itself: its executions are what is judged")
+
+
+def _titles(judges: Sequence[Path]) -> list[str]:
+    """A name for each judge: its model, and where that is not enough, its directory."""
+    models = [model_label(read_manifest(rounds_of(each)[0])) for each in judges]
+    return [model if models.count(model) == 1 else f"{model} ({each.name})" for model, each in zip(models, judges, strict=True)]

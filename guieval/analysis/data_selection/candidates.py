@@ -1,0 +1,115 @@
+"""The steps that runs answered, reduced to what data selection asks of them: what they are, and how the answer fared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from guieval.actions import Press
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import Records, read_manifest, read_planned
+from guieval.scoring.recorded_run import read_again
+from guieval.steps import EpisodeKey, Sample, Setting, StepKey, StepTaskModel, Verdict
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One answered step.
+
+    ``type`` is the unified type of its reference, ``button`` the one that a PRESS presses. ``reason`` is the protocol's word
+    on the answer. ``reasoning_length`` counts the characters of the answer's reasoning, wherever it stood; 0 without any.
+    """
+
+    key: StepKey
+    dataset: str
+    setting: Setting
+    episode_length: int
+    type: str
+    button: str | None
+    groups: Mapping[str, str]
+    run: str
+    protocol: str
+    verdict: Verdict
+    exact_match: bool
+    reason: str
+    reasoning_length: int
+
+    @property
+    def episode_key(self) -> EpisodeKey:
+        """The name of its episode."""
+        return EpisodeKey(*self.key[:3])
+
+    @property
+    def answered(self) -> bool:
+        """Whether the model was really asked and answered; an infrastructure failure says nothing about difficulty."""
+        return self.verdict != "infrastructure_failure"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The steps of some runs, in the runs' order and then the benchmark's; ``unrecorded`` steps were planned, never asked."""
+
+    steps: Sequence[Candidate]
+    runs: Sequence[str]
+    unrecorded: int
+
+    @property
+    def unanswered(self) -> int:
+        """Steps that no model answered, so whether they are hard is not known."""
+        return self.unrecorded + sum(not step.answered for step in self.steps)
+
+
+def read_candidates(directories: Sequence[Path], protocol: str | None = None) -> Candidates:
+    """The counted steps of run directories, each answer judged anew under ``protocol`` (default: each run's own).
+
+    Of several answers to a step the first one is judged, as in every step metric; where a step stands twice in a journal the
+    last record counts. Raises :class:`UsageError` for no run, an unknown protocol, and a step that two of the runs hold.
+    """
+    steps: list[Candidate] = []
+    run_of: dict[StepKey, str] = {}
+    unrecorded = 0
+    for directory in directories:
+        manifest = read_manifest(directory)
+        evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
+        planned = read_planned(directory).plan
+        counted = {StepKey(*key, index) for key, indices in planned.items() for index in indices}
+        found: dict[StepKey, Candidate] = {}
+        for record in Records(directory):
+            task = record.task
+            if task.key in counted:
+                judged = read_again(evaluator, None, task, record.sample)
+                found[task.key] = _candidate(task, judged, directory.name, evaluator.protocol.name)
+        for key in found:
+            if run_of.setdefault(key, str(directory)) != str(directory):
+                raise UsageError(
+                    f"the runs {run_of[key]!r} and {str(directory)!r} both answer step {key}; whether it is hard can be "
+                    "read off one of them only, so give one run of each benchmark"
+                )
+        # In the plan's order: that of the journal is the order in which the servers happened to answer.
+        steps += [
+            found[step] for key, indices in planned.items() for index in indices if (step := StepKey(*key, index)) in found
+        ]
+        unrecorded += len(counted) - len(found)
+    if not steps:
+        raise UsageError(f"no step is recorded in {', '.join(repr(str(each)) for each in directories)}")
+    return Candidates(steps, [directory.name for directory in directories], unrecorded)
+
+
+def _candidate(task: StepTaskModel, sample: Sample, run: str, protocol: str) -> Candidate:
+    return Candidate(
+        key=task.key,
+        dataset=task.dataset,
+        setting=task.setting,
+        episode_length=task.episode_length,
+        type=task.action.type,
+        button=task.action.button if isinstance(task.action, Press) else None,
+        groups=task.groups,
+        run=run,
+        protocol=protocol,
+        verdict=sample.outcome.verdict,
+        exact_match=sample.outcome.exact_match,
+        reason=sample.outcome.reason,
+        reasoning_length=len(sample.reasoning or "") + len(sample.thought or ""),
+    )

@@ -1,0 +1,173 @@
+"""What a selection is written as: sample sets that runs and training take, and a manifest of why each step is in.
+
+A sample set is of one benchmark, so a selection over several is one file for each. It names episodes by their ids alone; where
+data has one id in several subsets, a list of steps (``.txt``) says which is meant, and ``guieval run --episodes`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import ACTION_TYPES, ActionType
+from guieval.analysis.data_selection.stages import Chosen, Curated
+from guieval.data.benchmark import EpisodeRef
+from guieval.data.sample_sets import SampleSet, step_digest
+from guieval.errors import UsageError
+from guieval.journal import write_atomically
+from guieval.steps import EpisodeKey, Plan
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class WrittenSet:
+    """A file that was written, the benchmark it is of, and how much it holds."""
+
+    path: Path
+    benchmark: str
+    episodes: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The steps of one benchmark: its plan, its episodes' lengths, and how many steps there are of each type, if known."""
+
+    benchmark: str
+    datasets: tuple[str, ...]
+    plan: Plan
+    lengths: Mapping[EpisodeKey, int]
+    types: Mapping[ActionType, int]
+
+
+def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version: str) -> tuple[list[WrittenSet], Path]:
+    """Write a selection: ``file`` when it is of one benchmark, else one file for each, and the manifest beside them.
+
+    ``file`` ends in ``.json`` (sample set) or ``.txt`` (list of steps); with several benchmarks ``hard.json`` becomes
+    ``hard-screenspot.json`` and so on. The manifest, ``hard.manifest.jsonl``, says in its first line what was asked for and
+    what was left after each stage, then in one line for each step every stage's reason. Returns the files and the
+    manifest. Raises :class:`UsageError` for another ending, and for ids that a sample set cannot tell apart.
+    """
+    _check_ending(file)
+    by_benchmark: dict[str, list[Chosen]] = {}
+    for each in curated.chosen:
+        by_benchmark.setdefault(each.step.key.benchmark, []).append(each)
+    source = f"`guieval select` of the runs {', '.join(runs)}: stages {', '.join(curated.recipe.stages)}"
+    source += f", order {curated.recipe.order}, seed {curated.recipe.seed}"
+    made = [
+        _contents(_part(chosen), file if len(by_benchmark) == 1 else _named(file, benchmark), "steps to train on", source)
+        for benchmark, chosen in by_benchmark.items()
+    ]
+    head = {
+        "schema": SCHEMA,
+        "guieval": version,
+        "runs": list(runs),
+        "files": [written.path.name for written, _ in made],
+        "recipe": asdict(curated.recipe),
+        "left": dict(curated.left),
+        "cells": [asdict(cell) for cell in curated.cells],
+        "composition": dict(curated.composition),
+    }
+    manifest = file.with_name(f"{file.stem}.manifest.jsonl")
+    for written, text in made:
+        write_atomically(written.path, text)
+    write_atomically(manifest, "".join(f"{json.dumps(line)}\n" for line in [head, *map(_line, curated.chosen)]))
+    return [written for written, _ in made], manifest
+
+
+def write_nested(
+    subsets: Mapping[int, Sequence[EpisodeRef]], plan: Plan, file: Path, *, dataset: str, seed: int, pool: str
+) -> list[WrittenSet]:
+    """Write each subset of episodes, ``train.json`` as ``train-16.json`` and so on.
+
+    ``plan`` says which steps of the episodes count, ``pool`` in words what they were drawn from. Raises :class:`UsageError` as
+    :func:`write_curated` does.
+    """
+    _check_ending(file)
+    made = []
+    for size, refs in subsets.items():
+        lengths = {ref.key: ref.length for ref in refs}
+        part = _Part(refs[0].key.benchmark, (dataset,), {ref.key: plan[ref.key] for ref in refs}, lengths, {})
+        source = f"`guieval select --nested` of {pool}, seed {seed}; every smaller subset of that seed lies inside"
+        made.append(_contents(part, _named(file, str(size)), f"{size:,} episodes to train on", source))
+    for written, text in made:
+        write_atomically(written.path, text)
+    return [written for written, _ in made]
+
+
+def _check_ending(file: Path) -> None:
+    if file.suffix not in (".json", ".txt"):
+        raise UsageError(
+            f"{str(file)!r} must end in .json, a sample set, or in .txt, a list of steps for `guieval run --episodes`"
+        )
+
+
+def _named(file: Path, part: str) -> Path:
+    return file.with_name(f"{file.stem}-{part}{file.suffix}")
+
+
+def _part(chosen: Sequence[Chosen]) -> _Part:
+    steps: dict[EpisodeKey, list[int]] = {}
+    for each in chosen:
+        steps.setdefault(each.step.episode_key, []).append(each.step.key.step_index)
+    first = chosen[0].step
+    types = Counter(each.step.type for each in chosen)
+    return _Part(
+        first.key.benchmark,
+        tuple(dict.fromkeys(each.step.dataset for each in chosen)),
+        {key: sorted(indices) for key, indices in steps.items()},
+        {each.step.episode_key: each.step.episode_length for each in chosen},
+        {name: types[name] for name in ACTION_TYPES if types[name]},
+    )
+
+
+def _contents(part: _Part, file: Path, title: str, source: str) -> tuple[WrittenSet, str]:
+    steps = sum(map(len, part.plan.values()))
+    written = WrittenSet(file, part.benchmark, len(part.plan), steps)
+    if file.suffix == ".txt":
+        names = {key: f"{key.subset}/{key.episode_id}" if key.subset else key.episode_id for key in part.plan}
+        return written, "".join(f"{names[key]}#{index}\n" for key, indices in part.plan.items() for index in indices)
+    names_of = Counter(key.episode_id for key in part.plan)
+    if twice := next((name for name, count in names_of.items() if count > 1), None):
+        raise UsageError(
+            f"{part.benchmark} has the episode {twice!r} in several subsets, which a sample set cannot tell apart; write a "
+            f"list of steps with --out {file.with_suffix('.txt').name}"
+        )
+    counted = {key.episode_id: tuple(indices) for key, indices in part.plan.items()}
+    lengths = {key.episode_id: part.lengths[key] for key in part.plan}
+    sample_set = SampleSet(
+        name=file.stem,
+        title=title,
+        datasets=part.datasets,
+        used_by="training",
+        source=source,
+        episodes=len(part.plan),
+        steps=steps,
+        types=dict(part.types),
+        ids=lengths,
+        only={name: indices for name, indices in counted.items() if len(indices) < lengths[name]},
+        sha256=step_digest(counted),
+    )
+    return written, sample_set.model_dump_json(indent=2, exclude_defaults=True) + "\n"
+
+
+def _line(each: Chosen) -> dict[str, Any]:
+    step = each.step
+    return {
+        "benchmark": step.key.benchmark,
+        "subset": step.key.subset,
+        "episode_id": step.key.episode_id,
+        "step_index": step.key.step_index,
+        "type": step.type,
+        **({"button": step.button} if step.button else {}),
+        "groups": dict(step.groups),
+        "run": step.run,
+        "verdict": step.verdict,
+        "reasoning_length": step.reasoning_length,
+        "why": dict(each.why),
+    }

@@ -1,0 +1,240 @@
+"""UI-R1's three stages of data selection: quality, difficulty, diversity (arXiv 2503.21620, section 3.3 and appendix A.2).
+
+*Quality*: clicks are taken only from a source whose boxes are clean; other actions from anywhere, or from named data.
+*Difficulty*: only steps that the model did not match exactly. *Diversity*: rare actions are left out, and quotas take so many
+steps of each kind. What is taken of a kind is drawn by a seed, or, as section 4.3 does, by the longest reasoning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, zip_longest
+from typing import Literal, TypeAlias, get_args
+
+from guieval.analysis.data_selection.candidates import Candidate
+from guieval.analysis.data_selection.draws import draw_place
+from guieval.analysis.data_selection.quotas import KINDS, Quota, label
+from guieval.errors import UsageError, nearest
+from guieval.steps import StepKey
+
+Stage: TypeAlias = Literal["quality", "difficulty", "diversity"]
+Order: TypeAlias = Literal["random", "reasoning"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+ORDERS: tuple[Order, ...] = get_args(Order)
+Why: TypeAlias = Mapping[StepKey, dict[Stage, str]]
+RARE = ("WAIT", "LONG_PRESS")
+"""Actions that UI-R1 calls rare and leaves out."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set, or the part of it whose steps have certain labels."""
+
+    dataset: str
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        labels = ",".join(f"{name}={value}" for name, value in self.groups.items())
+        return f"{self.dataset}:{labels}" if labels else self.dataset
+
+    def holds(self, step: Candidate) -> bool:
+        """Whether a step is of it."""
+        return step.dataset == self.dataset and all(step.groups.get(name) == value for name, value in self.groups.items())
+
+
+def read_source(text: str) -> Source:
+    """A source as written, ``DATASET`` or ``DATASET:LABEL=VALUE,...``; :class:`UsageError` for another form."""
+    dataset, colon, labels = text.partition(":")
+    pairs = [part.partition("=") for part in labels.split(",")] if colon else []
+    if not dataset or any(not name or not equals for name, equals, _ in pairs):
+        raise UsageError(f"a source is written DATASET or DATASET:LABEL=VALUE, like screenspot:platform=mobile, got {text!r}")
+    return Source(dataset, {name: value for name, _, value in pairs})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How steps are selected.
+
+    ``clean``: where clicks may come from; with none named, from every grounding step, whose box was drawn for its instruction.
+    ``others``: where all other actions may come from (none named: anywhere), of at most ``other_episodes`` episodes, drawn.
+    ``without``: actions left out by the diversity stage, which also fills ``quotas``: a step counts for the first quota that
+    it fits, and steps that fit none are left out. Without quotas all steps stay, or the first ``top`` of them.
+    ``balance``: the label over whose values each quota is spread as evenly as they allow. ``order``: ``random``, drawn by
+    ``seed``; or ``reasoning``, longest first, ties drawn.
+    Raises :class:`UsageError` for unknown names, and for quotas and ``top`` at once.
+    """
+
+    stages: tuple[Stage, ...] = STAGES
+    clean: tuple[Source, ...] = ()
+    others: tuple[Source, ...] = ()
+    other_episodes: int | None = None
+    without: tuple[str, ...] = RARE
+    quotas: tuple[Quota, ...] = ()
+    balance: str | None = "element"
+    order: Order = "random"
+    top: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check("stage", self.stages, STAGES)
+        _check("action", self.without, KINDS)
+        _check("order", (self.order,), ORDERS)
+        if not self.stages:
+            raise UsageError(f"no stage is asked for; the stages are {', '.join(STAGES)}")
+        if self.quotas and "diversity" not in self.stages:
+            raise UsageError("quotas are the diversity stage's: add diversity to the stages, or leave the quotas out")
+        if self.quotas and self.top is not None:
+            raise UsageError("quotas say how many steps of each kind there are; a number of steps over all cannot be asked too")
+        keys = list(map(str, self.quotas))
+        if twice := next((key for key in keys if keys.count(key) > 1), None):
+            raise UsageError(f"two quotas are given for {twice!r}; give one")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A step that was taken, with each stage's reason."""
+
+    step: Candidate
+    why: Mapping[Stage, str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a quota asked for, what there was after the stages before, and what was taken of it."""
+
+    key: str
+    wanted: int
+    available: int
+    taken: int
+
+
+@dataclass(frozen=True)
+class Curated:
+    """What a recipe took, in the order of the runs; ``left`` counts the steps after each stage, first those it began with."""
+
+    recipe: Recipe
+    chosen: Sequence[Chosen]
+    left: Mapping[str, int]
+    cells: Sequence[Cell]
+
+    @property
+    def composition(self) -> Counter[str]:
+        """How many steps there are of each action, PRESS by its buttons."""
+        return Counter(label(each.step, "action") for each in self.chosen)
+
+
+def curate(steps: Sequence[Candidate], recipe: Recipe, *, allow_fewer: bool = False) -> Curated:
+    """Select ``steps`` by a recipe. The same steps and recipe give the same result, in whatever order the steps are given.
+
+    Raises :class:`UsageError` when a quota, or ``top``, finds too few steps (unless ``allow_fewer``), when nothing is left, and
+    when the longest reasoning is asked for and no answer holds any.
+    """
+    left = {"recorded": len(steps)}
+    why: Why = {step.key: {} for step in steps}
+    kept = list(steps)
+    if "quality" in recipe.stages:
+        kept = _quality(kept, recipe, why)
+        left["quality"] = len(kept)
+    if "difficulty" in recipe.stages:
+        kept = _difficulty(kept, why)
+        left["difficulty"] = len(kept)
+    if recipe.order == "reasoning" and kept and not any(step.reasoning_length for step in kept):
+        raise UsageError("no answer of these steps holds any reasoning, so there is none to sort by; run the model with it on")
+    if "diversity" in recipe.stages:
+        kept = _diverse(kept, recipe)
+        left["not rare"] = len(kept)
+    cells: list[Cell] = []
+    if recipe.quotas:
+        kept, cells = _fill(kept, recipe, why)
+    elif recipe.top is not None:
+        cells = [Cell("any", recipe.top, len(kept), min(recipe.top, len(kept)))]
+        kept = _spread(kept, recipe, recipe.top)
+    _check_enough(cells, kept, left, allow_fewer=allow_fewer)
+    if "diversity" in recipe.stages:
+        left["diversity"] = len(kept)
+        for step in kept:
+            why[step.key].setdefault("diversity", f"{label(step, 'action')} is not rare")
+    taken = {step.key for step in kept}
+    return Curated(recipe, [Chosen(step, why[step.key]) for step in steps if step.key in taken], left, cells)
+
+
+def _quality(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> list[Candidate]:
+    kept: list[Candidate] = []
+    others: list[Candidate] = []
+    for step in steps:
+        if step.type == "CLICK":
+            source = next((str(each) for each in recipe.clean if each.holds(step)), None)
+            if not recipe.clean and step.setting == "grounding":
+                source = "a grounding benchmark"
+            if source is not None:
+                why[step.key]["quality"] = f"a click on a box of {source}"
+                kept.append(step)
+        elif not recipe.others or any(each.holds(step) for each in recipe.others):
+            why[step.key]["quality"] = f"no click, of {step.dataset}"
+            others.append(step)
+    if recipe.other_episodes is not None:
+        episodes = sorted({step.episode_key for step in others}, key=lambda key: draw_place(recipe.seed, key))
+        drawn = set(episodes[: recipe.other_episodes])
+        others = [step for step in others if step.episode_key in drawn]
+    return kept + others
+
+
+def _difficulty(steps: Sequence[Candidate], why: Why) -> list[Candidate]:
+    kept = [step for step in steps if step.answered and not step.exact_match]
+    for step in kept:
+        because = f": {step.reason}" if step.reason else ""
+        why[step.key]["difficulty"] = f"{step.verdict} under {step.protocol} in run {step.run}{because}"
+    return kept
+
+
+def _diverse(steps: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
+    return [step for step in steps if step.type not in recipe.without and step.button not in recipe.without]
+
+
+def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Candidate], list[Cell]]:
+    """Every step goes to the first quota that it fits, and of each quota's steps as many are taken as it asks for."""
+    kept: list[Candidate] = []
+    cells: list[Cell] = []
+    rest = list(steps)
+    for quota in recipe.quotas:
+        for cell in quota.cells(rest) or [quota]:
+            fitting = [step for step in rest if cell.fits(step)]
+            taken = _spread(fitting, recipe, cell.count)
+            for step in taken:
+                why[step.key]["diversity"] = f"one of {len(taken):,} for {cell}, of {len(fitting):,} there were"
+            cells.append(Cell(str(cell), cell.count, len(fitting), len(taken)))
+            kept += taken
+        rest = [step for step in rest if not quota.fits(step)]
+    return kept, cells
+
+
+def _spread(steps: Sequence[Candidate], recipe: Recipe, count: int) -> list[Candidate]:
+    """The first ``count`` steps in the recipe's order, in turn of each value of the label to be balanced."""
+    places = {step.key: draw_place(recipe.seed, step.key) for step in steps}
+
+    def place(step: Candidate) -> tuple[int, str]:
+        return (-step.reasoning_length if recipe.order == "reasoning" else 0, places[step.key])
+
+    by_value: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for step in sorted(steps, key=place):
+        by_value[label(step, recipe.balance) if recipe.balance and recipe.top is None else ""].append(step)
+    turns = zip_longest(*(by_value[value] for value in sorted(by_value)))
+    return list(islice((step for step in chain.from_iterable(turns) if step is not None), count))
+
+
+def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown {what} {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+
+
+def _check_enough(cells: Sequence[Cell], kept: Sequence[Candidate], left: Mapping[str, int], *, allow_fewer: bool) -> None:
+    short = [cell for cell in cells if cell.taken < cell.wanted]
+    if short and not allow_fewer:
+        lacking = ", ".join(f"{cell.key} {cell.available:,} of {cell.wanted:,}" for cell in short)
+        raise UsageError(f"there are too few steps to choose from: {lacking}; --allow-fewer takes what there is")
+    if not kept:
+        counts = ", ".join(f"{count:,} {stage}" for stage, count in left.items())
+        raise UsageError(f"no step is left ({counts}, 0 selected)")

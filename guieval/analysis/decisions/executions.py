@@ -1,0 +1,160 @@
+"""What a model did at each step, over many samples: every different execution once, with how often it was drawn.
+
+An execution is one answer's action (section 5.1 of the GUIEvalKit paper). Read from a run of one or more samples a step, or
+from a rollout directory, whose rounds are runs with seeds of their own: their samples are pooled, step by step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import Action, Unsupported
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import ROLLOUT, Records, read_manifest, read_planned
+from guieval.journal.rounds import is_rollout, rounds_of
+from guieval.journal.run_files import RolloutFile, read_file
+from guieval.steps import StepKey, StepRecord, StepTaskModel
+
+
+@dataclass(frozen=True, eq=False)
+class StepExecutions:
+    """The executions of one step.
+
+    ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` stands for
+    replies that held no action, and an action outside the model's space is kept as it is. ``counts`` (k,) says how often each
+    was drawn and ``exact`` (k,) whether it is an exact match. ``failed`` counts the requests that nobody answered; they are
+    no executions, so k may be 0.
+    """
+
+    task: StepTaskModel
+    actions: tuple[Action | None, ...]
+    counts: NDArray[np.int64]
+    exact: NDArray[np.bool_]
+    failed: int = 0
+
+    @property
+    def n(self) -> int:
+        """How many executions were measured, those without an action among them."""
+        return int(self.counts.sum())
+
+
+def read_executions(
+    directory: Path, *, protocol: str | None = None, unasked: list[StepKey] | None = None
+) -> Iterator[StepExecutions]:
+    """The executions of every step that was asked, in the order of the plan, judged under ``protocol`` (default: the run's).
+
+    In a mode that stops, a round's record after the mismatch that ended its episode is passed over, as in every figure.
+    ``unasked`` collects, while the executions are read, the planned steps that should have been asked and have no record.
+    Memory is that of one step, and a few bytes for each recorded one. Of a step that was asked more than once, in one round,
+    the last record with every sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such
+    protocol, or the rounds are over different steps.
+    """
+    runs = rounds_of(directory)
+    evaluator = ActionEvaluator(read_manifest(runs[0]).protocol.name if protocol is None else protocol)
+    plan = read_planned(runs[0]).plan
+    for each in runs[1:]:
+        if read_planned(each).plan != plan:
+            raise UsageError(
+                f"the rounds {str(runs[0])!r} and {str(each)!r} are over different steps, so they cannot be pooled"
+            )
+    rounds = [_Round(each) for each in runs]
+
+    def read() -> Iterator[StepExecutions]:
+        for key, indices in plan.items():
+            mismatches = dict.fromkeys(rounds, 0)
+            for index in indices:
+                step = StepKey(*key, index)
+                going = [each for each in rounds if mismatches[each] <= each.allowed]
+                found = {each: each.records.at(each.places[step]) for each in going if step in each.places}
+                for each, record in found.items():
+                    mismatches[each] += each.allowed < math.inf and _missed(record, evaluator)
+                if found:
+                    yield pooled(list(found.values()), evaluator)
+                elif going and unasked is not None:
+                    unasked.append(step)
+
+    return read()
+
+
+class _Round:
+    """A run's records, where each step's lies, and after how many mismatches its episodes go on."""
+
+    def __init__(self, directory: Path) -> None:
+        self.records = Records(directory)
+        self.places = _places(self.records)
+        self.allowed = read_manifest(directory).mode.mismatches
+
+
+def _missed(record: StepRecord, evaluator: ActionEvaluator) -> bool:
+    """Whether the first sample, which decides how an episode goes on, is a measured mismatch."""
+    first = record.sample
+    return first.outcome.verdict != "infrastructure_failure" and not evaluator.evaluate(record.task, first.action).exact_match
+
+
+def gaps(directory: Path) -> list[str]:
+    """What a run, or a rollout, has set out to do and holds no record of, a sentence each; its figures are of the rest."""
+    found = []
+    runs = rounds_of(directory)
+    if is_rollout(directory):
+        named = len(read_file(directory / ROLLOUT, RolloutFile).rounds)
+        if named > len(runs):
+            found.append(f"{named - len(runs)} of {named} rounds of {str(directory)!r} have not begun")
+    for each in runs:
+        records = Records(each)
+        planned = sum(map(len, read_planned(each).plan.values()))
+        missing = planned - len(_places(records))
+        if missing:
+            found.append(f"{str(each)!r} holds no record of {missing:,} of {planned:,} planned steps")
+        if records.damaged:
+            lines = "1 line" if len(records.damaged) == 1 else f"{len(records.damaged):,} lines"
+            found.append(f"{lines} of {str(records.path)!r} hold no record, the first is line {records.damaged[0]}")
+    return found
+
+
+def pooled(records: Sequence[StepRecord], evaluator: ActionEvaluator) -> StepExecutions:
+    """The samples of one step's records (one or more rounds) as executions, judged by ``evaluator``."""
+    task = records[0].task
+    actions: dict[Hashable, Action | None] = {}
+    counts: Counter[Hashable] = Counter()
+    failed = 0
+    for record in records:
+        for sample in record.samples:
+            if sample.outcome.verdict == "infrastructure_failure":
+                failed += 1
+            else:
+                name = _identity(sample.action)
+                actions.setdefault(name, sample.action)
+                counts[name] += 1
+    return StepExecutions(
+        task,
+        tuple(actions.values()),
+        np.array([counts[name] for name in actions], dtype=np.int64),
+        np.array([evaluator.evaluate(task, action).exact_match for action in actions.values()], dtype=np.bool_),
+        failed,
+    )
+
+
+def _identity(action: Action | None) -> Hashable:
+    """What two equal executions share; the arguments of an action outside the space may be anything that JSON holds."""
+    return action.model_dump_json() if isinstance(action, Unsupported) else action
+
+
+def _places(records: Records) -> dict[StepKey, int]:
+    """Where the record that counts of each step lies."""
+    places: dict[StepKey, int] = {}
+    answered: set[StepKey] = set()
+    for offset, (key, finished) in records.outline():
+        if finished:
+            answered.add(key)
+        elif key in answered:
+            continue  # an answer is there already, and a later failure does not undo it
+        places[key] = offset
+    return places

@@ -1,0 +1,251 @@
+"""Decision-level figures of a run: diversity, effective support, stability and PASS@n, step by step and over all steps.
+
+Every figure has an interval that takes whole episodes as the independent things (:mod:`guieval.metrics.intervals`).
+
+Source: GUIEvalKit paper, section 5.1 (equations 6 and 7), Figure 6 (PASS@n) and appendix C.3 (levels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.analysis.decisions.clustering import ClusterSettings, Decisions, decide
+from guieval.analysis.decisions.executions import StepExecutions
+from guieval.analysis.decisions.points import Floats, Ints
+from guieval.errors import UsageError
+from guieval.metrics.intervals import LEVEL, RESAMPLES, Interval, Terms, pooled, quoted, resample
+from guieval.metrics.sampling import SampledFigure, pass_figure
+from guieval.steps import EpisodeKey, StepKey
+
+Level: TypeAlias = Literal["low", "medium", "high"]
+LEVELS: tuple[Level, ...] = ("low", "medium", "high")
+LOW, HIGH = 0.4, 0.8
+"""Up to the first a stability is low, above the second high (appendix C.3.2)."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure over ``n`` things (steps by default); ``None`` if there are none."""
+
+    value: float | None
+    n: int
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionColumns:
+    """A run's m reached steps, in the order they were read, then those never asked; arrays of length m.
+
+    ``episode``: indices into ``episodes``. Whole numbers: ``n`` measured executions, ``right`` of them exact matches,
+    ``unparseable`` without an action, ``unsupported`` with one outside of the space, ``failed`` requests never answered or
+    never made (in no ``n``), ``decisions`` K. ``diversity``: in nats, NaN where no execution has a decision.
+    """
+
+    title: str
+    settings: ClusterSettings
+    keys: tuple[StepKey, ...]
+    episodes: tuple[EpisodeKey, ...]
+    episode: Ints
+    n: Ints
+    right: Ints
+    unparseable: Ints
+    unsupported: Ints
+    failed: Ints
+    decisions: Ints
+    diversity: Floats
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def measured(self) -> NDArray[np.bool_]:
+        """(m,) steps of which at least one execution was measured; the others are in no figure."""
+        there: NDArray[np.bool_] = self.n > 0
+        return there
+
+    @cached_property
+    def decided(self) -> NDArray[np.bool_]:
+        """(m,) steps of which at least one execution has a decision, over which diversity is taken."""
+        there: NDArray[np.bool_] = self.decisions > 0
+        return there
+
+    @cached_property
+    def stability(self) -> Floats:
+        """(m,) the share of exact matches among all measured executions; NaN without any."""
+        shares: Floats = np.divide(self.right, self.n, out=np.full(len(self), np.nan), where=self.measured)
+        return shares
+
+    @cached_property
+    def support_size(self) -> Floats:
+        """(m,) exp(diversity), appendix C.3.1; NaN where no execution has a decision."""
+        return np.exp(self.diversity)
+
+    @cached_property
+    def level(self) -> Ints:
+        """(m,) the stability's level as an index into :data:`LEVELS`; -1 where nothing was measured."""
+        return np.where(self.measured, level_of(self.right, self.n), -1)
+
+    def take(self, rows: Ints) -> DecisionColumns:
+        """These steps alone, in this order."""
+        arrays = {
+            name: getattr(self, name)[rows]
+            for name in ("episode", "n", "right", "unparseable", "unsupported", "failed", "decisions", "diversity")
+        }
+        keys = tuple(self.keys[row] for row in rows.tolist())
+        return DecisionColumns(title=self.title, settings=self.settings, keys=keys, episodes=self.episodes, **arrays)
+
+    def over_episodes(self, values: Floats | Ints | NDArray[np.bool_]) -> Floats:
+        """(e,) the values of each episode's steps, summed up."""
+        return np.bincount(self.episode, weights=values, minlength=len(self.episodes)).astype(np.float64)
+
+
+def measure(
+    executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "", unasked: Iterable[StepKey] = ()
+) -> DecisionColumns:
+    """Cluster every step's executions and keep the figures of each; memory is a few numbers a step.
+
+    ``unasked`` are read after the executions. Each is a step whose requests, as many as any step has, were never answered.
+    """
+    rows: list[tuple[StepKey, Decisions]] = []
+    for step in executions:
+        found = decide(step, settings)
+        rows.append((step.task.key, _figures_only(found)))
+    drawn = max((found.n + found.failed for _, found in rows), default=1)
+    none = np.empty(0, dtype=np.int64)
+    rows += [(key, Decisions((), none, n=0, right=0, unparseable=0, unsupported=0, failed=drawn)) for key in unasked]
+    return columns([key for key, _ in rows], [found for _, found in rows], settings, title)
+
+
+def columns(
+    keys: Sequence[StepKey], decisions: Sequence[Decisions], settings: ClusterSettings, title: str = ""
+) -> DecisionColumns:
+    """The figures of steps whose decisions are known already."""
+    episodes, episode = numbered(keys)
+
+    def whole(values: Iterable[int]) -> Ints:
+        return np.array(list(values), dtype=np.int64)
+
+    return DecisionColumns(
+        title=title,
+        settings=settings,
+        keys=tuple(keys),
+        episodes=episodes,
+        episode=episode,
+        n=whole(each.n for each in decisions),
+        right=whole(each.right for each in decisions),
+        unparseable=whole(each.unparseable for each in decisions),
+        unsupported=whole(each.unsupported for each in decisions),
+        failed=whole(each.failed for each in decisions),
+        decisions=whole(len(each.clusters) for each in decisions),
+        diversity=np.array([np.nan if (h := each.diversity) is None else h for each in decisions], dtype=np.float64),
+    )
+
+
+def numbered(keys: Sequence[StepKey]) -> tuple[tuple[EpisodeKey, ...], Ints]:
+    """The steps' episodes, each once, and (m,) of each step the index of its own."""
+    places: dict[EpisodeKey, int] = {}
+    episode = [places.setdefault(EpisodeKey(*key[:3]), len(places)) for key in keys]
+    return tuple(places), np.array(episode, dtype=np.int64)
+
+
+def level_of(right: Ints, n: Ints) -> Ints:
+    """(m,) indices into :data:`LEVELS` of the stabilities right / n; one of exactly 0.4 is low, of exactly 0.8 medium."""
+    # In whole numbers: 2 of 5 is 0.4, whatever a division makes of it.
+    return np.asarray((10 * right > round(10 * LOW) * n).astype(np.int64) + (10 * right > round(10 * HIGH) * n))
+
+
+def mean_stability(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """The mean stability over steps, which is exact match as the samples see it."""
+    of = run.measured
+    return share(run, np.where(of, run.stability, 0.0), of, seed=seed, resamples=resamples)
+
+
+def mean_diversity(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """The mean diversity over steps, in nats."""
+    return mean(run, run.diversity, run.decided, seed=seed, resamples=resamples)
+
+
+def mean_support(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """The mean effective support size over steps."""
+    return mean(run, run.support_size, run.decided, seed=seed, resamples=resamples)
+
+
+def mean_decisions(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """The mean number of decisions over steps, each isolated point one of them."""
+    return mean(run, run.decisions.astype(np.float64), run.decided, seed=seed, resamples=resamples)
+
+
+def level_share(run: DecisionColumns, level: Level, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """The share of measured steps whose stability is of this level."""
+    return share(run, run.level == LEVELS.index(level), run.measured, seed=seed, resamples=resamples)
+
+
+def pass_at(run: DecisionColumns, k: int, *, seed: int = 0, resamples: int = RESAMPLES) -> SampledFigure:
+    """PASS@k over all steps: the chance that one of k executions drawn from a step's is exact, unbiased.
+
+    As everywhere, a request that was never answered is one that was not right; steps may differ in how many they have.
+    Raises :class:`UsageError` for k above what some step has.
+    """
+    drawn, every = run.n + run.failed, np.ones(len(run), dtype=np.bool_)
+    value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes, seed=seed, resamples=resamples)
+    return SampledFigure(name=f"pass@{k}", value=value, n=len(run), k=k, samples=int(drawn.max(initial=0)), interval=interval)
+
+
+def pass_sizes(run: DecisionColumns) -> list[int]:
+    """The n that a curve of PASS@n shows: doublings, up to what every step has, and that itself."""
+    most = int((run.n + run.failed).min(initial=np.iinfo(np.int64).max)) if len(run) else 0
+    return sorted({2**power for power in range(most.bit_length())} | {most}) if most else []
+
+
+def mean(
+    run: DecisionColumns,
+    values: Floats,
+    of: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Estimate:
+    """The mean of any values over the steps ``of``, with a bootstrap interval over episodes."""
+    n = int(of.sum())
+    if not n:
+        return Estimate(None, 0)
+    above, below = run.over_episodes(np.where(of, values, 0.0)), run.over_episodes(of)
+    (drawn,) = resample([Terms(above, below, pooled)], seed, resamples)
+    return Estimate(float(above.sum()) / n, n, drawn.interval(LEVEL))
+
+
+def share(
+    run: DecisionColumns,
+    values: Floats | NDArray[np.bool_],
+    of: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Estimate:
+    """The mean of values in [0, 1] over the steps ``of``; where all are 0 or all 1 the interval is Wilson's."""
+    n = int(of.sum())
+    if not n:
+        return Estimate(None, 0)
+    above, below = run.over_episodes(np.where(of, values, 0.0)), run.over_episodes(of)
+    return Estimate(float(above.sum()) / n, n, quoted(above, below, seed=seed, resamples=resamples))
+
+
+def check_several(run: DecisionColumns) -> None:
+    """Raise :class:`UsageError` where no step has two executions, so that nothing is there to be distributed."""
+    if not len(run) or int((run.n + run.failed).max()) < 2:
+        raise UsageError(
+            f"{run.title or 'the run'!r} has one answer to each step, but a decision distribution needs several; "
+            "draw them with `guieval rollout` or `guieval run --samples 64`"
+        )
+
+
+def _figures_only(found: Decisions) -> Decisions:
+    """The decisions without what only a reader of the step needs, so that many can be held."""
+    kept = tuple(replace(each, members=np.empty(0, dtype=np.int64)) for each in found.clusters)
+    return replace(found, clusters=kept, labels=np.empty(0, dtype=np.int64))

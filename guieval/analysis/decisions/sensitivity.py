@@ -1,0 +1,264 @@
+"""How much of the decision figures is the choice of a radius and of a metric: the paper's tables 10 to 15.
+
+One pass over a run clusters each step's points under every radius and metric that a table asks for; distances are worked out
+once a metric, and everything but points is clustered once.
+
+The scale adjustment of L1 and L2: the paper sets "ε̂2 = (√2 + 1) / 2 · ε1", that is, L1 at ε1 stands against L2 at 1.207 ε1. By
+the shapes of the two balls it would be the other way round: an L1 ball lies within the L2 ball of its radius and holds the one
+of 1 / √2 of it, so that L1 needs the larger radius. Both ways are computed, the published one first.
+
+Source: GUIEvalKit paper, appendix C.1.4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.analysis.decisions.clustering import ClusterSettings, entropy, literals, noise_apart
+from guieval.analysis.decisions.executions import StepExecutions
+from guieval.analysis.decisions.measures import Estimate, numbered
+from guieval.analysis.decisions.points import Floats, Ints, Metric, dbscan_of, limit, separations
+from guieval.analysis.decisions.shifts import DEC, INC, support_trend
+from guieval.analysis.decisions.text_clusters import cluster_texts
+from guieval.analysis.decisions.transport import DIAMETER, wasserstein
+from guieval.metrics.intervals import LEVEL, Terms, pooled, resample
+from guieval.steps import EpisodeKey, StepKey
+
+SCALE = (math.sqrt(2) + 1) / 2
+"""The paper's factor between the radii of L1 and L2."""
+SUPPORT_RADII = (5.0, 15.0, 35.0, 50.0, 70.0, 100.0)
+"""Table 10."""
+ALIGNED = ((5.0, 70.0), (15.0, 70.0), (25.0, 70.0), (35.0, 70.0), (70.0, 100.0), (35.0, 100.0))
+"""Table 11."""
+MOVED = ((5.0, 30.0), (10.0, 30.0), (30.0, 50.0), (50.0, 70.0), (70.0, 100.0), (100.0, 140.0))
+"""Table 12."""
+METRIC_RADII = (10.0, 20.0, 30.0, 50.0, 70.0, 100.0)
+"""Table 13."""
+TREND_RADII = (30.0, 90.0, 140.0)
+"""Table 14, beside the baseline."""
+
+
+class Neighbourhood(NamedTuple):
+    """Which points are neighbours."""
+
+    metric: Metric
+    radius: float
+
+    def __str__(self) -> str:
+        return f"{self.metric.upper()}, ε = {self.radius:.4g}"
+
+
+Pair = tuple[Neighbourhood, Neighbourhood]
+
+
+def l2(radius: float) -> Neighbourhood:
+    """Euclidean, the paper's own."""
+    return Neighbourhood("l2", radius)
+
+
+def as_printed(radius: float) -> Pair:
+    """L1 at the radius and L2 at 1.207 times that, as the paper's words have it."""
+    return Neighbourhood("l1", radius), l2(SCALE * radius)
+
+
+def turned_about(radius: float) -> Pair:
+    """L1 at 1.207 times the radius and L2 at it, as the shapes of the two balls have it."""
+    return Neighbourhood("l1", SCALE * radius), l2(radius)
+
+
+def moves() -> tuple[Pair, ...]:
+    """Every pair whose clusterings' distance is reported: tables 12 and 13, and 13 the other way round."""
+    across = [make(radius) for make in (as_printed, turned_about) for radius in METRIC_RADII]
+    return (*((l2(one), l2(other)) for one, other in MOVED), *across)
+
+
+def neighbourhoods(baseline: float) -> tuple[Neighbourhood, ...]:
+    """Every neighbourhood that a table asks for, each once; ``baseline`` is the radius that the others are compared with."""
+    found = [l2(baseline), *map(l2, SUPPORT_RADII), *map(l2, TREND_RADII)]
+    found += [l2(radius) for pair in ALIGNED for radius in pair]
+    found += [each for make in (as_printed, turned_about) for each in make(baseline)]
+    found += [each for pair in moves() for each in pair]
+    return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """One run under every neighbourhood; arrays over its m steps that have a decision, in the order they were read.
+
+    ``right`` and ``n``: exact and all measured executions. ``decisions``: K, isolated points among them; ``diversity``: nats.
+    ``moved``: of each pair of neighbourhoods the normalised 1-Wasserstein distance of the decisions' prototypes, one value
+    for each step and type of points (CLICK, LONG_PRESS) that it has, together with the step's row.
+    """
+
+    title: str
+    settings: ClusterSettings
+    keys: tuple[StepKey, ...]
+    episodes: tuple[EpisodeKey, ...]
+    episode: Ints
+    right: Ints
+    n: Ints
+    decisions: dict[Neighbourhood, Ints]
+    diversity: dict[Neighbourhood, Floats]
+    moved: dict[Pair, Floats]
+    moved_row: Ints
+
+    @property
+    def baseline(self) -> Neighbourhood:
+        """The L2 neighbourhood of the settings' radius."""
+        return l2(self.settings.radius)
+
+    def mean_decisions(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
+        """The mean |D| over steps (Table 10)."""
+        return self._mean(self.decisions[at].astype(np.float64), self.episode, seed)
+
+    def mean_support(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
+        """The mean effective support size over steps."""
+        return self._mean(np.exp(self.diversity[at]), self.episode, seed)
+
+    def r2(self, one: Neighbourhood, other: Neighbourhood) -> float | None:
+        """How well |D| under the one foretells |D| under the other: R² of a line over steps (Table 11).
+
+        ``None`` where one of them does not vary.
+        """
+        first, second = self.decisions[one].astype(np.float64), self.decisions[other].astype(np.float64)
+        if len(first) < 2 or not np.ptp(first) or not np.ptp(second):
+            return None
+        return float(np.corrcoef(first, second)[0, 1] ** 2)
+
+    def mean_moved(self, pair: Pair, *, seed: int = 0) -> Estimate:
+        """The mean normalised distance over steps and types of points (tables 12 and 13)."""
+        return self._mean(self.moved[pair], self.episode[self.moved_row], seed)
+
+    def _mean(self, values: Floats, episode: Ints, seed: int) -> Estimate:
+        if not len(values):
+            return Estimate(None, 0)
+        above = np.bincount(episode, weights=values, minlength=len(self.episodes)).astype(np.float64)
+        below = np.bincount(episode, minlength=len(self.episodes)).astype(np.float64)
+        (drawn,) = resample([Terms(above, below, pooled)], seed)
+        return Estimate(float(values.mean()), len(values), drawn.interval(LEVEL))
+
+
+def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "") -> Sensitivity:
+    """Cluster every step under every neighbourhood of the paper's tables, and of ``settings.radius`` as their baseline.
+
+    The other settings hold throughout; steps without any decision are left out.
+    """
+    asked, pairs = neighbourhoods(settings.radius), moves()
+    moving = dict.fromkeys(each for pair in pairs for each in pair)
+    keys: list[StepKey] = []
+    right: list[int] = []
+    n: list[int] = []
+    sizes: list[list[int]] = []
+    entropies: list[list[float]] = []
+    distances: list[list[float]] = []
+    moved_row: list[int] = []
+    for step in executions:
+        found = literals(step.actions, step.counts)
+        if not found:
+            continue
+        rest: list[Ints] = []
+        spots: list[_Spots] = []
+        for kind, held in found.items():
+            if kind in ("CLICK", "LONG_PRESS"):
+                spots.append(_Spots(np.array(held.values, dtype=np.float64), held.counts))
+            elif kind in ("TYPE", "OPEN"):
+                labels, _ = cluster_texts([str(each) for each in held.values], settings.loose, settings.strict)
+                rest.append(np.bincount(labels, weights=held.counts).astype(np.int64))
+            else:
+                rest.append(held.counts)
+        for each in spots:
+            each.cluster(asked, settings)
+        counted = [np.concatenate([*rest, *(each.counts(at) for each in spots)]) for at in asked]
+        for each in spots:
+            centres = {at: each.centres(at) for at in moving}
+            distances.append([wasserstein(*centres[one], *centres[other]) / DIAMETER for one, other in pairs])
+            moved_row.append(len(keys))
+        keys.append(step.task.key)
+        right.append(int(step.counts[step.exact].sum()))
+        n.append(step.n)
+        sizes.append([len(each) for each in counted])
+        entropies.append([entropy(each) for each in counted])
+    episodes, episode = numbered(keys)
+    size, diversity = _table(sizes, len(asked)), _table(entropies, len(asked))
+    moved = _table(distances, len(pairs))
+    return Sensitivity(
+        title=title,
+        settings=settings,
+        keys=tuple(keys),
+        episodes=episodes,
+        episode=episode,
+        right=np.array(right, dtype=np.int64),
+        n=np.array(n, dtype=np.int64),
+        decisions={at: size[:, place].astype(np.int64) for place, at in enumerate(asked)},
+        diversity={at: diversity[:, place] for place, at in enumerate(asked)},
+        moved={pair: moved[:, place] for place, pair in enumerate(pairs)},
+        moved_row=np.array(moved_row, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class TrendCounts:
+    """Steps whose diversity and stability both moved, as ((Div up, θ up), (Div up, θ down)), then the same of Div down."""
+
+    counts: tuple[tuple[int, int], tuple[int, int]]
+
+    def minus(self, other: TrendCounts) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Each count less the other's."""
+        (a, b), (c, d) = self.counts
+        (e, f), (g, h) = other.counts
+        return (a - e, b - f), (c - g, d - h)
+
+
+def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood) -> TrendCounts:
+    """Which way diversity and stability went together, from one run to the other, under one neighbourhood (tables 14, 15)."""
+    places = {key: row for row, key in enumerate(after.keys)}
+    rows = np.array([row for row, key in enumerate(before.keys) if key in places], dtype=np.int64)
+    others = np.array([places[before.keys[row]] for row in rows.tolist()], dtype=np.int64)
+    wider = support_trend(np.exp(after.diversity[at][others]) - np.exp(before.diversity[at][rows]))
+    steadier = np.sign(after.right[others] * before.n[rows] - before.right[rows] * after.n[others])
+
+    def count(diversity: int, sign: int) -> int:
+        return int(((wider == diversity) & (steadier == sign)).sum())
+
+    return TrendCounts(((count(INC, 1), count(INC, -1)), (count(DEC, 1), count(DEC, -1))))
+
+
+class _Spots:
+    """A step's points of one type, clustered in several ways."""
+
+    def __init__(self, points: Floats, weights: Ints) -> None:
+        self.points = points
+        self.weights = weights
+        self._labels: dict[Neighbourhood, Ints] = {}
+
+    def cluster(self, asked: Sequence[Neighbourhood], settings: ClusterSettings) -> None:
+        if len(self.points) == 1:
+            self._labels = dict.fromkeys(asked, np.zeros(1, dtype=np.int64))
+            return
+        least = settings.needed(int(self.weights.sum()))
+        for metric in dict.fromkeys(each.metric for each in asked):
+            apart = separations(self.points, metric)
+            for at in asked:
+                if at.metric == metric:
+                    labels = dbscan_of(apart, limit(at.radius, metric), self.weights, least)
+                    self._labels[at], _ = noise_apart(labels)
+
+    def counts(self, at: Neighbourhood) -> Ints:
+        return np.bincount(self._labels[at], weights=self.weights).astype(np.int64)
+
+    def centres(self, at: Neighbourhood) -> tuple[Floats, Floats]:
+        """Where the decisions' executions are on average, and their shares of the type's executions."""
+        labels = self._labels[at]
+        held = np.bincount(labels, weights=self.weights)
+        centre = np.stack([np.bincount(labels, weights=self.weights * axis) / held for axis in self.points.T], axis=1)
+        return centre, held / held.sum()
+
+
+def _table(rows: Sequence[Sequence[float]], width: int) -> NDArray[np.float64]:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), width)

@@ -1,0 +1,119 @@
+"""How decisions shift from one run to another on the same steps: from offline to SOEval, from instruct-only to thinking.
+
+Source: GUIEvalKit paper, section 5.3 (Table 4, Figure 4), section 5.4 (Figure 8) and appendix C.3: a stability shift is
+negligible where it is 0, a shift of the effective support size where it is within 0.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.analysis.decisions.measures import DecisionColumns, Estimate, mean
+from guieval.analysis.decisions.points import Floats, Ints
+from guieval.errors import UsageError
+from guieval.metrics.intervals import RESAMPLES
+
+Trend: TypeAlias = Literal["dec", "negl", "inc"]
+TRENDS: tuple[Trend, ...] = ("dec", "negl", "inc")
+DEC, NEGL, INC = range(3)
+NEGLIGIBLE = 0.1
+"""A shift of the effective support size up to this is none (appendix C.3.1)."""
+_DUST = 1e-9
+"""An entropy is a sum of rounded logarithms: a shift of exactly 0.1 must not fall to either side by that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """Two runs' figures of the s steps that both measured, row for row; ``before`` is the baseline.
+
+    ``only_before`` and ``only_after`` count the steps that one of them alone has measured.
+    """
+
+    before: DecisionColumns
+    after: DecisionColumns
+    only_before: int
+    only_after: int
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @cached_property
+    def stability(self) -> Floats:
+        """(s,) stability after - before."""
+        return self.after.stability - self.before.stability
+
+    @cached_property
+    def stability_trend(self) -> Ints:
+        """(s,) indices into :data:`TRENDS`: negligible where the stabilities are equal."""
+        return stability_trend(self.before, self.after)
+
+    @cached_property
+    def support(self) -> Floats:
+        """(s,) exp(diversity) after - before, NaN where one of them has no decision."""
+        return self.after.support_size - self.before.support_size
+
+    @cached_property
+    def diverse(self) -> NDArray[np.bool_]:
+        """(s,) steps on which both have a diversity."""
+        return self.before.decided & self.after.decided
+
+    @cached_property
+    def support_trend(self) -> Ints:
+        """(s,) indices into :data:`TRENDS`: negligible up to 0.1 either way; -1 where there is no diversity."""
+        return np.where(self.diverse, support_trend(self.support), -1)
+
+    def levels_by_trend(self) -> Ints:
+        """(3, 3) steps by the baseline's stability level (low, medium, high) and the stability's trend (Figure 4)."""
+        return _crossed(self.before.level, self.stability_trend)
+
+    def support_by_stability(self) -> Ints:
+        """(3, 3) steps by the trend of the effective support size and that of the stability (Figure 8)."""
+        return _crossed(self.support_trend, self.stability_trend)
+
+    def mean_by_trend(self, trend: Trend, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+        """The mean stability shift of the steps of one trend (Table 4)."""
+        of = self.stability_trend == TRENDS.index(trend)
+        return mean(self.before, self.stability, of, seed=seed, resamples=resamples)
+
+    def mean_stability(self, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+        """The mean stability shift of all shared steps."""
+        return mean(self.before, self.stability, np.ones(len(self), dtype=np.bool_), seed=seed, resamples=resamples)
+
+    def mean_support(self, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+        """The mean shift of the effective support size."""
+        return mean(self.before, self.support, self.diverse, seed=seed, resamples=resamples)
+
+
+def shift(before: DecisionColumns, after: DecisionColumns) -> Shifts:
+    """The steps that both runs measured, side by side. Raises :class:`UsageError` for runs that share none."""
+    places = {key: row for row, key in enumerate(after.keys) if after.measured[row]}
+    own = [row for row, key in enumerate(before.keys) if before.measured[row]]
+    rows = [row for row in own if before.keys[row] in places]
+    if not rows:
+        raise UsageError(f"{before.title!r} and {after.title!r} share no measured step, so nothing shifts between them")
+    return Shifts(
+        before=before.take(np.array(rows, dtype=np.int64)),
+        after=after.take(np.array([places[before.keys[row]] for row in rows], dtype=np.int64)),
+        only_before=len(own) - len(rows),
+        only_after=len(places) - len(rows),
+    )
+
+
+def stability_trend(before: DecisionColumns, after: DecisionColumns) -> Ints:
+    """(s,) indices into :data:`TRENDS` of two runs' stabilities on the same steps, compared in whole numbers."""
+    return np.asarray(np.sign(after.right * before.n - before.right * after.n) + NEGL, dtype=np.int64)
+
+
+def support_trend(shift: Floats) -> Ints:
+    """(s,) indices into :data:`TRENDS` of shifts of the effective support size; NaN is negligible."""
+    return np.where(shift > NEGLIGIBLE + _DUST, INC, np.where(shift < -NEGLIGIBLE - _DUST, DEC, NEGL))
+
+
+def _crossed(rows: Ints, across: Ints) -> Ints:
+    known = (rows >= 0) & (across >= 0)
+    return np.bincount(3 * rows[known] + across[known], minlength=9).reshape(3, 3)

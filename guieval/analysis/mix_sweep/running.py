@@ -1,0 +1,137 @@
+"""Runs the settings of a sweep one after the other, each in a run directory of its own, and keeps what became of each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from guieval.analysis.mix_sweep.answer_pool import AnswerPool
+from guieval.analysis.mix_sweep.sweep import (
+    MixOutcome,
+    Sweep,
+    SweepFile,
+    append_outcome,
+    read_outcome,
+    read_outcomes,
+    read_sweep,
+    setting_name,
+    write_sweep,
+)
+from guieval.history.mixing import Mix, Mixture
+from guieval.journal import Journal, is_run
+from guieval.journal.run_files import Manifest
+from guieval.models.sampling import is_greedy
+from guieval.running.config import RunConfig
+from guieval.running.display import Display
+from guieval.running.engine_choice import asks_a_model
+from guieval.running.execute import Executor, Job
+from guieval.running.progress import RunOutcome
+from guieval.running.resolve import ResolvedRun, resolve
+from guieval.running.resume.identity import manifest_of, refuse_unlike
+from guieval.running.resume.trust import remember
+from guieval.running.runner import Runner
+from guieval.running.servers import open_servers
+from guieval.running.telemetry import Telemetry
+from guieval.steps import StepKey
+
+SETTINGS = "settings"
+"""Folder of a sweep that holds a run directory for each setting."""
+
+
+@dataclass(frozen=True)
+class OpenSweep:
+    """A sweep in ``directory`` with its first run resolved; ``left`` are the numbers of the settings without an outcome."""
+
+    directory: Path
+    mixes: list[Mix]
+    left: list[int]
+    first: ResolvedRun
+
+    @classmethod
+    def of(cls, config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool) -> OpenSweep | None:
+        """Begin a sweep, or open one that was begun; ``None`` where nothing of it is left.
+
+        Raises :class:`guieval.errors.UsageError` where the settings are not those that it was begun with, and whatever
+        :func:`guieval.running.resolve.resolve` raises.
+        """
+        mixes = sweep.mixes()
+        known = {outcome.number for outcome in read_outcomes(directory)} if resumed else set()
+        left = [number for number in range(len(mixes)) if number not in known]
+        given = _configured(config, mixes[0])
+        begun = read_sweep(directory).manifest if resumed else None
+        if begun is not None:
+            asked = Manifest.of({**begun.to_json(), "config": given.model_dump(mode="json")})
+            refuse_unlike(begun, asked, directory)
+        if not left:
+            return None
+        (server,) = open_servers([given], directory / "vllm.log")
+        first = resolve(given, server)
+        manifest = Manifest.of(manifest_of(first))
+        remember([given])
+        if begun is not None:
+            refuse_unlike(begun, manifest, directory)
+        else:
+            write_sweep(directory, SweepFile(sweep=sweep, manifest=manifest))
+        return cls(directory, mixes, left, first)
+
+    @property
+    def description(self) -> str:
+        """What the sweep is over, and how much of it can be mixed at all, in words."""
+        artifacts = _mixture(self.first).artifacts.steps
+        plan = self.first.plan
+        counted = sum(map(len, plan.values()))
+        have = sum(StepKey(*key, index) in artifacts for key, steps in plan.items() for index in steps)
+        once = "; decoding is greedy, so what was asked once is not asked again" if self._answers_alike else ""
+        return f"{len(self.mixes):,} settings of {counted:,} steps; {have:,} of the steps have an exact answer to mix in{once}"
+
+    def run(self, display: Display, *, drop_answers: bool) -> Iterator[tuple[int, RunOutcome, MixOutcome | None]]:
+        """Do the settings that are left; of each its number, how its run ended, and its outcome where it was done to its end.
+
+        Ends early where a run is interrupted or gives up. With ``drop_answers`` the run directory of a finished setting is
+        removed. Raises what a run raises.
+        """
+        telemetry = Telemetry([self.first], display, tracked=False)
+        # the sweep's own journal keeps a second process out, too
+        with Journal(self.directory, compact=True) as journal, Executor(self.first.config, display, telemetry) as executor:
+            pool = AnswerPool(journal) if self._answers_alike else None
+            for number in self.left:
+                job = self._job(number)
+                if not is_run(job.directory):
+                    Runner(*job).begin()
+                    if pool is not None:
+                        pool.prefill(job.directory, _mixture(job.run), job.run.plan, job.run.selection.refs)
+                ended = [result.outcome for result in executor.execute(job)][-1]
+                if pool is not None:
+                    pool.add(job.directory)
+                outcome = read_outcome(job.directory, number, _mixture(job.run))
+                if outcome is not None:
+                    append_outcome(self.directory, outcome)
+                    if drop_answers:
+                        shutil.rmtree(job.directory)
+                yield number, ended, outcome
+                if outcome is None and not ended.interrupted:
+                    executor.check()
+                if ended.interrupted or ended.gave_up:
+                    return
+
+    @property
+    def _answers_alike(self) -> bool:
+        """Whether a server is asked, one sample a step and greedily: an equal prompt then has an equal answer."""
+        first, *further = self.first.sampling
+        return asks_a_model(self.first.config, self.first.model.config) and not further and is_greedy(first)
+
+    def _job(self, number: int) -> Job:
+        mix = self.mixes[number]
+        run = resolve(_configured(self.first.config, mix), self.first.server, like=self.first)
+        return Job(run, self.directory / SETTINGS / setting_name(number, mix))
+
+
+def _configured(config: RunConfig, mix: Mix) -> RunConfig:
+    return config.model_copy(update={"mix": mix.model_dump(mode="json", exclude_none=True)})
+
+
+def _mixture(run: ResolvedRun) -> Mixture:
+    assert isinstance(run.mixture, Mixture)  # every run of a sweep has a mix
+    return run.mixture

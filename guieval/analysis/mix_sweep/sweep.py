@@ -1,0 +1,295 @@
+"""A sweep over history mixing: its settings, what became of each, and how exact match goes with the online source ratio.
+
+Source: GUIEvalKit paper, Figure 5 and appendix D.2.2 ("experimental regime construction"). Running the settings is left to
+the command; what is kept of a finished one is one :class:`MixOutcome`, a line of ``outcomes.jsonl``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from guieval.errors import UsageError, nearest
+from guieval.history.artifacts import Pick
+from guieval.history.mixing import Mix, Mixture, Span
+from guieval.history.schedules import KAPPA, REGIMES, Regime, Schedule, Shape, admissible_means, schedule_name
+from guieval.journal import SWEEP, Records, has_records, is_run, read_planned, write_atomically
+from guieval.journal.rounds import is_rollout
+from guieval.journal.run_files import Manifest, read_file
+from guieval.metrics.correlation import Rank, spearman
+from guieval.steps import StepKey
+
+OUTCOMES = "outcomes.jsonl"
+All: TypeAlias = Literal["all"]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Sweep(_Value):
+    """The settings of a sweep: every ordered pair (start, end) of ``levels`` values, or ``pairs``, at ``means`` means each.
+
+    The values are evenly spaced over [0, 1]. The paper "uniformly samples" the means within a pair's admissible range; here
+    they are the middles of as many equal parts of it, so that a sweep is the same wherever it is run, and no mean is one that
+    mu would have to be 0 or 1 for. A pair that has one mean alone (a stationary one) is repeated as often, with other draws.
+    """
+
+    levels: int = Field(
+        4, ge=2, le=101, description="number of values over [0, 1]; every ordered pair of them is run (default: the preset's)"
+    )
+    means: int = Field(50, ge=1, le=10_000, description="means of the probability at each pair (default: the preset's)")
+    pairs: tuple[tuple[float, float], ...] = Field((), description="only this pair of probabilities, START:END")
+    shape: Shape = Field("logistic", description="shape of the schedule: logistic, linear or constant")
+    kappa: float = Field(KAPPA, description="sharpness of the logistic (default: 16)")
+    over: Span = Field("history", description="what a schedule spans: each step's history, or the episode")
+    seed: int = Field(0, ge=0, description="seed of the draws")
+    pick: Pick = Field("first", description="which exact answer of a step is mixed in: first or seeded")
+
+    def mixes(self) -> list[Mix]:
+        """Every setting, pair by pair and by ascending mean.
+
+        Raises :class:`UsageError` for a pair that has no schedule, or is given twice.
+        """
+        values = np.linspace(0.0, 1.0, self.levels).tolist()
+        pairs = self.pairs or tuple((start, end) for start in values for end in values)
+        if twice := next((pair for pair, count in Counter(pairs).items() if count > 1), None):
+            raise UsageError(f"the pair {twice[0]:g}:{twice[1]:g} is given twice, which would be the same draws over again")
+        return [mix for start, end in pairs for mix in self._of_pair(start, end)]
+
+    def _of_pair(self, start: float, end: float) -> Iterator[Mix]:
+        Schedule(start, end, self.shape, self.kappa)
+        low, high = admissible_means(start, end, self.shape, self.kappa)
+        for number in range(self.means):
+            several = low < high
+            yield Mix(
+                start=start,
+                end=end,
+                shape=self.shape,
+                mean=low + (number + 0.5) / self.means * (high - low) if several else low,
+                kappa=self.kappa,
+                over=self.over,
+                seed=self.seed,
+                repeat=0 if several else number,
+                pick=self.pick,
+            )
+
+
+PRESETS: dict[str, Sweep] = {"paper": Sweep(), "try": Sweep(levels=3, means=4)}
+"""``paper``: its 16 pairs at 50 means, 800 settings. ``try``: 9 pairs at 4, to see whether all is in place."""
+
+
+def get_preset(name: str) -> Sweep:
+    """The preset called ``name``; :class:`UsageError` with the nearest name when there is none."""
+    if name not in PRESETS:
+        raise UsageError(f"unknown preset {name!r}{nearest(name, PRESETS)}; known: {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def setting_name(number: int, mix: Mix) -> str:
+    """What a setting's folder is called: its number, and its schedule."""
+    return f"{number:04d}-{schedule_name(mix.schedule)}"
+
+
+class MixOutcome(_Value):
+    """What became of one setting: ``exact`` of ``steps`` measured steps matched, ``replaced`` of ``past`` steps of history.
+
+    A past step counts once for each history that it was shown in: the sums of equation 8 run over all steps e, t that were
+    asked and over all steps of the history of each, since a step's past is drawn for it. ``available`` of them have an
+    artifact, which is the most that can be replaced; ``expected`` is the sum of p over them all, artifact or not.
+    """
+
+    number: int = Field(ge=0)
+    mix: Mix
+    regime: Regime
+    mu: FiniteFloat | None
+    steps: int = Field(ge=1)
+    exact: int = Field(ge=0)
+    past: int = Field(ge=0)
+    replaced: int = Field(ge=0)
+    available: int = Field(ge=0)
+    expected: FiniteFloat
+
+    @property
+    def osr(self) -> float | None:
+        """Online source ratio (equation 8), in [0, 1]; ``None`` where no step has a past."""
+        return self.replaced / self.past if self.past else None
+
+    @property
+    def exact_match(self) -> float:
+        """Share of exact matches, in [0, 1]; a step without a past counts as any other."""
+        return self.exact / self.steps
+
+
+def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome | None:
+    """What became of a run with this mixture; ``None`` where a planned step has not been measured yet.
+
+    Of a step that stands in the journal more than once, the last answered record counts.
+    """
+    plan = read_planned(directory).plan
+    last: dict[StepKey, tuple[bool, int, int]] = {}
+    for record in Records(directory):
+        task = record.task
+        if record.finished and task.step_index in plan.get(task.episode_key, ()):
+            origins = record.history
+            last[task.key] = record.sample.outcome.exact_match, origins.count("model"), task.episode_length
+    if len(last) < sum(map(len, plan.values())):
+        return None
+    schedule, has = mixture.mix.schedule, mixture.artifacts.steps
+    over_episode = mixture.mix.over == "episode"
+
+    @cache
+    def expected(past: int, whole: int) -> float:
+        return math.fsum(schedule.probabilities(whole)[:past].tolist())
+
+    available = sum(StepKey(*key[:3], earlier) in has for key in last for earlier in range(key.step_index))
+    return MixOutcome(
+        number=number,
+        mix=mixture.mix,
+        regime=schedule.regime,
+        mu=schedule.mu,
+        steps=len(last),
+        exact=sum(exact for exact, _, _ in last.values()),
+        past=sum(key.step_index for key in last),
+        replaced=sum(replaced for _, replaced, _ in last.values()),
+        available=available,
+        expected=math.fsum(  # the same whatever the order of the records
+            expected(key.step_index, length - 1 if over_episode else key.step_index) for key, (_, _, length) in last.items()
+        ),
+    )
+
+
+class SweepFile(_Value):
+    """``mix.json``: what a sweep was begun with, all that a resume needs; ``manifest`` is its first setting's."""
+
+    schema_version: Literal[1] = 1
+    sweep: Sweep
+    manifest: Manifest
+
+
+def write_sweep(directory: Path, file: SweepFile) -> None:
+    """Begin a sweep; :class:`UsageError` where the folder holds one already, or a run: its journal is no place for answers."""
+    if any((directory / name).exists() for name in (SWEEP, OUTCOMES)):
+        where = str(directory)
+        raise UsageError(f"{where!r} already holds a sweep; `guieval mix --resume {where}` continues it; or give another --out")
+    if is_run(directory) or is_rollout(directory) or has_records(directory):
+        raise UsageError(f"{str(directory)!r} holds a run, and a sweep needs a folder of its own; give another --out")
+    directory.mkdir(parents=True, exist_ok=True)
+    write_atomically(
+        directory / SWEEP, json.dumps({**file.model_dump(mode="json"), "manifest": file.manifest.to_json()}, indent=2) + "\n"
+    )
+
+
+def read_sweep(directory: Path) -> SweepFile:
+    """A sweep that was begun; :class:`UsageError` where there is none."""
+    try:
+        return read_file(directory / SWEEP, SweepFile)
+    except FileNotFoundError:
+        raise UsageError(f"there is nothing to resume: {str(directory)!r} holds no sweep (no {SWEEP})") from None
+
+
+def append_outcome(directory: Path, outcome: MixOutcome) -> None:
+    """Keep a finished setting's outcome; it is on the disk when this returns."""
+    path = directory / OUTCOMES
+    torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+    with path.open("ab") as stream:
+        stream.write(b"\n" * torn + outcome.model_dump_json().encode() + b"\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_outcomes(directory: Path) -> list[MixOutcome]:
+    """The outcomes of a sweep by number; a line that a kill cut off is passed over, and its setting is looked at again."""
+    path = directory / OUTCOMES
+    found: dict[int, MixOutcome] = {}
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            outcome = MixOutcome.model_validate_json(line)
+        except ValidationError:
+            continue
+        found[outcome.number] = outcome
+    return [found[number] for number in sorted(found)]
+
+
+@dataclass(frozen=True)
+class RegimeFigures:
+    """Over the ``n`` settings of one regime, or of all: the ranges of OSR and exact match, and Spearman's rho of the two."""
+
+    regime: Regime | All
+    n: int
+    osr: tuple[float, float]
+    exact_match: tuple[float, float]
+    mean_exact_match: float
+    rank: Rank
+
+
+def by_regime(outcomes: Sequence[MixOutcome]) -> list[RegimeFigures]:
+    """The figures of each regime that has settings, then of all together. Settings without any past count nowhere."""
+    groups: dict[Regime | All, list[MixOutcome]] = {
+        **{regime: [each for each in outcomes if each.regime == regime] for regime in REGIMES},
+        "all": list(outcomes),
+    }
+    return [_figures(name, points) for name, group in groups.items() if (points := _points(group))]
+
+
+def _points(outcomes: Sequence[MixOutcome]) -> list[tuple[float, float]]:
+    return [(each.osr, each.exact_match) for each in outcomes if each.osr is not None]
+
+
+def points_by_regime(outcomes: Sequence[MixOutcome]) -> dict[Regime, list[tuple[float, float]]]:
+    """(OSR, exact match), both in [0, 1], of every setting of each regime that has any."""
+    found = {regime: _points([each for each in outcomes if each.regime == regime]) for regime in REGIMES}
+    return {regime: points for regime, points in found.items() if points}
+
+
+def _figures(name: Regime | All, points: Sequence[tuple[float, float]]) -> RegimeFigures:
+    osr, exact = np.array(points).T
+    rank = spearman(osr, exact) if len(points) > 2 else Rank(None, None, "exact")  # of two points it is 1, -1 or nothing
+    return RegimeFigures(
+        name,
+        len(points),
+        (float(osr.min()), float(osr.max())),
+        (float(exact.min()), float(exact.max())),
+        float(exact.mean()),
+        rank,
+    )
+
+
+COLUMNS = (
+    *("number", "regime", "start", "end", "gap", "shape", "kappa", "mean", "mu", "over", "seed", "repeat"),
+    *("steps", "exact", "exact_match", "past", "replaced", "osr", "available", "expected"),
+)
+
+
+def as_csv(outcomes: Sequence[MixOutcome]) -> str:
+    """A line a setting; shares are fractions in [0, 1], an empty field is a figure that there is none of."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for each in outcomes:
+        writer.writerow("" if value is None else value for value in _row(each).values())
+    return text.getvalue()
+
+
+def _row(each: MixOutcome) -> Mapping[str, Any]:
+    schedule = each.mix.schedule
+    row: dict[str, Any] = {
+        **{"number": each.number, "regime": each.regime, "start": schedule.start, "end": schedule.end, "gap": schedule.gap},
+        **{"shape": schedule.shape, "kappa": schedule.kappa, "mean": schedule.mean, "mu": each.mu, "over": each.mix.over},
+        **{"seed": each.mix.seed, "repeat": each.mix.repeat, "steps": each.steps, "exact": each.exact},
+        **{"exact_match": each.exact_match, "past": each.past, "replaced": each.replaced, "osr": each.osr},
+        **{"available": each.available, "expected": each.expected},
+    }
+    return {name: row[name] for name in COLUMNS}

@@ -1,0 +1,1 @@
+"""Scaling laws: how a metric grows with the size of the training data."""

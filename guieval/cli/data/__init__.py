@@ -1,0 +1,1 @@
+"""Commands about benchmarks and their data."""

@@ -1,0 +1,89 @@
+"""``guieval benchmarks``: the benchmarks that can be loaded by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli.tables import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from guieval.data.benchmark import ABCBenchmark, PublishedCount
+
+
+def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchmark in full.")] = None) -> None:
+    """List benchmarks with published counts, licence and default protocol, or show one in full."""
+    from guieval.cli.tables import say, show
+    from guieval.registry import benchmark_class, list_benchmarks
+    from guieval.reports.tables import Column, Table, columns
+
+    if name is None:
+        heads = columns("benchmark", "title", "episodes", "steps", folds=("title",), spare=("title",))
+        texts = (Column("licence", right=False, folds=True, spare=2), Column("protocol", right=False))
+        show(
+            Table("", (*heads, *texts), tuple(_row(benchmark_class(each)) for each in list_benchmarks())),
+            full="A wider terminal shows all.",
+        )
+        say("`guieval benchmarks NAME` shows where to get one, how it is laid out and what its labels mean.")
+        return
+    for line in _details(benchmark_class(name)):
+        echo(line)
+
+
+def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
+    first = _main_count(kind.published)
+    episodes = f"{first.episodes:,}" if first and first.episodes is not None else "-"
+    return kind.name, kind.title, episodes, f"{first.steps:,}" if first else "-", kind.licence or "-", kind.protocol
+
+
+def _main_count(published: Sequence[PublishedCount]) -> PublishedCount | None:
+    """The count that stands for a benchmark: its first, as authors of a module put what is usually evaluated there."""
+    return published[0] if published else None
+
+
+def _details(kind: type[ABCBenchmark]) -> Iterator[str]:
+    import inspect
+
+    yield f"{kind.name}: {kind.title}"
+    space = kind.action_space
+    facts = {
+        "source": kind.source,
+        "paper": kind.paper,
+        "licence": kind.licence,
+        "data set": kind.dataset,
+        "setting": kind.setting,
+        "protocol": f"{kind.protocol} (used when none is given; `guieval protocols {kind.protocol}` shows its rules)",
+        "actions": ", ".join(sorted(space.types)),
+        "options": ", ".join(_options(kind)) or "none",
+        "data": f"--data DIR, {'needed' if kind.needs_data else 'not needed: it makes its own'}",
+    }
+    yield from (f"{title + ':':10}{value}" for title, value in facts.items() if value)
+    if kind.needs_data:
+        yield f"{'prepare:':10}guieval prepare {kind.name} --source RELEASE --out DIR, where the release is not read in place"
+        yield f"{'check:':10}guieval doctor {kind.name} --data DIR"
+    if kind.published:
+        yield "published counts:"
+    for count in kind.published:
+        yield f"  {count.name}: {_counted(count)} ({count.source})"
+    for text in (inspect.getdoc(kind), inspect.getdoc(inspect.getmodule(kind))):
+        if text:
+            yield ""
+            yield text
+
+
+def _counted(count: PublishedCount) -> str:
+    episodes = "" if count.episodes is None else f"{count.episodes:,} episodes, "
+    types = ", ".join(f"{name} {number:,}" for name, number in count.types.items() if number)
+    return f"{episodes}{count.steps:,} steps" + (f": {types}" if types else "")
+
+
+def _options(kind: type[ABCBenchmark]) -> Iterator[str]:
+    """The options of a loader with their defaults, as ``--set`` or :func:`guieval.load_benchmark` takes them."""
+    import inspect
+
+    for each in inspect.signature(kind.__init__).parameters.values():
+        if each.kind is inspect.Parameter.KEYWORD_ONLY:
+            yield f"{each.name}={each.default!r}"

@@ -1,0 +1,139 @@
+"""``guieval doctor``: what is installed, and what a benchmark's data folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_option
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator
+
+    from guieval.data.doctor.examine import Examination
+
+MOST_VALUES = 12
+"""Of a label with more values than this, only their number is printed."""
+
+
+def doctor(
+    bench: Annotated[str | None, typer.Argument(help="Check this benchmark's data folder.")] = None,
+    data: options.Data = None,
+    overlay: Annotated[Path | None, path_option("A file of further accepted actions, to be checked too.")] = None,
+    sample_set: options.SampleSet = None,
+    override: options.LoaderOptions = None,
+    json: JSON = False,
+) -> None:
+    """Say what is installed; with a benchmark, count its steps and look for damage and questionable labels.
+
+    The exit code is 1 when there is an error: damaged rows or images, images of another size, some but not all missing.
+    """
+    from guieval.errors import UsageError
+    from guieval.registry import benchmarks
+
+    if bench is None:
+        given = {"data": data, "overlay": overlay, "sample-set": sample_set}
+        options.refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
+        _installation(json=json)
+        return
+    from guieval.cli.data.loader_options import open_benchmark
+    from guieval.cli.tables import print_json
+    from guieval.data.doctor.examine import examine
+    from guieval.data.overlays import Overlaid, read_overlay
+
+    kind = benchmarks().get(bench)
+    if kind is not None and not kind.needs_data and data is not None and not data.is_dir():  # opening it would create it
+        raise UsageError(f"the data folder {str(data)!r} does not exist; without --data, {bench!r} draws its own")
+    benchmark = open_benchmark(bench, data, override)
+    if overlay is not None:
+        benchmark = Overlaid(benchmark, read_overlay(overlay))
+    found = examine(benchmark, sample_set)
+    if json:
+        print_json(found.to_json())
+    else:
+        _tell(found)
+    if found.of("error"):
+        raise typer.Exit(1)
+
+
+def _installation(*, json: bool) -> None:
+    import platform
+
+    from guieval import __version__
+    from guieval.cli.tables import print_json, say
+    from guieval.evaluation import list_protocols
+    from guieval.registry import list_adapters, list_benchmarks, list_models
+
+    if json:
+        names = {"models": list_models(), "families": list_adapters(), "benchmarks": list_benchmarks()}
+        machine = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
+        print_json({**machine, "requirements": list(_requirements()), **names, "protocols": list_protocols()})
+        return
+    echo(f"guieval {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    for line in _requirements():
+        echo(f"  {line}")
+    echo(f"{len(list_models())} models of {len(list_adapters())} families, {len(list_benchmarks())} benchmarks:")
+    say(f"  benchmarks: {', '.join(list_benchmarks())}")
+    say(f"  protocols:  {', '.join(list_protocols())}")
+
+
+def _requirements() -> Iterator[str]:
+    """What this version asks for, extra by extra, and what is there."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    for requirement in requires("guieval") or []:
+        name = re.match(r"[\w.-]+", requirement)
+        extra = re.search(r"""extra == ['"]([\w-]+)""", requirement)
+        assert name is not None
+        label = f"{name.group()} (extra {extra.group(1)})" if extra else name.group()
+        try:
+            yield f"{label} {version(name.group())}"
+        except PackageNotFoundError:
+            how = f"'guieval[{extra.group(1)}]'" if extra else "guieval"
+            yield f"{label} is not installed: pip install {how}"
+
+
+def _tell(found: Examination) -> None:
+    from guieval.cli.tables import say, show
+    from guieval.data.doctor.counts import counted
+    from guieval.reports.tables import Cell, Table, columns
+
+    whole = found.whole
+    echo(f"{found.benchmark} at {found.folder}")
+    parts = ((whole.episodes, "episode"), (whole.steps, "step"), (found.screenshots, "screenshot"))
+    echo(", ".join(counted(number, noun) for number, noun in parts) + " named")
+    if len(found.parts) > 1:
+        types = [name for name, _ in whole.types.most_common()]
+        rows: list[tuple[Cell, ...]] = [
+            (split, subset or "-", part.episodes, part.steps, *(part.types[name] for name in types))
+            for (split, subset), part in found.parts.items()
+        ]
+        show(Table("", columns("split", "subset", "episodes", "steps", *types, keys=2), tuple(rows), keys=2))
+    else:
+        for split, subset in found.parts:
+            echo(f"split:   {split}" + (f", subset {subset}" if subset else ""))
+        say(f"actions: {_shares(whole.types, whole.steps)}")
+    for name, values in found.groups.items():
+        few = len(values) <= MOST_VALUES
+        say(f"{name}: {_shares(values, whole.steps) if few else f'{len(values):,} different values'}")
+    for remark in found.remarks:
+        say(f"{remark.weight}: {remark.what}")
+        if remark.why:
+            say(f"  why it matters: {remark.why}")
+        for example in remark.examples:
+            say(f"    {example}")
+    numbers = [len(found.of("error")), len(found.of("warning"))]
+    words = [
+        f"{number or 'no'} {word}{'s' * (number != 1)}" for number, word in zip(numbers, ("error", "warning"), strict=True)
+    ]
+    echo(f"{', '.join(words)}, in {found.seconds:.1f} s")
+
+
+def _shares(counts: Counter[str], steps: int) -> str:
+    return ", ".join(f"{name} {count:,} ({count / steps:.1%})" for name, count in counts.most_common())

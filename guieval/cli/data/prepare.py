@@ -1,0 +1,95 @@
+"""``guieval prepare``: convert a benchmark's release into a folder that opens at once."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.data.loader_options import loader_options
+from guieval.cli.paths import path_option
+from guieval.cli.progress_bar import ProgressBar
+from guieval.cli.tables import echo
+
+if TYPE_CHECKING:
+    from guieval.data.episodes.prepare import Prepared
+
+SHOWN = 5
+WORDS = {
+    "agrees": "agrees with what is published",
+    "part": "a part of what is published",
+    "differs": "differs from what is published",
+}
+
+
+def prepare(
+    bench: Annotated[str, typer.Argument(help="Benchmark, see `guieval benchmarks`.")],
+    source: Annotated[Path, path_option("Folder of the authors' release; only read.")],
+    out: Annotated[Path, path_option("Folder to create, or to continue.")],
+    override: options.LoaderOptions = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only this many episodes, from the start of the release.")] = None,
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Leave damaged records out and list them in prepared.json.")
+    ] = False,
+    without_screenshots: Annotated[bool, typer.Option("--without-screenshots", help="Annotations only.")] = False,
+) -> None:
+    """Convert a benchmark's release; after an interruption the same command continues where it stopped."""
+    from guieval.data.episodes.prepare import prepare as prepare_release
+    from guieval.errors import DataError
+    from guieval.registry import benchmark_class
+
+    kind = benchmark_class(bench)
+    with ProgressBar(f"preparing {bench}", "episodes") as bar:
+        try:
+            prepared = prepare_release(
+                kind,
+                source,
+                out,
+                options=loader_options(override or []),
+                limit=limit,
+                skip_damaged=skip_damaged,
+                screenshots=not without_screenshots,
+                on_progress=lambda progress: bar.update(progress.episodes, progress.expected),
+            )
+        except DataError as error:
+            raise DataError(
+                f"{error}; nothing before it is lost: repair the release, or add --skip-damaged, and give the command again"
+            ) from None
+        except KeyboardInterrupt:
+            bar.close()
+            echo(f"guieval: stopped after {bar.done:,} episodes; the same command continues from there", err=True)
+            raise typer.Exit(130) from None
+    _print(prepared)
+
+
+def _print(prepared: Prepared) -> None:
+    from guieval.data.doctor.counts import counted
+
+    done = prepared.preparation
+    already = "" if prepared.added else ", all of them prepared before"
+    held = f"{counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}"
+    echo(f"{done.benchmark} prepared in {prepared.folder}: {held}{already}")
+    if done.limit is not None:
+        echo(f"  a part: the first {done.limit:,} episodes of the release (--limit)")
+    if not done.screenshots:
+        echo("  annotations only: without screenshots it can be counted and scored, but not run")
+    for comparison in prepared.comparisons:
+        if comparison.verdict != "absent":
+            echo(f"  {WORDS[comparison.verdict]}: {comparison}")
+    if absent := [
+        f"{each.published.name} ({each.published.steps:,} steps)" for each in prepared.comparisons if each.verdict == "absent"
+    ]:
+        echo(f"  nothing of: {'; '.join(absent)}")
+    if not prepared.comparisons:
+        echo("  no counts are published that could be compared")
+    if done.skipped:
+        echo(f"  damaged and left out: {len(done.skipped):,} (all in prepared.json)")
+        for row in done.skipped[:SHOWN]:
+            echo(f"    {row}")
+    echo(f"  sha256 of episodes.jsonl: {done.sha256}")
+    folder = shlex.quote(str(prepared.folder))
+    run, doctor = f"run --model NAME --bench {done.benchmark}", f"doctor {done.benchmark}"
+    echo(f"next: guieval {run if done.screenshots else doctor} --data {folder}")

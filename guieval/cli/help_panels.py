@@ -1,0 +1,48 @@
+"""How the help of the commands with many options is laid out: their options in named panels, in this order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guieval.cli.settings import RUN, run_panels
+
+if TYPE_CHECKING:
+    from typer.core import TyperGroup
+
+OWN = {
+    "What to run": "preset config override",
+    "History and patches": "artifacts levels pair means shape kappa over mix_seed pick",
+    "Sampling": "rounds seeds",
+    "Output": "out resume trust_run accept_changes plot width drop_answers json quiet",
+}
+"""Options that are not settings of a run, by panel."""
+
+COMMANDS = ("run", "rollout", "mix")
+_COMPLETION = ("install_completion", "show_completion")
+
+
+def panels() -> dict[str, list[str]]:
+    """The options of each panel, by the names of the functions' parameters."""
+    return {panel: [*map(RUN.option, names), *OWN.get(panel, "").split()] for panel, names in run_panels().items()}
+
+
+def arrange(group: TyperGroup) -> None:
+    """Put the options of :data:`COMMANDS` into their panels; leave the options about shell completion out of the help.
+
+    Paragraphs of a help text are joined to one line each, since Typer keeps the line ends of all but the first.
+    """
+    from typer.core import TyperGroup, TyperOption
+
+    for command in group.commands.values():
+        for shown in (command, *(command.commands.values() if isinstance(command, TyperGroup) else ())):
+            shown.help = "\n\n".join(" ".join(part.split()) for part in (shown.help or "").split("\n\n"))
+    panel_of = {name: panel for panel, names in panels().items() for name in names}
+    order = list(panel_of)
+    for command in (group.commands[name] for name in COMMANDS):
+        for option in command.params:
+            if isinstance(option, TyperOption):
+                option.rich_help_panel = panel_of.get(option.name or "")
+        command.params.sort(key=lambda option: order.index(option.name) if option.name in order else len(order))
+    for option in group.params:
+        if isinstance(option, TyperOption) and option.name in _COMPLETION:
+            option.hidden = True

@@ -1,0 +1,82 @@
+"""``guieval audit``: in which coordinate frame a run's answers really are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from guieval.models.frame_audit import FrameReport
+    from guieval.reports.tables import Table
+
+
+def audit(
+    directory: Annotated[Path, path_argument("RUN", "A run directory, or one with several runs.")],
+    adapter: options.ReadingAdapter = None,
+    json: JSON = False,
+) -> None:
+    """Test a run's points under every coordinate frame and axis order against the targets, and say which fits best.
+
+    Clicks on steps whose reference is a click are counted. A point hits inside the smallest box around the reference, or, where
+    no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
+    one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
+    """
+    from guieval.cli.running.run_folders import several_runs
+    from guieval.cli.tables import print_json, say, show
+    from guieval.journal import Records, read_manifest
+    from guieval.models.frame_audit import audit_records
+    from guieval.scoring.recorded_run import recorded_model
+
+    found = several_runs([directory])
+    reports = {each: audit_records(recorded_model(read_manifest(each), adapter), Records(each)) for each in found}
+    if json:
+        print_json([{"run": each, **_plain(report)} for each, report in reports.items()])
+    for each, report in () if json else reports.items():
+        echo(f"run:      {each}")
+        if report is not None:
+            show(_table(report))
+        say(f"finding:  {_sentence(report)}")
+    if any(report is not None and report.better is not None for report in reports.values()):
+        raise typer.Exit(1)
+
+
+def _sentence(report: FrameReport | None) -> str:
+    return "no step has both a click as its reference and a click as its answer" if report is None else report.sentence
+
+
+def _plain(report: FrameReport | None) -> dict[str, Any]:
+    if report is None:
+        return {"steps": 0, "fits": [], "better": None, "finding": _sentence(report)}
+    better = None if report.better is None else report.better.name
+    return {"steps": report.steps, "fits": report.fits, "better": better, "finding": _sentence(report)}
+
+
+def _table(report: FrameReport) -> Table:
+    from guieval.models.frame_audit import interval
+    from guieval.reports.tables import Cell, Table, columns
+
+    rows: list[tuple[Cell, ...]] = []
+    for index, fit in enumerate(report.fits):
+        low, high = interval(fit.hits, report.steps)
+        compared = (f"{fit.gained:,}", f"{fit.lost:,}", f"{fit.chance:.1e}") if index else ("", "", "")
+        share = (f"{fit.hits / report.steps:.1%}", f"{low:.1%} to {high:.1%}")
+        rows.append((fit.name if index else f"{fit.name} (declared)", f"{fit.hits:,}", *share, f"{fit.outside:,}", *compared))
+    named, *heads = columns(
+        "numbers read as",
+        "hits",
+        "share",
+        "95 % interval",
+        "off the screen",
+        "more hits",
+        "fewer hits",
+        "p",
+        spare=("off the screen", "95 % interval", "fewer hits", "more hits"),
+    )
+    note = f"Of {report.steps:,} steps. More and fewer hits than the declared frame; p: McNemar's exact test."
+    return Table("", (named.folding(), *heads), tuple(rows), (note,))

@@ -1,0 +1,61 @@
+"""``guieval check``: the conformance suites, over shipped and foreign plug-ins alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli.tables import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from guieval.testing.conformance import Finding
+
+
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Benchmarks, checkpoints or model families; default: all.")
+    ] = None,
+) -> None:
+    """Test benchmarks and model adapters against the contracts they must keep.
+
+    No data is needed: a benchmark is tested on an example it writes itself, an adapter on made-up steps. The exit code
+    is 1 when a contract is broken.
+    """
+    broken = 0
+    for name, findings in _checked(names or []):
+        echo(f"{name}: " + (f"{len(findings):,} broken" if findings else "conforms"))
+        for finding in findings:
+            echo(f"  {finding.check}: {finding.message}")
+        broken += len(findings)
+    if broken:
+        echo(f"{broken:,} broken promises" if broken > 1 else "1 broken promise")
+        raise typer.Exit(1)
+    echo("no promise is broken")
+
+
+def _checked(names: Sequence[str]) -> Iterator[tuple[str, Sequence[Finding]]]:
+    """Each plug-in's name with what is wrong with it, one after the other."""
+    from guieval.errors import UsageError, nearest
+    from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
+    from guieval.testing.conformance import check_adapter, check_benchmarks, every_model
+
+    loaders, checkpoints, families = list_benchmarks(), list_models(), list_adapters()
+    known = [*loaders, *checkpoints, *families]
+    for name in names:
+        if name not in known and not name.endswith(".py"):
+            raise UsageError(
+                f"there is no benchmark, checkpoint or model family {name!r}{nearest(name, known)}; "
+                "`guieval benchmarks` and `guieval models` list them"
+            )
+    for name in dict.fromkeys(names or loaders):
+        if name in loaders:
+            yield f"benchmark {name}", check_benchmarks([name])
+        if name in checkpoints:
+            yield from ((f"model {each}", check_adapter(model, each)) for each, model in every_model([name]))
+        elif name in families or name.endswith(".py"):
+            yield f"adapter {name}", check_adapter(load_model(name, adapter=name), name)
+    if not names:
+        yield from ((f"model {each}", check_adapter(model, each)) for each, model in every_model())

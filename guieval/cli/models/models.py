@@ -1,0 +1,92 @@
+"""``guieval models``: the checkpoints that can be evaluated by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli.tables import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from guieval.models import ABCModel, ModelConfig
+
+
+def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint in full.")] = None) -> None:
+    """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a reply."""
+    from guieval.cli.tables import say, show
+    from guieval.registry import adapter_class, load_model, model_configs
+    from guieval.reports.tables import Table, columns
+
+    if name is not None:
+        for line in _details(load_model(name)):
+            echo(line)
+        return
+    rows = []
+    for config in sorted(model_configs().values(), key=lambda each: (each.adapter, _natural(each.name))):
+        family = adapter_class(config.adapter)
+        switch = "yes" if family.thinking_switch else "no"
+        rows.append((config.name, config.adapter, config.engine, switch, config.frame or "-", config.hf_id or "-"))
+    heads = ("model", "family", "engine", "thinking switch", "frame", "Hugging Face id")
+    show(
+        Table("", columns(*heads, keys=6, spare=("thinking switch", "engine", "frame", "Hugging Face id")), tuple(rows)),
+        full="A wider terminal shows all.",
+    )
+    say("`guieval models NAME` shows how to serve one, with a prompt and a reply.")
+
+
+def _details(model: ABCModel) -> Iterator[str]:
+    import yaml
+
+    from guieval.history import reference_history
+    from guieval.models.written_prompts import example_episode, shown
+
+    config = model.config
+    text = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True, width=128)
+    yield text.rstrip()
+    yield ""
+    facts = {
+        "actions": ", ".join(sorted(model.action_space.types)),
+        "thinking": f"--thinking/--no-thinking (default {'on' if model.thinking else 'off'})" if model.thinking_switch else "",
+        "thought": "can be given" if model.fixes_thought else "",
+        "source": model.source,
+        "frame": model.frame_source,
+        "serve": _serve(config),
+    }
+    yield from (f"{title + ':':10}{value}" for title, value in facts.items() if value)
+    steps = example_episode().steps
+    yield "\nan example prompt, the second step of an episode:\n"
+    yield shown(model.prepare_input(steps[1], reference_history(steps[:1]))).rstrip("\n")
+    action = next((step.action for step in reversed(steps[:2]) if step.action in model.action_space), None)
+    if action is not None:
+        yield "\nan example reply to it, as the model would write it:\n"
+        yield model.render(steps[1], action, "The switch must be further down.", "Swipe up to find the switch")
+
+
+def _serve(config: ModelConfig) -> str:
+    """The command that serves the checkpoint, with a chat template of ours by its whole path."""
+    import json
+    import shlex
+
+    from guieval.engines.vllm.arguments import merged_arguments
+    from guieval.registry import config_folder
+
+    if config.hf_id is None or config.engine != "openai":
+        return ""
+    words = ["vllm", "serve", config.hf_id]
+    for option, value in merged_arguments(config, {}).items():
+        if option == "chat-template":
+            value = str(config_folder() / "chat_templates" / str(value))
+        words.append(f"--{option}")
+        if value is not True:
+            words.append(value if isinstance(value, str) else json.dumps(value))
+    return shlex.join(words)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sorts the numbers within names as numbers: 3b before 32b."""
+    import re
+
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

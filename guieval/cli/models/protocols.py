@@ -1,0 +1,67 @@
+"""``guieval protocols``: the scoring protocols, and what one of them does in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guieval.cli.paths import path_option
+from guieval.cli.tables import echo
+
+
+def protocols(
+    name: Annotated[str | None, typer.Argument(help="Show one protocol: rules, figures, failures, source and notes.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="List only those written for this data set, or benchmark.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write the page on all protocols, docs/protocols.md.")] = False,
+    predictions: Annotated[
+        Path | None, path_option("--markdown: a predictions file with its labels, to show under all of them.")
+    ] = None,
+) -> None:
+    """List scoring protocols, or show one protocol's rules in words."""
+    from guieval.cli.tables import show
+    from guieval.errors import UsageError
+    from guieval.evaluation import get_protocol, list_protocols
+    from guieval.reports.protocol_page import protocol_page
+    from guieval.reports.tables import Table, columns
+
+    if sum((name is not None, dataset is not None, markdown)) > 1:
+        raise UsageError("give a protocol's name, --dataset or --markdown, one of them")
+    if predictions is not None and not markdown:
+        raise UsageError("--predictions belongs to --markdown; `guieval score FILE --protocol all` shows one file's figures")
+    if name is not None:
+        echo(get_protocol(name).describe())
+        return
+    listed = [get_protocol(each) for each in list_protocols(None if dataset is None else _dataset(dataset))]
+    if markdown:
+        measured = "" if predictions is None else _measured(predictions)
+        echo(protocol_page(listed) + measured, nl=False)
+        return
+    heads = columns("protocol", "summary", "source", folds=("summary", "source"), spare=("source",))
+    show(
+        Table("", heads, tuple((each.name, each.summary, each.source) for each in listed)),
+        full="`guieval protocols NAME` has it.",
+    )
+
+
+def _measured(file: Path) -> str:
+    """The part of the page after the rules."""
+    from guieval.reports.protocol_page import measured_part
+    from guieval.scoring.matrix import ALL, judge_predictions
+
+    return "\n" + measured_part(judge_predictions(file, protocols=[ALL]), f"guieval score {file.name} --protocol all")
+
+
+def _dataset(name: str) -> str:
+    """The data set of that name, or that of the benchmark of that name."""
+    from guieval.errors import UsageError, nearest
+    from guieval.evaluation import get_protocol, list_protocols
+    from guieval.registry import benchmarks
+
+    known = {benchmark: each.dataset or benchmark for benchmark, each in benchmarks().items()}
+    known |= {dataset: dataset for each in list_protocols() for dataset in get_protocol(each).datasets or ()}
+    known |= {dataset: dataset for dataset in list(known.values())}
+    if name not in known:
+        raise UsageError(f"unknown data set {name!r}{nearest(name, known)}; known: {', '.join(sorted(set(known.values())))}")
+    return known[name]

@@ -1,0 +1,51 @@
+"""``guieval compare``: two runs on the same steps, figure by figure, with what is luck and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+
+def compare(
+    first: Annotated[Path, path_argument("A", "A run directory, or a folder of runs.")],
+    second: Annotated[Path, path_argument("B", "What to compare with it, mode by mode.")],
+    protocol: options.Protocols = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Compare unlike runs too, on the steps they share.")] = False,
+    flips: Annotated[Path | None, path_option("Write every step that flipped to this .csv or .jsonl file.")] = None,
+    seed: options.Seed = 0,
+    json: JSON = False,
+) -> None:
+    """Compare two runs on the same steps: every figure with its interval, and the steps that flipped."""
+    from guieval.cli.running.run_folders import apart, paired_runs, writable
+    from guieval.cli.tables import print_json, say, show
+    from guieval.reports.compare_table import compare_json, compare_tables, footnotes, headings
+    from guieval.reports.comparison import compare_runs, write_flips
+    from guieval.reports.comparison import flips as flipped
+    from guieval.reports.tables.records import check_ending
+
+    pairs = paired_runs(first, second)
+    if flips is not None:
+        check_ending(flips)
+        writable(flips)
+    compared = [compare_runs(*pair, protocol, anyway=anyway, seed=seed) for pair in pairs]
+    if json:
+        plain = [compare_json(found) for found in compared]
+        print_json(plain if len(plain) > 1 else plain[0])
+    for found, pair in zip(compared, pairs, strict=True):
+        if not json:
+            for line in headings(found):
+                say(line)
+            show(*compare_tables(found))
+            for line in footnotes(found):
+                say(line)
+        if flips is not None:
+            file = apart(flips, pair[0], pairs)
+            steps = list(flipped(found, *pair))
+            write_flips(steps, file)
+            echo(f"flips:    {len(steps):,} steps in {file}", err=json)

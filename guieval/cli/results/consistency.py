@@ -1,0 +1,124 @@
+"""``guieval consistency``: do executions do what their reasoning says, and does it matter?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from guieval.analysis.consistency.judging import Consistency
+
+
+UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
+"""What a step without a consensus counts as: nothing, or an inconsistent one."""
+
+
+def consistency(
+    run: Annotated[Path, path_argument("RUN", "The run whose thoughts and executions are judged.")],
+    judges: Annotated[
+        str, typer.Option(metavar="A,B,C", help="Runs, or rollouts, made to think RUN's thoughts.", show_default=False)
+    ],
+    labels: Annotated[Path | None, path_option("Human labels, .csv or .jsonl: episode_id, step_index, consistent.")] = None,
+    undecided: Annotated[
+        str, typer.Option(help="Steps on which the judges have no consensus: apart, or inconsistent.")
+    ] = "apart",
+    protocol: Annotated[str | None, typer.Option(help="Protocol of exact match (default: the run's own).")] = None,
+    radius: Annotated[float, typer.Option(min=0.0, help="Clustering: radius, in thousandths of the screen.")] = 70.0,
+    min_samples: Annotated[
+        int | None, typer.Option(min=1, help="Clustering: executions that make a cluster (default: as published).")
+    ] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Examples of each kind of failure.")] = 3,
+    form: options.Format = "text",
+    page: Annotated[Path | None, path_option("Also write a page (.html) with screenshots of the examples.")] = None,
+    steps: Annotated[Path | None, path_option("Also write every judged step to this .csv or .jsonl file.")] = None,
+    data: options.RunData = None,
+    json: JSON = False,
+) -> None:
+    """Compare each action with what judge models do when given its reasoning (GUIEvalKit paper, section 5.4.1)."""
+    from dataclasses import replace
+
+    from guieval.analysis.consistency.human_labels import read_human_labels
+    from guieval.analysis.consistency.judging import read_consistency
+    from guieval.analysis.decisions.clustering import DEFAULTS
+    from guieval.cli.running.run_folders import writable
+    from guieval.cli.tables import check_format, print_json, write_tables
+    from guieval.errors import UsageError, nearest
+    from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
+
+    chosen = "json" if json else check_format(form)
+    if undecided not in UNDECIDED:
+        raise UsageError(f"--undecided is {undecided!r}{nearest(undecided, UNDECIDED)}; expected {' or '.join(UNDECIDED)}")
+    named = _directories(judges)
+    for file, endings in ((page, (".html",)), (steps, (".csv", ".jsonl"))):
+        if file is not None and writable(file).suffix.lower() not in endings:
+            raise UsageError(f"the file {str(file)!r} must end in {' or '.join(endings)}")
+    settings = replace(DEFAULTS, radius=radius, min_samples=min_samples)
+    labelled = None if labels is None else read_human_labels(labels)
+    found = read_consistency(_judged(run, named), named, settings=settings, protocol=protocol, labels=labelled)
+    if labels is not None and not found.labelled:
+        raise UsageError(f"none of the labels in {str(labels)!r} is of a step that is judged here")
+    meant = UNDECIDED[undecided]
+    if chosen == "json":
+        print_json(consistency_json(found, examples, undecided_as=meant))
+    else:
+        made = tables(found, undecided_as=meant)
+        if examples and (shown := example_table(found, examples)).rows:
+            made.append(shown)
+        write_tables(made, chosen)
+    if steps is not None:
+        steps.write_text(step_lines(found, as_csv=steps.suffix.lower() == ".csv"), encoding="utf-8")
+        echo(f"steps:    {len(found.traces):,} in {steps}", err=True)
+    if page is not None:
+        _write_page(found, page, data, examples, meant)
+
+
+def _directories(judges: str) -> list[Path]:
+    from guieval.errors import UsageError
+
+    named = [Path(name.strip()) for name in judges.split(",") if name.strip()]
+    if not named:
+        raise UsageError("--judges names no directory; give one or more, with commas between them")
+    if len({directory.resolve() for directory in named}) < len(named):
+        raise UsageError(f"--judges names a directory twice: {judges!r}")
+    return named
+
+
+def _judged(run: Path, judges: Sequence[Path]) -> Path:
+    """The run whose thoughts the judges were given, where ``run`` is a folder of several."""
+    from guieval.cli.running.run_folders import several_runs
+    from guieval.journal import is_run, read_manifest
+    from guieval.journal.rounds import rounds_of
+    from guieval.journal.run_folders import one_run
+
+    if not run.exists() or is_run(run):
+        return one_run(run)
+    thoughts = (read_manifest(each).fixed_thoughts for each in rounds_of(judges[0]))
+    judged = {Path(each.run).name for each in thoughts if each is not None}
+    matching = [place for place in several_runs([run]) if place.name in judged]
+    return matching[0] if len(matching) == 1 else one_run(run)
+
+
+def _write_page(found: Consistency, file: Path, data: Path | None, each: int, undecided_as: bool | None) -> None:
+    from guieval.errors import UsageError
+    from guieval.journal import read_manifest
+    from guieval.registry import load_benchmark
+    from guieval.reports.consistency_page import consistency_page
+
+    config = read_manifest(found.run).config
+    root = None
+    try:
+        root = load_benchmark(config.bench, data or config.data, **(config.bench_options or {})).root
+    except UsageError as error:
+        if data is not None:
+            raise
+        echo(f"note: the page has no screenshots, for the run's data cannot be opened ({error})", err=True)
+    file.write_text(consistency_page(found, root, each, undecided_as=undecided_as), encoding="utf-8")
+    echo(f"page:     {file}", err=True)

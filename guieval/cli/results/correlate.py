@@ -1,0 +1,187 @@
+"""``guieval correlate``: does a figure of static data go with success in live environments?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from guieval.metrics.correlation import Correlation
+
+    Point = tuple[str, float, float]
+
+
+def correlate(
+    source: Annotated[list[Path] | None, path_argument("[CSV | RUNS...]", "A CSV file, or run directories.")] = None,
+    x: Annotated[str | None, typer.Option(help="Column, or figure of the runs' protocol, that is to predict --y.")] = None,
+    y: Annotated[str | None, typer.Option(help="Column to predict, e.g. success in AndroidWorld.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="A published table, see `guieval leaderboard --list-references`, or a .yaml path.")
+    ] = None,
+    online: Annotated[Path | None, path_option("Runs: CSV file with a column model and the column --y.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Runs: judge under this protocol. Default: each run's own.")] = None,
+    json: JSON = False,
+) -> None:
+    """Correlate two figures over models: R² of a line, Spearman's rho with its p-value, and Legendre curves."""
+    from guieval.errors import UsageError
+
+    files = list(source or ())
+    notes: list[str] = []
+    if (table is None) == (not files):
+        raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
+    if x is None or y is None:
+        raise UsageError("--x and --y name the two columns to correlate")
+    runs = bool(files) and all(each.is_dir() for each in files)
+    if not runs:
+        why = "is for run directories; a table or a CSV file holds both columns itself"
+        options.refuse({"online": online, "protocol": protocol}, why)
+    if table is not None:
+        from guieval.reports.leaderboards.published_results import get_results
+
+        published = get_results(table)
+        points = published.pairs(x, y)
+        notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
+    elif runs:
+        if online is None:
+            raise UsageError("runs need --online, a CSV file with a column model and the column --y")
+        points = _of_runs(files, x, y, online, protocol)
+    elif len(files) == 1:
+        points = _of_csv(files[0], x, y)
+    else:
+        raise UsageError(f"several sources must all be run directories, and {_first_file(files)!r} is none")
+    _show(points, x, y, notes, json=json)
+
+
+def _first_file(files: list[Path]) -> str:
+    return next(str(each) for each in files if not each.is_dir())
+
+
+def _of_csv(file: Path, x: str, y: str) -> list[Point]:
+    """(name, x, y) of each line that has both numbers; a line's name is its first column that is neither."""
+    points = []
+    for number, line in _lines(file, (x, y)):
+        name = next((text for column, text in line.items() if column not in (x, y)), f"line {number}")
+        values = [_number(line[column], file, number, column) for column in (x, y)]
+        if values[0] is not None and values[1] is not None:
+            points.append((name, values[0], values[1]))
+    return points
+
+
+def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: str | None) -> list[Point]:
+    """(run, its figure ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
+    from collections import Counter
+
+    from guieval.cli.running.run_folders import several_runs
+    from guieval.errors import DataError, UsageError, nearest
+    from guieval.reports.leaderboards.leaderboard import leaderboard
+
+    live: dict[str, float] = {}
+    for number, line in _lines(online, ("model", y)):
+        value = _number(line[y], online, number, y)
+        if line["model"] in live:
+            raise DataError(f"{online}, line {number}: the model {line['model']!r} has a value already")
+        if value is not None:
+            live[line["model"]] = value
+    board = leaderboard(several_runs(directories), None if protocol is None else [protocol])
+    places = [place for place, column in enumerate(board.columns) if column.heading.figure == x]
+    if not places:
+        names = list(dict.fromkeys(column.heading.figure for column in board.columns))
+        raise UsageError(f"the runs have no figure {x!r}{nearest(x, names)}; they have: {', '.join(names)}")
+    if len(places) > 1:
+        where = [f"{board.columns[place].heading.benchmark} under {board.columns[place].heading.protocol}" for place in places]
+        raise UsageError(
+            f"the runs are unlike: {x!r} stands in {len(places)} columns ({'; '.join(where)}), which cannot be mixed"
+        )
+    modes = sorted({row.mode for row in board.rows})
+    if len(modes) > 1:
+        raise UsageError(f"the runs are in several modes ({', '.join(modes)}), whose figures cannot be mixed")
+    runs_of = Counter(row.model for row in board.rows)
+    if twice := next((model for model, count in runs_of.items() if count > 1), None):
+        raise UsageError(f"the model {twice!r} has several runs here; a model is one point, so give one run of each")
+    points = []
+    for row in board.rows:
+        cell = row.cells[places[0]]
+        if cell is None or cell.value is None:
+            raise UsageError(f"{row.model!r} ({row.mode}) has no figure {x!r}")
+        if row.model not in live:
+            raise UsageError(f"{str(online)!r} has no {y!r} of the model {row.model!r}{nearest(row.model, live)}")
+        points.append((f"{row.model} ({row.mode})", 100 * cell.value, live[row.model]))
+    return points
+
+
+def _lines(file: Path, columns: tuple[str, str]) -> list[tuple[int, dict[str, str]]]:
+    """A CSV file's lines, numbered from 2, by column; all ``columns`` must be there."""
+    import csv
+
+    from guieval.errors import UsageError, nearest
+
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, restval="")
+            lines = [(number, {key: text for key, text in line.items() if key}) for number, line in enumerate(reader, 2)]
+            names = [name for name in reader.fieldnames or () if name]
+    except FileNotFoundError:
+        raise UsageError(f"there is neither a CSV file nor a run directory at {str(file)!r}") from None
+    except OSError as error:
+        raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{str(file)!r} is not a CSV file in UTF-8: {error}") from None
+    for column in columns:
+        if column not in names:
+            raise UsageError(f"{str(file)!r} has no column {column!r}{nearest(column, names)}; it has: {', '.join(names)}")
+    return lines
+
+
+def _number(text: str, file: Path, line: int, column: str) -> float | None:
+    from guieval.errors import DataError
+
+    if not text.strip() or text.strip() == "-":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{file}, line {line}, column {column}: expected a number, got {text!r:.80}") from None
+
+
+def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) -> None:
+    from guieval.cli.tables import print_json, say, show
+    from guieval.metrics.correlation import correlate as correlation_of
+    from guieval.reports.tables import Table, columns
+
+    found = correlation_of([point[1] for point in points], [point[2] for point in points])
+    notes = [*(f"note: {line}" for line in found.warnings), *notes]
+    if json:
+        values = [{"model": name, "x": across, "y": up} for name, across, up in points]
+        print_json({"x": x, "y": y, "points": values, **vars(found), "notes": notes})
+        return
+    rows = tuple((name, f"{across:g}", f"{up:g}") for name, across, up in points)
+    measures = Table(f"Over {found.n} models", columns("measure", "value", "how", folds=("how",)), tuple(_measures(found)))
+    show(Table("", columns("model", x, y), rows), measures)
+    for line in notes:
+        say(line)
+
+
+def _measures(found: Correlation) -> Iterator[tuple[str, str, str]]:
+    rank = found.rank
+    if rank.rho is None or rank.p_value is None:
+        yield "Spearman rho", "not defined", "one of the columns does not vary"
+    else:
+        method = f"exact, of all orders of {found.n}" if rank.method == "exact" else "Student's t"
+        p = "p < 0.0001" if rank.p_value < 0.0001 else f"p = {rank.p_value:.4f}"
+        yield "Spearman rho", f"{rank.rho:.4f}", f"{p}, {method}"
+    for fit in found.fits:
+        curve = " ".join(f"{value:+.4g} P{place}" for place, value in enumerate(fit.coefficients))
+        name = "R², line" if fit.degree == 1 else f"R², degree {fit.degree}"
+        yield (
+            name,
+            "not defined" if fit.r2 is None else f"{fit.r2:.4f}",
+            f"{curve}, x from {fit.domain[0]:g} to {fit.domain[1]:g}",
+        )

@@ -1,0 +1,216 @@
+"""``guieval decisions``: how diverse and stable a model's decisions are, and how they shift between runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from guieval.analysis.decisions.clustering import ClusterSettings
+    from guieval.analysis.decisions.measures import DecisionColumns
+    from guieval.analysis.decisions.shifts import Shifts
+    from guieval.journal.run_files import Manifest
+    from guieval.reports.plots import Width
+    from guieval.reports.tables import Table
+    from guieval.steps import StepKey
+
+FIGURES = {
+    "shift": "baseline stability by its shift, Figure 4",
+    "pass": "PASS@n, Figure 6",
+    "diversity": "how diversity is distributed, Figure 7",
+    "trade-off": "diversity and stability, Figure 8",
+}
+AGAINST = ("shift", "trade-off")
+"""The figures that need a baseline."""
+
+
+def decisions(
+    runs: Annotated[list[Path], path_argument("RUNS...", "Runs of several samples a step, or rollout directories.")],
+    against: Annotated[Path | None, path_option("The baseline that each of RUNS is compared with.")] = None,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Show how other radii and L1 change it: the paper's tables 10 to 15.")
+    ] = False,
+    protocol: Annotated[str | None, typer.Option(help="Protocol (default: the run's own).")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Label of a run; give one for each of RUNS in order, then one for --against.")
+    ] = None,
+    radius: Annotated[float, typer.Option(help="Radius for points, in thousandths of the screen.")] = 70.0,
+    metric: Annotated[str, typer.Option(help="l2 or l1.")] = "l2",
+    min_samples: Annotated[
+        int | None,
+        typer.Option(help="Executions within the radius that make a cluster (default: 2 for up to 7 of a type, else 5)."),
+    ] = None,
+    loose: Annotated[float, typer.Option(help="Texts: largest edit distance if one contains the other.")] = 0.3,
+    strict: Annotated[float, typer.Option(help="Texts: largest edit distance otherwise.")] = 0.1,
+    form: options.Format = "text",
+    json: JSON = False,
+    out: Annotated[Path | None, path_option("Write the tables to this file, not to the screen.")] = None,
+    plot: options.Picture = None,
+    figure: Annotated[
+        str | None, typer.Option(help=f"What --plot shows: {'; '.join(f'{name}: {what}' for name, what in FIGURES.items())}.")
+    ] = None,
+    width: options.Width = "column",
+    seed: options.Seed = 0,
+) -> None:
+    """Measure a model's decisions from several samples per step: diversity, stability, PASS@n, and shifts between runs."""
+    from guieval.analysis.decisions.shifts import shift
+    from guieval.cli.running.run_folders import several_runs, writable
+    from guieval.cli.tables import check_format, write_tables
+    from guieval.errors import UsageError
+    from guieval.journal.rounds import is_rollout
+    from guieval.journal.run_folders import one_run
+    from guieval.reports.decision_tables import run_tables, shift_tables
+    from guieval.reports.plots import check_file
+
+    chosen = "json" if json else check_format(form)
+    settings = _settings(radius, metric, min_samples, loose, strict)
+    shown = _figure(figure, plot, against)
+    wide = options.check_width(width)
+    if plot is not None:
+        check_file(plot)
+    if out is not None:
+        writable(out)
+    if sensitivity and settings.metric != "l2":
+        raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
+    baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
+    places = [*several_runs(runs, rollouts=True), *baseline]
+    read = _read(places, _titles(places, label), settings, protocol, len(baseline))
+    places, measured = list(read), list(read.values())
+    titles = [each.title for each in measured]
+    shifts = [shift(measured[-1], run) for run in measured[:-1]] if against is not None else []
+    tables = [*run_tables(measured, seed), *(table for moved in shifts for table in shift_tables(moved, seed))]
+    if sensitivity:
+        tables += _sensitivity(places, titles, settings, protocol, against is not None, seed)
+    write_tables(tables, chosen, out)
+    if plot is not None:
+        _draw(shown, measured, shifts, wide, seed, plot)
+
+
+def _settings(radius: float, metric: str, min_samples: int | None, loose: float, strict: float) -> ClusterSettings:
+    from guieval.analysis.decisions.clustering import ClusterSettings
+    from guieval.analysis.decisions.points import METRICS
+    from guieval.errors import UsageError, nearest
+
+    if metric not in METRICS:
+        raise UsageError(f"unknown --metric {metric!r}{nearest(metric, METRICS)}; it is l2 or l1")
+    return ClusterSettings(radius, "l1" if metric == "l1" else "l2", min_samples, loose, strict)
+
+
+def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], width: Width, seed: int, file: Path) -> None:
+    from guieval.reports.plots import write
+    from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
+
+    drawn: Figure
+    if shown == "pass":
+        drawn = pass_curves(measured, width, seed)
+    elif shown == "diversity":
+        drawn = diversities(measured, width)
+    else:
+        drawn = (level_shifts if shown == "shift" else trade_offs)(shifts, width)
+    write(drawn, file)
+    echo(f"shows:    {FIGURES[shown]}", err=True)
+    echo(f"picture:  {file}", err=True)
+
+
+def _read(
+    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, baselines: int
+) -> dict[Path, DecisionColumns]:
+    """The figures of each run; one without any answer is left out and named. The last ``baselines`` must have some."""
+    from guieval.analysis.decisions.executions import gaps, read_executions
+    from guieval.analysis.decisions.measures import check_several, measure
+    from guieval.errors import UsageError
+
+    read: dict[Path, DecisionColumns] = {}
+    for number, (place, title) in enumerate(zip(places, titles, strict=True)):
+        unasked: list[StepKey] = []
+        found = measure(read_executions(place, protocol=protocol, unasked=unasked), settings, title, unasked)
+        for note in [*gaps(place), *_caveats(place)]:
+            echo(f"note: {note}", err=True)
+        if found.measured.any():
+            check_several(found)
+            read[place] = found
+        elif number >= len(places) - baselines:
+            raise UsageError(f"no step of the baseline {str(place)!r} was answered")
+        else:
+            echo(f"note: the run {str(place)!r} is left out: no step of it was answered", err=True)
+    if len(read) == baselines:
+        raise UsageError("no step of these runs was answered, so there is nothing to show")
+    return read
+
+
+def _figure(figure: str | None, plot: Path | None, against: Path | None) -> str:
+    from guieval.errors import UsageError, nearest
+
+    if figure is None:
+        return "shift" if against is not None else "diversity"
+    if figure not in FIGURES:
+        raise UsageError(f"unknown --figure {figure!r}{nearest(figure, FIGURES)}; it is one of {', '.join(FIGURES)}")
+    if plot is None:
+        raise UsageError(f"--figure {figure} is drawn into a file: name it with --plot, e.g. --plot figure.pdf")
+    if figure in AGAINST and against is None:
+        raise UsageError(f"--figure {figure} shows a shift; name the baseline with --against")
+    return figure
+
+
+def _titles(places: Sequence[Path], labels: list[str] | None) -> list[str]:
+    """The runs' names, of which none may stand twice: a directory's own, with its parent's where two are called alike."""
+    from guieval.errors import UsageError
+
+    if labels is not None and len(labels) != len(places):
+        of = f"{len(places)} run{'s' if len(places) > 1 else ''}"
+        raise UsageError(f"there are {len(labels)} --label for {of}; give one for each, the baseline's last")
+    if labels is None:
+        names = [_name(place) for place in places]
+        labels = [str(place) if names.count(name) > 1 else name for place, name in zip(places, names, strict=True)]
+    if twice := next((label for label in labels if labels.count(label) > 1), None):
+        raise UsageError(f"two runs would be called {twice!r}; give each its own --label")
+    return labels
+
+
+def _name(place: Path) -> str:
+    """The directory's name, marked where it is not sure that the run's own checkpoint answered."""
+    from guieval.journal.caveats import mark
+
+    name = place.resolve().name
+    marks = dict.fromkeys(filter(None, map(mark, _manifests(place))))
+    return f"{name} ({', '.join(marks)})" if marks else name
+
+
+def _caveats(place: Path) -> list[str]:
+    from guieval.journal.caveats import notes
+
+    return list(dict.fromkeys(note for manifest in _manifests(place) for note in notes(manifest)))
+
+
+def _manifests(place: Path) -> list[Manifest]:
+    from guieval.journal import read_manifest
+    from guieval.journal.rounds import rounds_of
+
+    return [read_manifest(each) for each in rounds_of(place)]
+
+
+def _sensitivity(
+    places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool, seed: int
+) -> list[Table]:
+    from guieval.analysis.decisions.executions import read_executions
+    from guieval.analysis.decisions.sensitivity import sensitivity
+    from guieval.reports.decision_tables import sensitivity_tables, trend_tables
+
+    found = [
+        sensitivity(read_executions(place, protocol=protocol), settings, title)
+        for place, title in zip(places, titles, strict=True)
+    ]
+    tables = [table for each in found for table in sensitivity_tables(each, seed)]
+    for after in found[:-1] if paired else []:
+        tables += trend_tables(found[-1], after)
+    return tables

@@ -1,0 +1,81 @@
+"""``guieval import``: turn another evaluation's predictions file into guieval's own, and print what it held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.data.loader_options import open_benchmark
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from guieval.scoring.predictions import Predictions
+    from guieval.steps import StepTaskModel
+
+SHOWN = 3
+"""How many reasons, names and damaged rows of each kind are printed."""
+
+
+def import_predictions(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="Format of the file; auto: guess from its content.")],
+    file: Annotated[Path, path_argument("FILE", "The predictions file, packed with gzip or not.")],
+    out: Annotated[Path, path_option("JSONL file to write, for `guieval score`.")],
+    bench: Annotated[str | None, typer.Option(help="Benchmark whose steps the file answers (with --data).")] = None,
+    data: Annotated[Path | None, path_option("That benchmark's data folder, for files that name no steps.")] = None,
+    override: options.LoaderOptions = None,
+    skip_damaged: options.SkipDamaged = False,
+) -> None:
+    """Read a predictions file of GUIEvalKit, AgentCPM-GUI, OS-Atlas, ScreenSpot-Pro and others, and write guieval's own."""
+    from guieval.errors import UsageError
+    from guieval.journal import write_atomically
+    from guieval.scoring.predictions import get_format, read_predictions
+
+    name = None if format == "auto" else get_format(format).NAME
+    if bench is not None and data is None:
+        raise UsageError(f"--bench {bench} needs --data, its data folder")
+    if out.resolve() == file.resolve():
+        raise UsageError(f"--out {str(out)!r} is the file to be read; name another one")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {str(out.parent)!r} to write {out.name!r} in")
+    steps = () if data is None else _steps(bench or "screenspot-pro", data, override or [])
+    read = read_predictions(file, name, steps=steps, skip_damaged=skip_damaged)
+    write_atomically(out, "".join(f"{line}\n" for line in read.to_lines()))
+    _report(read, out)
+
+
+def _steps(bench: str, data: Path, override: list[str]) -> Iterator[StepTaskModel]:
+
+    benchmark = open_benchmark(bench, data, override)
+    return (step for ref in benchmark.index() for step in benchmark.load(ref).steps)
+
+
+def _report(read: Predictions, out: Path) -> None:
+    answered = f"{len(read.rows):,} answers to steps of {read.episodes:,} episodes"
+    echo(f"{out}: {answered}, format {read.format}")
+    for title, counts in (("unparseable", read.unparseable), ("unsupported", read.unsupported)):
+        echo(f"  {title}: {counts.total():,}")
+        for reason, count in counts.most_common(SHOWN):
+            echo(f"    {count:,}: {reason}")
+        if len(counts) > SHOWN:
+            echo(f"    and {len(counts) - SHOWN:,} other kinds")
+    if read.repeated:
+        echo(f"  repeated word for word and left out: {read.repeated:,}")
+    if read.unanswered:
+        echo(f"  without an answer in the source, so not run: {read.unanswered:,}")
+    if read.differing:
+        echo(f"  with another box than the benchmark, whose own label decides: {len(read.differing):,}")
+        for row in read.differing:
+            echo(f"    {row.episode_id}: {row.differs}")
+    echo(f"  damaged and skipped: {len(read.skipped):,}")
+    for error in read.skipped[:SHOWN]:
+        echo(f"    {error}")
+    if len(read.skipped) > SHOWN:
+        echo(f"    and {len(read.skipped) - SHOWN:,} more")
+    for benchmark in read.benchmarks:
+        echo(f"  answers steps of {benchmark}")

@@ -1,0 +1,80 @@
+"""``guieval leaderboard``: several runs as one table, with ranks, intervals and published figures beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+
+def leaderboard(
+    runs: Annotated[list[Path] | None, path_argument("RUNS...", "Run directories, or folders that hold several.")] = None,
+    protocol: options.Protocols = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="text, md, csv, latex, json or html (default: by the file's ending; text on a terminal, else md).",
+        ),
+    ] = None,
+    figures: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these figures, by heading or name.")] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="FIGURE", help="Best run by this figure first (default: the first).")
+    ] = None,
+    out: Annotated[Path | None, path_option("Write to this file.")] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(help="A published table to show next to the runs; may be repeated. A .yaml path: your own."),
+    ] = None,
+    list_references: Annotated[bool, typer.Option("--list-references", help="List the published tables.")] = False,
+    seed: options.Seed = 0,
+    json: JSON = False,
+) -> None:
+    """Put runs into one table: a column for each benchmark, protocol and figure, with intervals and ranks."""
+    import sys
+
+    from guieval.errors import UsageError
+
+    if list_references:
+        _list_references()
+        return
+    from guieval.cli.running.run_folders import several_runs, writable
+    from guieval.cli.tables import print_text, show
+    from guieval.reports.leaderboards.formats import board_tables, format_named, written
+    from guieval.reports.leaderboards.leaderboard import arranged
+    from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
+    from guieval.reports.leaderboards.published_results import get_results
+
+    if not runs:
+        raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
+    chosen = "json" if json else format_named(form, out, terminal=sys.stdout.isatty())
+    if out is not None:
+        writable(out)
+    tables = [get_results(name) for name in dict.fromkeys(reference or ())]
+    board = arranged(board_of(several_runs(runs), protocol, tables, seed=seed), figures, sort)
+    if out is not None:
+        out.write_text(written(board, chosen), encoding="utf-8", newline="")
+        echo(f"written:  {out}")
+    elif chosen == "text":
+        show(*board_tables(board))
+    else:
+        print_text(written(board, chosen))
+
+
+def _list_references() -> None:
+    from guieval.cli.tables import show
+    from guieval.reports.leaderboards.published_results import get_results, list_results
+    from guieval.reports.tables import Table, columns
+
+    rows = (
+        (table.name, table.source, len(table.rows), ", ".join(column.name for column in table.columns), table.caption)
+        for table in map(get_results, list_results())
+    )
+    words = ("source", "columns", "shows")
+    heads = columns("table", "source", "models", "columns", "shows", folds=words, spare=("shows", "models"))
+    show(Table("", heads, tuple(rows)), full="A wider terminal shows all.")

@@ -1,0 +1,287 @@
+"""``guieval plot``: a picture for a paper, of runs or of a published table, as PDF, SVG or PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+    from guieval.metrics.columns import RunColumns
+    from guieval.reports.leaderboards.published_results import ResultTable
+    from guieval.reports.plots import Width
+
+
+class Drawn(NamedTuple):
+    """A picture, what it shows in words for its caption, and the numbers it was drawn from."""
+
+    figure: Figure
+    shows: str
+    numbers: Any
+
+
+KINDS = {
+    "actions": "bars by action type",
+    "horizon": "curves by place in the episode, or its length",
+    "matrix": "heat map of protocols by runs, or by action types of one run",
+    "reliability": "a table's static figures against live success",
+    "samples": "what several tries of a step are worth",
+}
+_OF_RUNS = ("actions", "horizon", "matrix", "samples")
+_OPTIONS = {
+    **dict.fromkeys(("protocol", "label", "sample-set", "subset"), _OF_RUNS),
+    **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
+    "by": ("actions", "horizon"),
+    "figure": ("matrix",),
+}
+"""The kinds of picture that each option is for."""
+
+
+def plot(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="; ".join(f"{name}: {what}" for name, what in KINDS.items()))],
+    runs: Annotated[list[Path] | None, path_argument("[RUNS...]", "Run directories.")] = None,
+    out: Annotated[Path | None, path_option("The picture to write: .pdf, .svg or .png (300 dpi).")] = None,
+    width: options.Width = "column",
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(help="Judge every run under this one (default: the first run's own). matrix: may be repeated, or all."),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Label of a run; give one for each run in order. samples: runs of one label are tries."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="horizon: ratio (default), step, length or ratio-step. actions: action (default), app, length, ..."),
+    ] = None,
+    figure: Annotated[str | None, typer.Option(help="matrix: exact (default), type, progress or success.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="reliability: table, see `guieval leaderboard --list-references`, or a .yaml path.")
+    ] = None,
+    x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static figure; may be repeated.")] = None,
+    y: Annotated[str | None, typer.Option(help="reliability: column of the live one.")] = None,
+    degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
+    sample_set: options.SampleSet = None,
+    subset: options.Subset = None,
+    json: JSON = False,
+) -> None:
+    """Draw a picture for a paper: runs by action type, by horizon, under protocols, by tries, or a table's correlations."""
+    from guieval.cli.tables import print_json
+    from guieval.errors import UsageError, nearest
+    from guieval.reports.plots import check_file, write
+
+    if kind not in KINDS:
+        raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
+    wide = options.check_width(width)
+    if out is None:
+        raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
+    given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "figure": figure, "table": table, "x": x}
+    given |= {"y": y, "degree": degree, "sample-set": sample_set, "subset": subset}
+    for option, value in given.items():
+        if value is not None and kind not in _OPTIONS[option]:
+            raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
+    check_file(out)
+    if kind == "reliability":
+        drawn = _reliability(list(runs or ()), table, x or [], y, degree or 1, wide)
+    else:
+        if not runs:
+            raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
+        drawn = _of_runs(kind, runs, protocol or [], label, by, figure, (sample_set, tuple(subset or ())), wide)
+    write(drawn.figure, out)
+    echo(f"shows:    {drawn.shows}")
+    echo(f"picture:  {out}")
+    if json:
+        print_json({"shows": drawn.shows, "numbers": drawn.numbers})
+
+
+def _of_runs(
+    kind: str,
+    directories: Sequence[Path],
+    protocols: list[str],
+    labels: list[str] | None,
+    by: str | None,
+    figure: str | None,
+    steps: tuple[str | None, tuple[str, ...]],
+    width: Width,
+) -> Drawn:
+    from guieval.cli.running.run_folders import several_runs
+    from guieval.data.selection import Choice
+    from guieval.errors import UsageError
+    from guieval.scoring.matrix import ALL, score_run
+
+    if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
+        raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
+    choice = Choice(sample_set=steps[0], subsets=steps[1])
+    how: dict[str, Any] = {"choice": choice if choice.narrows else None}
+    places = several_runs(directories)
+    first = score_run(places[0], protocols or None, **how)
+    names = list(first.judged)
+    scored = [first, *(score_run(each, names, **how) for each in places[1:])]
+    if labels is not None and len(labels) != len(places):
+        raise UsageError(f"there are {len(places)} runs and {len(labels)} --label; give one for each run, in order")
+    kept = [place for place, run in enumerate(scored) if run.answered]
+    for place in sorted({*range(len(places))} - {*kept}):
+        echo(f"note: the run {str(places[place])!r} is left out: no step of it was answered", err=True)
+    if not kept:
+        raise UsageError("no step of these runs was answered, so there is nothing to draw")
+    labels = None if labels is None else [labels[place] for place in kept]
+    columns, places = [scored[place] for place in kept], [places[place] for place in kept]
+    if len({run.dataset for run in columns}) > 1:
+        raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
+    if kind == "samples":
+        drawn = _samples(columns, labels or _titles(columns), names[0], width)
+    else:
+        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
+        draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
+        drawn = draw(titled, names, figure if kind == "matrix" else by, width)
+    shows = drawn.shows
+    if any(run.stop == "first-mismatch" for run in columns) and figure not in ("progress", "success"):
+        shows += "; in a mode that stops, of the steps that it reached"
+    for text in dict.fromkeys(run.selection for run in columns):
+        shows += f"; data: {text}"
+    if any(run.episodes != columns[0].episodes or len(run) != len(columns[0]) for run in columns):
+        echo("note: the runs are not over the same steps", err=True)
+    return drawn._replace(shows=shows)
+
+
+def _titles(columns: Sequence[RunColumns]) -> list[str]:
+    """What tells the runs apart, of model, benchmark and mode; the model where nothing does."""
+    named = [(run.model, run.benchmark, run.mode) for run in columns]
+    telling = [place for place in range(3) if len({each[place] for each in named}) > 1] or [0]
+    return [", ".join(each[place] for place in telling) for each in named]
+
+
+def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
+    """Labels of which none stands twice: a run's directory is added to those that would."""
+    from guieval.errors import UsageError
+
+    titles = [
+        f"{label} ({place.name})" if labels.count(label) > 1 else label for label, place in zip(labels, places, strict=True)
+    ]
+    if twice := next((label for label in titles if titles.count(label) > 1), None):
+        raise UsageError(f"two runs would be called {twice!r}; give each its own --label")
+    return titles
+
+
+def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
+    from guieval.metrics.breakdown import breakdown
+    from guieval.reports.plots import bars
+
+    by = by or "action"
+    cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
+    words = "action type" if by == "action" else by
+    caption = f"exact match by {words} under {protocols[0]}, 95 % intervals over episodes"
+    return Drawn(bars(cells, width=width), caption, _plain(cells))
+
+
+def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
+    from guieval.errors import UsageError, nearest
+    from guieval.metrics.breakdown import breakdown
+    from guieval.reports.plots import horizon
+
+    by = by or "ratio"
+    known = ("ratio", "step", "length", "ratio-step")
+    if by not in known:
+        raise UsageError(f"horizon curves do not go by {by!r}{nearest(by, known)}; they go by {', '.join(known)}")
+    cells = {label: breakdown(run, protocols[0], by.split("-")) for label, run in runs.items()}
+    words = {"ratio": "part of the episode", "step": "step index", "length": "episode length"}
+    what = words.get(by, "step index in each part of the episode")
+    caption = f"exact match by {what} under {protocols[0]}, 95 % intervals over episodes"
+    return Drawn(horizon(cells, by, width=width), caption, _plain(cells))
+
+
+def _plain(figures: Mapping[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
+    """What is drawn of each run as plain values."""
+    from dataclasses import asdict
+
+    return {label: [asdict(each) for each in held] for label, held in figures.items()}
+
+
+def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | None, width: Width) -> Drawn:
+    from dataclasses import asdict
+
+    from guieval.errors import UsageError, nearest
+    from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
+    from guieval.metrics.breakdown import breakdown
+    from guieval.metrics.figures import compute
+    from guieval.reports.plots import Grid, heat
+    from guieval.reports.plots.cells import ordered
+
+    known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
+    if figure is not None and figure not in known:
+        raise UsageError(f"unknown --figure {figure!r}{nearest(figure, known)}; it is one of {', '.join(known)}")
+    shown = known[figure or "exact"]
+    if len(runs) > 1 or figure in ("progress", "success"):
+        values = [[compute(shown, FailurePolicy(), run, run.judged[name]).value for run in runs.values()] for name in protocols]
+        grid, by = Grid(protocols, list(runs), values), ""
+    else:
+        (run,) = runs.values()
+        cut = [{cell.label: cell for cell in breakdown(run, name, "action")} for name in protocols]
+        types = ordered(label for cells in cut for label in cells)
+        found = [[cells.get(each) for each in types] for cells in cut]
+        shares = [
+            [None if cell is None else cell.type_match if figure == "type" else cell.exact_match for cell in row]
+            for row in found
+        ]
+        sizes = [{cell.n for row in found if (cell := row[place]) is not None} for place in range(len(types))]
+        grid, by = Grid(protocols, types, shares, [_span(each) for each in sizes]), " by action type"
+    caption = f"{shown.name}{by} under {len(protocols)} protocols, every lost step wrong"
+    return Drawn(heat(grid, f"{shown.name} (%)", width), caption, asdict(grid))
+
+
+def _span(sizes: set[int]) -> str:
+    return f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,}–{max(sizes):,}"
+
+
+def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
+    """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
+    from guieval.metrics.sampling import SampledFigure, sampled
+    from guieval.reports.plots import samples
+
+    found: dict[str, list[SampledFigure]] = {}
+    for label in dict.fromkeys(labels):
+        tries = [run for run, of in zip(columns, labels, strict=True) if of == label]
+        most = sampled(tries, protocol, "mean").samples
+        asked = [k for k in range(1, most + 1) if k <= 8 or k & (k - 1) == 0 or k == most]
+        found[label] = [sampled(tries, protocol, "any", k) for k in asked] + [sampled(tries, protocol, "all", k) for k in asked]
+        if len(tries) == 1 and most > 1:
+            found[label].append(sampled(tries, protocol, "vote"))
+    tries_of = ", ".join(f"{label}: {max(each.k for each in figures)}" for label, figures in found.items())
+    caption = f"steps right under {protocol} in n tries (tries: {tries_of}), 95 % intervals"
+    return Drawn(samples(found, width=width), caption, _plain(found))
+
+
+def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:
+    from dataclasses import asdict
+
+    from guieval.errors import UsageError
+    from guieval.reports.leaderboards.published_results import get_results
+    from guieval.reports.plots import Panel, reliability
+
+    if runs:
+        raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
+    if table is None or not x or y is None:
+        raise UsageError("reliability needs --table, at least one --x (a static figure) and --y (the live one)")
+    shown = get_results(table)
+    panels = []
+    for name in x:
+        points = shown.pairs(name, y)
+        across, up = [point[1] for point in points], [point[2] for point in points]
+        panels.append(Panel(_axis(shown, name), [point[0] for point in points], across, up))
+    drawn = reliability(panels, _axis(shown, y), degree, width)
+    caption = f"{', '.join(x)} against {y} of {shown.source}; least-squares curve of degree {degree}, Spearman's rho"
+    return Drawn(drawn, caption, [asdict(panel) for panel in panels])
+
+
+def _axis(table: ResultTable, name: str) -> str:
+    column = table.columns[table.index(name)]
+    return f"{column.title} (%)" if "in %" in column.metric else column.title

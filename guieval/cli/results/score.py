@@ -1,0 +1,225 @@
+"""``guieval score``: score a run, or a file of predictions, under any protocol, or under all; no model is asked.
+
+Under one protocol it prints what a run prints at its end and how sure its figures are, under several one table of every
+protocol's own figures; a file of predictions may be of any format of :mod:`guieval.scoring.predictions`. The exit code is 1
+when steps of a run are not measured that a resume would measure.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.data.loader_options import loader_options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.running.run_folders import apart, several_runs
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from guieval.data.selection import Choice
+    from guieval.scoring.answered import Answered
+    from guieval.scoring.matrix import JudgedAnswers
+    from guieval.scoring.score import Scored
+
+ALL = "all"
+
+
+def score(
+    source: Annotated[Path, path_argument("SOURCE", "A run, a folder of runs, or a predictions file of any format.")],
+    protocol: options.Protocols = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Break down by action-type, length, step, ratio, subset, error or a label; may be repeated."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Predictions file: format, see docs/predictions.md (default: guessed from the content).")
+    ] = None,
+    bench: Annotated[str | None, typer.Option(help="Predictions file: the benchmark its steps are of.")] = None,
+    data: Annotated[Path | None, path_option("Predictions file: that benchmark's data folder.")] = None,
+    model: Annotated[str | None, typer.Option(help="Predictions file: checkpoint whose raw replies it holds.")] = None,
+    mode: Annotated[str | None, typer.Option(help="Predictions file: mode it was made in (default offline).")] = None,
+    sample_set: options.SampleSet = None,
+    split: options.Split = None,
+    subset: options.Subset = None,
+    episodes: Annotated[Path | None, path_option("Score only the episodes, or steps, that this file lists.")] = None,
+    overlay: options.Overlay = None,
+    override: options.LoaderOptions = None,
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Predictions file of another evaluation: leave out rows that cannot be read.")
+    ] = False,
+    reparse: Annotated[bool, typer.Option(help="Run: read the raw replies again with today's adapter.")] = False,
+    adapter: options.ReadingAdapter = None,
+    disagreements: Annotated[
+        Path | None, path_option("Write the steps that protocols judge differently (.csv or .jsonl).")
+    ] = None,
+    json: JSON = False,
+) -> None:
+    """Score a run directory or a predictions file again, without the model."""
+    from guieval.data.overlays import read_overlay
+    from guieval.data.selection import Choice
+    from guieval.errors import UsageError
+    from guieval.scoring.matrix import answered_file
+    from guieval.scoring.recorded_run import recorded_answers
+
+    if not source.exists():
+        raise UsageError(f"there is no run directory or predictions file at {str(source)!r}")
+    for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
+    if source.is_dir():
+        why = f"is for a file of predictions; the run {str(source)!r} says itself what it is of"
+        options.refuse({**for_files, "skip-damaged": skip_damaged}, why)
+    if adapter is not None and not reparse:
+        raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
+    if reparse and not source.is_dir():
+        raise UsageError("--reparse is for a run; raw replies in a predictions file are always read, by --model's adapter")
+    choice = Choice(split, tuple(subset or ()), sample_set, episodes)
+    names = list(dict.fromkeys(protocol or ()))
+    if disagreements is not None and not _several(names):
+        raise UsageError("--disagreements compares protocols: name several with --protocol, or --protocol all")
+    added = None if overlay is None else read_overlay(overlay)
+    if source.is_dir():
+        recorded = partial(recorded_answers, reparse=reparse, adapter=adapter, overlay=added)
+        opened = {run: partial(recorded, run) for run in several_runs([source])}
+    else:
+        predicted = partial(answered_file, source, bench, data, format=format, model=model, mode=mode or "offline")
+        loading = loader_options(override or [])
+        opened = {source: partial(predicted, bench_options=loading, overlay=added, skip_damaged=skip_damaged)}
+    _print(opened, names, choice, list(dict.fromkeys(by or ())), disagreements, json=json)
+
+
+def _several(protocols: list[str]) -> bool:
+    return len(protocols) > 1 or ALL in protocols
+
+
+def _print(
+    opened: Mapping[Path, Callable[[], Answered]],
+    names: list[str],
+    choice: Choice,
+    by: list[str],
+    disagreements: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """Print the figures of each run, or of the file, under the protocols ``names``."""
+    from guieval.cli.tables import print_json
+    from guieval.scoring.matrix import judge_answers
+    from guieval.scoring.score import Scorer
+
+    plain: list[Any] = []
+    unfinished = False
+    for place, open_answers in opened.items():
+        if len(opened) > 1 and not json:
+            echo(f"run:      {place}")
+        answered = open_answers()
+        if _several(names):
+            file = None if disagreements is None else apart(disagreements, place, list(opened))
+            incomplete, values = _print_matrix(judge_answers(answered, names), choice, by, file, json=json)
+        else:
+            scorer = Scorer(answered, names[0] if names else None)
+            answers = judge_answers(answered, names or None, beside=scorer.add)
+            incomplete, values = _print_one(answers, scorer.scored(choice), choice, by, json=json)
+        plain.append(values if len(opened) == 1 else {"run": place, **values})
+        if incomplete and place.is_dir():
+            unfinished |= _tell_unfinished(place, err=json)
+    if json:
+        print_json(plain if len(plain) > 1 else plain[0])
+    if unfinished:
+        raise typer.Exit(1)
+
+
+class _Shown(NamedTuple):
+    """Whether steps were not measured, and, where JSON is asked for, what it says."""
+
+    incomplete: bool
+    values: Mapping[str, Any]
+
+
+def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[str], *, json: bool) -> _Shown:
+    """Print what a run prints at its end, and how sure its figures are, unless that is to be JSON."""
+    from guieval.cli.tables import say, show
+    from guieval.reports.console import report_json, warning_lines
+    from guieval.reports.matrix_table import matrix_json
+    from guieval.reports.opened import score_figures
+    from guieval.scoring.matrix import on_own_sets
+
+    figures = score_figures(answers, scored, choice, by)
+    for warning in scored.warnings:
+        say(f"note: {warning}", err=True)
+    values: Mapping[str, Any] = {}
+    if json:
+        values = {**matrix_json(answers, on_own_sets(answers, choice), by), **report_json(figures.run), "steps": scored.steps}
+    else:
+        show(*figures.tables)
+        for line in warning_lines([figures.run]):
+            say(f"Warning: {line}")
+        say(f"data:     {scored.steps}")
+        for text in scored.overlays:
+            say(f"overlay:  {text}")
+    return _Shown(not scored.summary.complete, values)
+
+
+def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool) -> _Shown:
+    """Print every protocol's own figures, unless that is to be JSON, and write the disagreements."""
+    from guieval.cli.tables import say, show
+    from guieval.reports.matrix_table import (
+        agreement_lines,
+        glance_table,
+        matrix_json,
+        matrix_table,
+        step_lines,
+        unmeasured_lines,
+    )
+    from guieval.reports.score_tables import breakdown_table, sample_table
+    from guieval.reports.tables.records import check_ending
+    from guieval.scoring.matrix import on_own_sets
+
+    if disagreements is not None:
+        check_ending(disagreements)
+    placed = on_own_sets(answers, choice)
+    common = answers.columns(choice)
+    tables = [sample_table(common, answers.protocols)]
+    tables += [breakdown_table(each.columns, each.protocol.name, name) for name in by for each in placed]
+    for note in answers.notes:
+        say(f"note: {note}", err=True)
+    values = matrix_json(answers, placed, by) if json else {}
+    if not json:
+        show(matrix_table(placed), *tables, glance_table(common, placed))
+        for line in (*step_lines(placed), *agreement_lines(common), *unmeasured_lines(placed)):
+            say(line)
+        for text in answers.answered.overlays:
+            say(f"overlay:  {text}")
+    if disagreements is not None:
+        _write_disagreements(disagreements, answers, choice, err=json)
+    return _Shown(bool(unmeasured_lines(placed)), values)
+
+
+def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:
+    from guieval.reports.disagreement_file import write_disagreements
+    from guieval.scoring.matrix import disagreements
+
+    found = disagreements(answers.columns(choice), answers)
+    count = write_disagreements(file, found, answers.protocols)
+    echo(f"disagreements: {count:,} steps in {file}", err=err)
+
+
+def _tell_unfinished(directory: Path, *, err: bool) -> bool:
+    """Say how to measure what is missing, unless the run itself did all that it set out to do; whether it did not."""
+    import shlex
+
+    from guieval.journal import read_manifest
+    from guieval.scoring.score import evaluate_run
+
+    if evaluate_run(directory).summary.complete:
+        own = read_manifest(directory).protocol.name
+        echo(
+            f"note:     the run is finished: the steps that were not asked come after a mismatch under {own}, where it stopped",
+            err=err,
+        )
+        return False
+    echo(f"resume:   guieval run --resume {shlex.quote(str(directory))}", err=err)
+    return True

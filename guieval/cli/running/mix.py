@@ -1,0 +1,221 @@
+"""``guieval mix``: one model over many mixtures of reference and on-policy history, and how exact match goes with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_option
+from guieval.cli.settings import RUN, Given, SettingsClass
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from guieval.analysis.mix_sweep.sweep import MixOutcome, RegimeFigures, Sweep
+    from guieval.reports.plots import Width
+    from guieval.running.config import RunConfig
+    from guieval.running.progress import RunOutcome
+
+TABLE = "mixing.csv"
+SWEEP_SETTINGS = SettingsClass("analysis/mix_sweep/sweep.py", "Sweep", {"seed": "mix_seed"})
+
+
+@SWEEP_SETTINGS.options(into="asked")
+@RUN.options(
+    *("model", "bench", "mix_artifacts", "data", "base_urls", "engine", "subset", "sample_set", "episodes", "limit"),
+    *("protocol", "thinking", "concurrency", "patience"),
+)
+def mix(
+    settings: Given,
+    asked: Given,
+    preset: Annotated[
+        str | None, typer.Option(help="paper: 16 pairs of probabilities at 50 means; try (default): 9 pairs at 4.")
+    ] = None,
+    out: Annotated[Path | None, path_option("Folder to create for the sweep.")] = None,
+    resume: Annotated[Path | None, path_option("Continue the sweep in this folder, or show its figures.")] = None,
+    plot: options.Picture = None,
+    width: options.Width = "column",
+    drop_answers: Annotated[
+        bool, typer.Option("--drop-answers", help="Keep only the figures of a finished setting, not its run.")
+    ] = False,
+    config: options.Config = None,
+    override: options.Override = None,
+    trust_run: options.TrustRun = False,
+    quiet: options.Quiet = False,
+    json: JSON = False,
+) -> None:
+    """Run a model under mixed histories, and correlate exact match with the online source ratio, regime by regime."""
+    from guieval.analysis.mix_sweep.sweep import read_sweep
+    from guieval.cli.running.presets import run_file
+    from guieval.errors import UsageError
+    from guieval.journal import SWEEP, new_directory, refuse_nested
+    from guieval.reports.plots import check_file
+    from guieval.running.config import merge
+    from guieval.running.resume.trust import resumed
+
+    wide = options.check_width(width)
+    if plot is not None:
+        check_file(plot)
+    file = run_file(config)
+    if resume is None:
+        sweep = _sweep(preset or "try", asked)
+        base = {"compact": True}  # hundreds of runs over the same steps
+        merged = merge(file, override or [], settings, base=base)
+        directory = out or new_directory(merged.model, merged.bench, "mix")
+        if not (directory / SWEEP).exists():  # beginning one where there is one already has its own answer
+            refuse_nested(directory)
+    else:
+        if out is not None:
+            raise UsageError("--resume names the sweep's folder; leave out --out")
+        if asked or preset is not None:
+            raise UsageError("--resume goes on with the settings that the sweep has; leave out what asks for others")
+        held = read_sweep(resume)
+        sweep, directory = held.sweep, resume
+        recorded = {name: value for name, value in held.manifest.config.to_json().items() if name != "mix"}
+        merged = resumed(recorded, file, override or [], settings, trust=trust_run, folder=resume)
+    _check(merged)
+    stopped = _run(merged, sweep, directory, resumed=resume is not None, drop_answers=drop_answers, quiet=quiet)
+    _tell(directory, len(sweep.mixes()), plot, wide, json=json)
+    if stopped is not None:
+        raise typer.Exit(stopped)
+
+
+def _check(config: RunConfig) -> None:
+    from guieval.errors import UsageError
+
+    if config.mix:
+        raise UsageError("a sweep makes every setting's mix itself; leave out mix, or use `guieval run` for a single one")
+    if config.mix_artifacts is None:
+        raise UsageError("a sweep needs the answers to mix in: add --artifacts RUN, a run or rollout of the same model")
+    if config.cluster != "none":
+        raise UsageError("a sweep runs on this machine; leave out cluster")
+    if config.budget is not None:
+        raise UsageError("a budget is a run's, and a sweep has many; leave it out")
+
+
+def _pair(text: str) -> tuple[float, float]:
+    from guieval.errors import UsageError
+
+    start, _, end = text.partition(":")
+    try:
+        return float(start), float(end)
+    except ValueError:
+        raise UsageError(f"--pair is {text!r}: expected two probabilities as START:END, e.g. 0:1") from None
+
+
+def _sweep(preset: str, asked: Given) -> Sweep:
+    """The preset with what was asked for in its place."""
+    from pydantic import ValidationError
+
+    from guieval.analysis.mix_sweep.sweep import Sweep, get_preset
+    from guieval.errors import UsageError, first_problem
+
+    pairs = {"pairs": tuple(map(_pair, asked["pairs"]))} if "pairs" in asked else {}
+    try:
+        return Sweep.model_validate({**get_preset(preset).model_dump(), **asked, **pairs})
+    except ValidationError as error:
+        problem = first_problem(error)
+        raise UsageError(f"{SWEEP_SETTINGS.flag(problem.path[0])} is {problem.value!r}: {problem.message}") from None
+
+
+def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, drop_answers: bool, quiet: bool) -> int | None:
+    """Run every setting that is left, each in a run directory of its own; the exit code where some are left all the same."""
+    from guieval.analysis.mix_sweep.running import OpenSweep
+    from guieval.cli.running.launching import Terminal, tell
+    from guieval.engines.vllm.server import ServerFailure
+    from guieval.errors import FatalEngineError, ServersAway
+
+    opened = OpenSweep.of(config, sweep, directory, resumed=resumed)
+    if opened is None:
+        return None
+    if not quiet:
+        echo(opened.description, err=True)
+    code: int | None = None
+    try:
+        for number, ended, outcome in opened.run(Terminal(quiet=quiet), drop_answers=drop_answers):
+            if outcome is not None and not quiet:
+                echo(_line(outcome, len(opened.mixes)), err=True)
+            if ended.interrupted:
+                code = 130
+            elif outcome is None:
+                code = 1
+                _report_lost(number, ended)
+    except ServerFailure as failure:  # every finished setting is kept, and another server can continue
+        tell(failure)
+        return 1
+    except FatalEngineError as failure:  # e.g. no server answers: the figures, and how to continue, are printed all the same
+        echo(f"guieval: {' '.join(str(failure).split())}", err=True)
+        return 1 if isinstance(failure, ServersAway) else 2
+    except KeyboardInterrupt:  # between two settings
+        return 130
+    return code
+
+
+def _report_lost(number: int, ended: RunOutcome) -> None:
+    """Print why a setting was not done to its end."""
+    from guieval.cli.tables import say
+
+    for stage, failures in ended.failures.items():
+        say(f"failed:   setting {number}: {failures.count:,} steps at {stage}, first: {failures.example}")
+    if ended.gave_up:
+        say(f"stopped:  setting {number}: too many requests in a row were not answered")
+
+
+def _line(outcome: MixOutcome, settings: int) -> str:
+    schedule = outcome.mix.schedule
+    osr = "-" if outcome.osr is None else f"{100 * outcome.osr:.1f} %"
+    return (
+        f"{outcome.number + 1} of {settings}: {outcome.regime}, p {schedule.start:.3g} to {schedule.end:.3g}, "
+        f"mean {schedule.mean:.3f}: OSR {osr}, exact match {100 * outcome.exact_match:.2f} %"
+    )
+
+
+def _tell(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
+    """The figures of what is finished: a table by regime, all settings as CSV, the picture, and how to go on."""
+    import shlex
+
+    from guieval.analysis.mix_sweep.sweep import as_csv, by_regime, points_by_regime, read_outcomes
+    from guieval.cli.tables import print_json, say, show
+    from guieval.journal import write_atomically
+    from guieval.reports.tables import Table, columns
+
+    outcomes = read_outcomes(directory)
+    figures = by_regime(outcomes)
+    share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if figures else None
+    if json:
+        values = {"directory": directory, "settings": settings, "finished": len(outcomes), "replaceable": share}
+        print_json({**values, "regimes": figures, "outcomes": outcomes})
+    elif share is not None:
+        header = columns("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
+        note = f"At most {100 * share:.1f} % of the history can be replaced: the rest has no exact answer."
+        show(Table("", header, tuple(map(_row, figures)), (note,)))
+    elif outcomes:
+        say("none of the steps has a past, so there is nothing to correlate, or to draw")
+    if outcomes:
+        write_atomically(directory / TABLE, as_csv(outcomes))
+        echo(f"table:    {directory / TABLE}")
+    if plot is not None and figures:
+        from guieval.reports.plots import mixing, write
+
+        rho: dict[str, float | None] = {each.regime: each.rank.rho for each in figures}
+        points = {str(regime): each for regime, each in points_by_regime(outcomes).items()}
+        write(mixing(points, rho, width), plot)
+        echo(f"picture:  {plot}")
+    echo(f"sweep:    {directory}")
+    if len(outcomes) < settings:
+        echo(f"left:     {settings - len(outcomes):,} of {settings:,} settings")
+        echo(f"resume:   guieval mix --resume {shlex.quote(str(directory))}")
+
+
+def _row(figures: RegimeFigures) -> tuple[str, ...]:
+    def span(values: tuple[float, float]) -> str:
+        low, high = (f"{100 * value:.2f}" for value in values)
+        return low if low == high else f"{low} to {high}"
+
+    rank = figures.rank
+    rho = "-" if rank.rho is None else f"{rank.rho:.4f}"
+    p = "-" if rank.p_value is None else "< 0.0001" if rank.p_value < 0.0001 else f"{rank.p_value:.4f}"
+    mean = f"{100 * figures.mean_exact_match:.2f}"
+    return figures.regime, f"{figures.n:,}", span(figures.osr), span(figures.exact_match), mean, rho, p

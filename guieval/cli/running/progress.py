@@ -1,0 +1,193 @@
+"""What a run shows while it goes: on a terminal a picture that stays in place, elsewhere a plain line now and then.
+
+Drawing is done in a thread of its own, so that it costs a step next to nothing and goes on while no step ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from guieval.errors import harmless
+from guieval.running.view import View, Watch
+from guieval.telemetry.rates import clock
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from guieval.engines import EndpointStats
+    from guieval.running.progress import Progress
+    from guieval.telemetry.costs import Tokens
+
+REFRESH_SECONDS = 0.25
+PLAIN_SECONDS = 30.0
+MOST_ENDPOINTS = 8
+_VERDICTS = (
+    ("right", "right", "green"),
+    ("wrong", "wrong", "yellow"),
+    ("unparseable", "unparseable", "magenta"),
+    ("unsupported", "unsupported", "magenta"),
+    ("infrastructure_failure", "failed", "red"),
+)
+
+
+def plain_line(view: View, *, over: bool = False) -> str:
+    """A view as one line of text; ``over``: nothing more will happen."""
+    parts = [
+        f"{view.done:,}/{view.total:,} steps",
+        f"{_rate(view.recent)} steps/s (mean {_rate(view.mean)})",
+        *([] if over else [f"{view.in_flight:,} in flight", f"{view.ready:,} ready, {view.waiting:,} waiting episodes"]),
+        view.exact_match,
+        ", ".join(f"{label} {view.verdicts[name]:,}" for name, label, _ in _VERDICTS),
+        *([f"tokens {view.tokens}"] if view.tokens else []),
+        *([f"cost {view.cost}"] if view.cost else []),
+        *([] if over else map(_endpoint, view.endpoints[:MOST_ENDPOINTS])),
+        *([] if over or view.last_failure is None else [f"last failed at {': '.join(view.last_failure)[:200]}"]),
+        f"{clock(view.elapsed)} elapsed",
+        "stopped" if over and view.done < view.total else view.time_left,
+    ]
+    return f"progress: {view.title}: {'; '.join(parts)}"
+
+
+def picture(view: View) -> RenderableType:
+    """A view as rich draws it: a bar, and a few lines that fold where the terminal is narrow."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+
+    def add(label: str, text: str, style: str = "") -> None:
+        rows.add_row(label, Text(harmless(text), style))  # a plain string would be searched for markup
+
+    share = f" ({100 * view.done / view.total:.0f} %)" if view.total else ""
+    add("steps", f"{view.done:,} of {view.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
+    add("rate", f"{_rate(view.recent)} steps/s, mean {_rate(view.mean)}")
+    add("queue", f"{view.in_flight:,} steps in flight, episodes: {view.ready:,} ready, {view.waiting:,} waiting")
+    verdicts = Text()
+    for name, label, style in _VERDICTS:
+        count = view.verdicts[name]
+        verdicts.append(f"{label} {count:,}", style if count else "dim").append(", ")
+    rows.add_row("verdicts", verdicts.append(view.exact_match, "bold"))
+    if view.tokens:
+        add("tokens", view.tokens + (f", {view.cost}" if view.cost else ""))
+    for number, each in enumerate(view.endpoints[:MOST_ENDPOINTS]):
+        add("" if number else "servers", _endpoint(each), "yellow" if each.resting else "")
+    if len(view.endpoints) > MOST_ENDPOINTS:
+        add("", f"and {len(view.endpoints) - MOST_ENDPOINTS:,} more")
+    if view.last_failure is not None:
+        failure = ": ".join(view.last_failure)
+        rows.add_row("last failed", Text(harmless(failure), "red", overflow="ellipsis", no_wrap=True))
+    if view.halted is not None:
+        add("ending", view.halted, "yellow")
+    bar = Table.grid(expand=True)  # by itself a bar does not end its line
+    bar.add_row(ProgressBar(total=max(view.total, 1), completed=view.done))
+    return Group(Text(harmless(view.title), "bold"), bar, rows)
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
+
+
+def _endpoint(stats: EndpointStats) -> str:
+    mean = "" if stats.seconds_mean is None else f", {stats.seconds_mean:.2f} s mean"
+    resting = ", put aside" if stats.aside is not None else ", resting" if stats.resting else ""
+    return f"{stats.name}: {stats.in_flight:,} in flight, {stats.answered:,} answered, {stats.failed:,} failed{mean}{resting}"
+
+
+class Dashboard:
+    """Shows a run as it goes, on standard error. A context manager; :meth:`update` costs about a microsecond.
+
+    ``quiet``: shows nothing at all. ``cost`` tells what tokens cost, in words. Whatever happens inside, the terminal is left
+    as it was, with one line that says how far the run came.
+    """
+
+    def __init__(self, title: str, *, quiet: bool, cost: Callable[[Tokens], str | None] = lambda tokens: None) -> None:
+        self._title = title
+        self._quiet = quiet
+        self._watch = Watch(title, cost)
+        self._progress: Progress | None = None
+        self._warned = 0
+        self._live: Any = None
+        self._width = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Dashboard:
+        if self._quiet:
+            return self
+        if sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self._live.start()
+        self._thread = threading.Thread(target=self._keep_showing, name="dashboard", daemon=True)
+        self._thread.start()
+        return self
+
+    def update(self, progress: Progress) -> None:
+        """Show where the run stands, at the next occasion; new warnings at once."""
+        if self._progress is None:  # rates count from here on, not from when they are first shown
+            self._watch.look(progress, time.monotonic())
+        self._progress = progress
+        if len(progress.warnings) > self._warned:
+            new, self._warned = progress.warnings[self._warned :], len(progress.warnings)
+            for warning in new:
+                self.warn(warning)
+
+    def warn(self, text: str) -> None:
+        """Print a warning while there is time to stop the run; the result is to repeat it."""
+        self._print(f"warning:  {self._title}: {text}")
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        try:
+            if self._live is not None:
+                self._live.stop()
+        except OSError:
+            self._quiet = True
+        if self._progress is not None:
+            self._print(plain_line(self._watch.look(self._progress, time.monotonic()), over=True))
+
+    def _keep_showing(self) -> None:
+        while not self._over.wait(PLAIN_SECONDS if self._live is None else REFRESH_SECONDS) and not self._quiet:
+            if self._progress is None:
+                continue
+            view = self._watch.look(self._progress, time.monotonic())
+            if self._live is None:
+                self._print(plain_line(view))
+                continue
+            try:
+                self._draw(view)
+            except OSError:  # nobody can see it any more: a closed terminal
+                self._quiet = True
+
+    def _draw(self, view: View) -> None:
+        width = self._live.console.width
+        if width != self._width:
+            if self._width:  # the terminal folded the lines that are to be drawn over, so where they begin is not known
+                self._live.console.clear()
+            self._width = width
+        self._live.update(picture(view), refresh=True)
+
+    def _print(self, line: str) -> None:
+        if self._quiet:
+            return
+        line = harmless(line)
+        try:
+            if self._live is not None:
+                self._live.console.print(line, markup=False, highlight=False)
+            else:
+                print(line, file=sys.stderr, flush=True)
+        except OSError:  # a closed pipe
+            self._quiet = True

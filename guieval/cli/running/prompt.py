@@ -1,0 +1,95 @@
+"""``guieval prompt``: what a model would be sent for one step, to be read before anything is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_option
+from guieval.cli.tables import echo
+
+if TYPE_CHECKING:
+    from guieval.data.benchmark import ABCBenchmark
+    from guieval.history import HistoryEntry
+    from guieval.history.modes import Mode
+    from guieval.steps import Episode, Sample
+
+
+def prompt(
+    model: options.Model,
+    bench: options.Bench,
+    episode: Annotated[str, typer.Option(help="Id of the episode.")],
+    step: Annotated[int, typer.Option(help="Number of the step within it, from 0.")],
+    data: options.Data = None,
+    mode: Annotated[str, typer.Option(help="offline, or with --run soeval or sop.")] = "offline",
+    run: Annotated[Path | None, path_option("Run whose answers are the model's own past.")] = None,
+    subset: Annotated[str | None, typer.Option(help="Subset, where an id is in several.")] = None,
+    thinking: options.Thinking = None,
+    thought: Annotated[str | None, typer.Option(help="Show the prompt that contains this thought.")] = None,
+    adapter: options.Adapter = None,
+    override: options.LoaderOptions = None,
+) -> None:
+    """Print what a model would be sent for one step; a screenshot appears as name, size and size after resizing."""
+    from guieval.cli.data.loader_options import open_benchmark
+    from guieval.errors import UsageError
+    from guieval.history.modes import get_mode
+    from guieval.models.written_prompts import shown
+    from guieval.registry import load_model
+
+    loaded = load_model(model, adapter=adapter, thinking=thinking)
+    how = get_mode(mode)
+    if how.history != "reference" and run is None:
+        raise UsageError(f"in mode {mode!r} the past holds the model's own answers: add --run, a run in which it gave them")
+    if how.history == "reference" and run is not None:
+        raise UsageError(f"in mode {mode!r} the past is the reference's; --run is for the modes that show a model its own")
+    found = _episode(open_benchmark(bench, data, override), episode, subset)
+    if not 0 <= step < len(found):
+        raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")
+    task, past = found.steps[step], _past(found, step, how, run)
+    prepared = loaded.prepare_input(task, past) if thought is None else loaded.prepare_fixed_thought(task, past, thought)
+    echo(shown(prepared), nl=False)
+
+
+def _episode(benchmark: ABCBenchmark, name: str, subset: str | None) -> Episode:
+    from guieval.errors import UsageError, nearest
+
+    refs = [ref for ref in benchmark.index() if subset is None or ref.key.subset == subset]
+    named = [ref for ref in refs if ref.key.episode_id == name]
+    if not named:
+        known = [ref.key.episode_id for ref in refs]
+        where = f"{benchmark.name!r}" + ("" if subset is None else f", subset {subset!r}")
+        first = f"; its first is {known[0]!r}" if known else ""
+        raise UsageError(f"there is no episode {name!r} among the {len(known):,} of {where}{nearest(name, known)}{first}")
+    if len(named) > 1:
+        subsets = ", ".join(repr(ref.key.subset) for ref in named)
+        raise UsageError(f"the episode {name!r} is in several subsets: add --subset, one of {subsets}")
+    return benchmark.load(named[0])
+
+
+def _past(episode: Episode, step: int, mode: Mode, run: Path | None) -> tuple[HistoryEntry, ...]:
+    from guieval.errors import UsageError
+    from guieval.history import reference_history, select
+
+    before = episode.steps[:step]
+    if run is None:
+        return reference_history(before)
+    answers = _answers(run, episode)
+    missing = [str(index) for index in range(step) if index not in answers]
+    if missing:
+        raise UsageError(f"the run {str(run)!r} holds no answer to step {', '.join(missing)} of episode {episode.key}")
+    return tuple(select(mode.history, task, answers[task.step_index]) for task in before)
+
+
+def _answers(run: Path, episode: Episode) -> dict[int, Sample]:
+    """The run's last finished answer to each step of the episode."""
+    from guieval.journal import Records, read_manifest
+
+    read_manifest(run)  # raises one sentence about a folder that does not hold a run
+    return {
+        record.task.step_index: record.sample
+        for record in Records(run)
+        if record.finished and record.task.episode_key == episode.key
+    }

@@ -1,0 +1,152 @@
+"""``guieval runs``: the runs below a folder with their state and headline figure; removes and renames them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+from typer.core import TyperGroup
+
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from guieval.reports.past_runs import PastRun
+    from guieval.reports.tables import Cell
+
+LIST = "list"
+
+
+class _ListByDefault(TyperGroup):
+    """``guieval runs`` and ``guieval runs FOLDER`` are ``guieval runs list``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, *ctx.help_option_names):
+            args = [LIST, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_ListByDefault, help="List past runs with their headline figure; remove or rename one.")
+Folder: TypeAlias = Annotated[Path | None, path_option("Folder that the names are below (default: runs/).", "--in")]
+DEFAULT = Path("runs")
+
+
+@app.command(LIST)
+def list_runs(
+    folder: Annotated[Path | None, path_argument("[FOLDER]", "Folder of runs (default: runs/).")] = None,
+    json_output: JSON = False,
+) -> None:
+    """List the runs in a folder, newest first: what was run, the headline with its interval, age and state."""
+    from datetime import UTC, datetime
+
+    from guieval.cli.tables import print_json, say, show
+    from guieval.errors import UsageError
+    from guieval.reports.past_runs import past_runs
+    from guieval.reports.tables import Table, columns
+
+    where = folder or DEFAULT
+    if not where.is_dir():
+        raise UsageError(f"there is no folder {str(where)!r}" + ("; name the folder of your runs" if folder is None else ""))
+    runs = past_runs(where)
+    if json_output:
+        print_json([{**vars(each), "created": each.created.isoformat()} for each in runs])
+        return
+    if not runs:
+        say(f"There are no runs in {str(where)!r}.")
+        return
+    now = datetime.now(UTC)
+    heads = ("run", "model", "benchmark", "mode", "protocol", "exact match", "success rate", "age", "state")
+    spare = ("success rate", "protocol", "age", "mode", "benchmark", "model")
+    rows = tuple(_row(each, now) for each in runs)
+    show(Table("", columns(*heads, keys=1, folds=("model",), spare=spare), rows))
+    for each in runs:
+        if each.problem is not None:
+            say(f"broken: {each.name}: {each.problem}", err=True)
+
+
+def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
+    from guieval.reports.past_runs import age
+
+    what = (run.name, run.model, run.benchmark, run.mode, run.protocol)
+    return *what, run.exact_match, run.success_rate, age(run.created, now), run.state
+
+
+@app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="The run as the list names it, or its path; a folder of modes goes as a whole.")],
+    folder: Folder = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove a run from the disk, or the runs that are the modes of one command; asks before it does."""
+    import shutil
+    from contextlib import suppress
+
+    directory = _named(name, folder or DEFAULT)
+    own = [directory] if _owns(directory) else _modes_in(directory)
+    if not yes:
+        inside = "" if own == [directory] else f", which holds {', '.join(each.name for each in own)},"
+        typer.confirm(f"Remove {str(directory)!r}{inside} from the disk?", abort=True)
+    for each in own:
+        shutil.rmtree(each)
+    if own != [directory]:
+        (directory / "vllm.log").unlink(missing_ok=True)
+        with suppress(OSError):  # the folder stays where it holds other files
+            directory.rmdir()
+    echo(f"removed: {directory}" + (", but for files that are not a run's" if directory.exists() else ""))
+
+
+@app.command("rename")
+def rename(
+    old: Annotated[str, typer.Argument(help="The run as the list names it, or its path.")],
+    new: Annotated[str, typer.Argument(help="Its new name, in the same folder.")],
+    folder: Folder = None,
+) -> None:
+    """Rename a run, or the folder of the modes of one command; runs that refer to it keep the old path."""
+    from guieval.errors import UsageError
+
+    directory = _named(old, folder or DEFAULT)
+    if Path(new).name != new or new == "..":
+        raise UsageError(f"the new name is {new!r}: expected a name without folders")
+    target = directory.with_name(new)
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"there is a {str(target)!r} already")
+    directory.rename(target)
+    echo(f"renamed: {directory} to {target}")
+
+
+def _named(name: str, folder: Path) -> Path:
+    """The directory of a run, of several modes, of a rollout or of a sweep; not one in use, nor a part of another one."""
+    from guieval.errors import UsageError, nearest
+    from guieval.journal import ROLLOUT, SWEEP, is_held
+    from guieval.reports.past_runs import run_directories
+
+    directory = folder / name if (folder / name).is_dir() else Path(name)
+    if directory.is_symlink() or not directory.is_dir() or not (_owns(directory) or _modes_in(directory)):
+        known = [run.relative_to(folder).as_posix() for run in run_directories(folder)]
+        raise UsageError(f"there is no run {name!r} in {str(folder)!r}{nearest(name, known)}; `guieval runs` lists them")
+    for above in directory.resolve().parents:
+        if any((above / file).exists() for file in (ROLLOUT, SWEEP)):
+            raise UsageError(f"{str(directory)!r} is a part of {str(above)!r}; name the whole")
+    for lock in directory.rglob("lock"):
+        if is_held(lock.parent):
+            raise UsageError(f"{str(lock.parent)!r} is being written; stop that run first")
+    return directory
+
+
+def _owns(directory: Path) -> bool:
+    """Whether everything in a folder belongs to one run, rollout or sweep."""
+    from guieval.journal import ROLLOUT, SWEEP, is_run
+
+    return is_run(directory) or any((directory / file).is_file() for file in (ROLLOUT, SWEEP))
+
+
+def _modes_in(directory: Path) -> list[Path]:
+    """The runs directly below a folder that are the modes of one command; an empty list where other runs are among them."""
+    from guieval.history.modes import MODES
+    from guieval.journal import is_run
+
+    runs = [path for path in sorted(directory.iterdir()) if path.is_dir() and not path.is_symlink() and is_run(path)]
+    return runs if all(run.name in MODES for run in runs) else []

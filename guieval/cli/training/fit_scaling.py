@@ -1,0 +1,96 @@
+"""``guieval fit-scaling``: the scaling law of a metric over the size of the training data, with intervals and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.paths import path_argument, path_option
+from guieval.cli.tables import JSON, echo
+
+if TYPE_CHECKING:
+    from guieval.analysis.data_selection import ScalingFit, ScalingSeries
+    from guieval.reports.plots import Width
+
+
+def fit_scaling(
+    file: Annotated[Path, path_argument("CSV", "A line for each trained model, with a header.")],
+    form: Annotated[str, typer.Option(help="log-linear: y = a + b log2 x; exponential: y = A + B e^(kx).")] = "log-linear",
+    x: Annotated[str | None, typer.Option(help="Column of sizes (default: the first).")] = None,
+    y: Annotated[str | None, typer.Option(help="Column of values (default: the next).")] = None,
+    by: Annotated[str | None, typer.Option(help="Column that names the series; each series gets its own fit.")] = None,
+    unit: Annotated[float, typer.Option(help="exponential: the unit of x, e.g. 1000.")] = 1.0,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    out: Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png.")] = None,
+    width: options.Width = "column",
+    json: JSON = False,
+) -> None:
+    """Fit a scaling law to trained models' scores: coefficients with intervals, R², and a plot."""
+    from dataclasses import replace
+
+    from guieval.analysis.data_selection import fit_scaling as fit
+    from guieval.analysis.data_selection import read_scaling_table
+    from guieval.cli.tables import print_json, say
+    from guieval.errors import UsageError
+    from guieval.reports.plots import check_file
+
+    if not 0 < unit < float("inf"):
+        raise UsageError(f"--unit is a number above 0, got {unit:g}")
+    if unit != 1 and form == "log-linear":
+        raise UsageError("--unit is for --form exponential; what a doubling adds has no unit of size")
+    wide = options.check_width(width)
+    if out is not None:
+        check_file(out)
+    found: list[tuple[ScalingSeries, ScalingFit]] = []
+    series = read_scaling_table(file, x, y, by)
+    for each in series:
+        scaled = replace(each, sizes=tuple(size / unit for size in each.sizes))
+        try:
+            found.append((scaled, fit(form, scaled.sizes, scaled.values, level)))
+        except UsageError as error:
+            raise UsageError(f"{each.name}: {error}" if len(series) > 1 else str(error)) from None
+    if json:
+        print_json({"unit": unit, "series": [{"name": one.name, "formula": law.formula(), **vars(law)} for one, law in found]})
+    else:
+        for one, law in found:
+            _show(one.name, law)
+    if form == "exponential" and not json:
+        per = "one of the sizes" if unit == 1 else f"{unit:g} of the sizes"
+        say(f"x is counted in {'ones' if unit == 1 else f'units of {unit:g}'}: k is per {per}, and B stands for B e^C")
+    if out is not None:
+        _draw(found, unit, out, wide)
+        echo(f"picture:  {out}")
+
+
+def _show(name: str, law: ScalingFit) -> None:
+    from guieval.cli.tables import show
+    from guieval.reports.tables import Table, columns
+
+    rows = (
+        (each.name, f"{each.value:.5g}", f"{each.standard_error:.2g}", f"{each.low:.5g} to {each.high:.5g}")
+        for each in law.coefficients
+    )
+    heads = columns("coefficient", "value", "standard error", f"{100 * law.level:g} % interval")
+    r2 = "not defined" if law.r2 is None else f"{law.r2:.4f}"
+    note = f"R² {r2}, residual standard deviation {law.deviation:.3g}, n = {law.n}"
+    show(Table(f"{name}: {law.formula()}", heads, tuple(rows), (note,)))
+
+
+def _draw(found: list[tuple[ScalingSeries, ScalingFit]], unit: float, out: Path, width: Width) -> None:
+    import numpy as np
+
+    from guieval.reports.plots import Trend, scaling, write
+
+    trends = []
+    for series, law in found:
+        spaced = np.geomspace if law.form == "log-linear" else np.linspace
+        along = spaced(min(series.sizes), max(series.sizes), 200)
+        low, high = law.band(along)
+        drawn = (each.tolist() for each in (along, law.at(along), low, high))
+        trends.append(Trend(series.name, series.sizes, series.values, *drawn))
+    first, law = found[0]
+    words = first.x if unit == 1 else f"{first.x} / {unit:g}"
+    write(scaling(trends, words, first.y, doublings=law.form == "log-linear", width=width), out)

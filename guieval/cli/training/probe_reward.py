@@ -1,0 +1,134 @@
+"""``guieval probe-reward``: what degenerate policies earn under a reward, before anything is trained with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.tables import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from guieval.data.benchmark import ABCBenchmark
+    from guieval.reports.tables import Cell
+    from guieval.rewards import ABCReward
+    from guieval.rewards.probes import Earnings
+    from guieval.steps import StepTaskModel
+
+SUSPICIOUS = 0.5
+"""A degenerate policy that earns more than this share of the expert's reward is pointed out."""
+
+
+def probe_reward(
+    reward: Annotated[str, typer.Argument(help="Reward, e.g. ui-s1, ui-r1 or hypertrack; see docs/rewards.md.")],
+    bench: Annotated[str, typer.Option(help="Benchmark whose steps are answered, see `guieval benchmarks`.")],
+    data: options.Data = None,
+    model: Annotated[str, typer.Option(help="Checkpoint in whose format the policies answer.")] = "qwen2.5-vl-7b-ui-s1",
+    adapter: options.Adapter = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many steps, from the first episode on.")] = 500,
+    protocol: Annotated[
+        list[str] | None, typer.Option(help="Protocol that judges; may be repeated. Default: the reward's own.")
+    ] = None,
+    weight: Annotated[list[str] | None, typer.Option(help="name=number, another weight; may be repeated.")] = None,
+    override: options.LoaderOptions = None,
+    json: JSON = False,
+) -> None:
+    """Show what policies that ignore the screen earn under a reward, next to the expert."""
+    from guieval.cli.data.loader_options import open_benchmark
+    from guieval.cli.tables import print_json, say, show
+    from guieval.registry import load_model
+    from guieval.reports.tables import Table, columns
+    from guieval.rewards import ReplyScorer
+    from guieval.rewards.probes import probe
+    from guieval.rewards.shapes import weighed
+
+    loaded = load_model(model, adapter=adapter)
+    weights = _weights(weight or [])
+    judges: list[str | None] = [*dict.fromkeys(protocol)] if protocol else [None]
+    rewards = [weighed(reward, each, weights) for each in judges]
+    tasks = _steps(open_benchmark(bench, data, override), limit)
+    rows: list[tuple[Cell, ...]] = []
+    plain: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for each in rewards:
+        judge = each.evaluator.protocol.name
+        earned = probe(ReplyScorer(loaded, each), tasks)
+        rows += [_row(judge, one) for one in earned]
+        plain += [_plain(judge, one) for one in earned]
+        warnings += _warnings(judge, each, earned)
+    notes = list(dict.fromkeys(warnings))
+    if json:
+        settings = {"reward": reward, "highest": rewards[0].highest, "bench": bench, "model": model, "steps": len(tasks)}
+        print_json({**settings, "policies": plain, "notes": notes})
+        return
+    heads = ("policy", "protocol", "reward", "type", "exact", "format", "steps", "what it does")
+    spare = ("what it does", *(["protocol"] if len(rewards) == 1 else []))
+    show(Table("", columns(*heads, keys=2, folds=("what it does",), spare=spare), tuple(rows)))
+    most = f"a reply that has every part in full earns {rewards[0].highest:g}"
+    say(f"{reward}: {len(tasks):,} steps of {bench} in the format of {model}; {most}")
+    for line in notes:
+        say(f"note: {line}")
+
+
+def _weights(pairs: Sequence[str]) -> dict[str, float]:
+    from guieval.errors import UsageError
+
+    weights: dict[str, float] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            separator = ""
+        if not separator or not name.isidentifier():
+            raise UsageError(f"--weight needs name=number, e.g. type_weight=0.4, got {pair!r}")
+        if name in weights:
+            raise UsageError(f"--weight gives {name!r} twice")
+        weights[name] = value
+    return weights
+
+
+def _steps(benchmark: ABCBenchmark, limit: int) -> list[StepTaskModel]:
+    from itertools import chain, islice
+
+    from guieval.errors import UsageError
+
+    tasks = list(islice(chain.from_iterable(benchmark.load(ref).steps for ref in benchmark.index()), limit))
+    if not tasks:
+        raise UsageError(f"the benchmark {benchmark.name!r} holds no step to probe the reward on")
+    return tasks
+
+
+def _row(protocol: str, earned: Earnings) -> tuple[Cell, ...]:
+    from guieval.reports.tables import Number, per_cent
+
+    shares = (per_cent(share, digits=1, unit="") for share in (earned.type_match, earned.exact_match, earned.format))
+    what = earned.probe.summary if earned.steps else f"{earned.probe.summary} (no such action in the format)"
+    return earned.probe.name, protocol, Number(earned.reward), *shares, earned.steps, what
+
+
+def _plain(protocol: str, earned: Earnings) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    figures = asdict(earned)
+    probe = figures.pop("probe")
+    return {"policy": probe["name"], "summary": probe["summary"], "protocol": protocol, **figures}
+
+
+def _warnings(protocol: str, reward: ABCReward, earned: Sequence[Earnings]) -> list[str]:
+    """What speaks against training so: degenerate policies that come near to the expert (the first), a form nobody writes."""
+    expert, *others = earned
+    against: list[str] = []
+    if expert.format == 0.0:
+        against.append(f"no reply of the expert has the form that {reward.name} asks for: {reward.form.describe()}")
+    if not expert.reward or expert.reward < 0:
+        nothing = "less than nothing" if expert.reward else "nothing"
+        return [*against, f"under {protocol} the expert earns {nothing}, so nothing can be learnt"]
+    return against + [
+        f"under {protocol} {each.probe.name} earns {100 * each.reward / each.expert:.0f} % of the expert's reward"
+        for each in others
+        if each.reward is not None and each.expert and each.reward > SUSPICIOUS * each.expert
+    ]

@@ -1,0 +1,45 @@
+"""``guieval train``: supervised training, GRPO on reference history, and UI-S1's semi-online RL, each from one YAML file.
+
+Several processes, DeepSpeed or FSDP: ``accelerate launch --config_file FILE -m guieval train ...``. Shipped files are named
+alone (``--config ui-s1``). The exit code is 2 for a mistake, 130 when it was stopped; what was saved by then is resumed by
+``--resume``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guieval.cli.paths import path_option
+from guieval.cli.tables import echo
+
+KIND = typer.Argument(metavar="sft|grpo|semi-online", help="How to train.")
+
+
+def train(
+    kind: Annotated[str, KIND],
+    config: Annotated[Path, path_option("YAML file, or the name of a shipped one.", "--config")],
+    override: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting as key=value (key may be nested: a.b=c).")
+    ] = None,
+    data: Annotated[Path | None, path_option("The benchmark's data folder (default: the file's).")] = None,
+    out: Annotated[Path | None, path_option("Folder to write to (default: the file's).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
+) -> None:
+    """Train a model with TRL: by reference actions, by offline RL, or by semi-online RL."""
+    from guieval.cli.running.presets import settings_file
+    from guieval.errors import UsageError, nearest
+    from guieval.training.config import KINDS, read_config
+    from guieval.training.guard import require_extra
+
+    if kind not in KINDS:
+        raise UsageError(f"unknown kind of training {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
+    folders = {name: str(given) for name, given in (("data", data), ("out", out)) if given is not None}
+    settings = read_config(settings_file(config, "training", "training"), override or (), kind=kind, **folders)
+    require_extra()
+    from guieval.training.session import train as begin
+
+    final = begin(settings, resume=resume)
+    echo(f"The weights are in {final}.")

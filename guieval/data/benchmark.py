@@ -1,0 +1,271 @@
+"""The contract that a module in ``benchmarks/`` implements.
+
+A loader reads one published data format. It lists its episodes cheaply (:meth:`ABCBenchmark.index`) and loads them one at
+a time (:meth:`ABCBenchmark.load`), so that memory does not grow with the benchmark. Screenshots stay on disk. A release that
+cannot be read in place (packed records, embedded screenshots) is a :class:`Release`, which ``guieval prepare`` converts into
+a folder of our own format (:mod:`guieval.data.episodes.read`); any loader of that data set reads it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from pathlib import Path
+from types import NoneType
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+from guieval.actions import ActionSpace, ActionType
+from guieval.errors import DataError, UsageError, nearest
+from guieval.steps import Episode, EpisodeKey, Setting
+
+_PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "nothing"}
+"""Types of options that can be checked for every loader, and their names in errors."""
+
+
+@dataclass(frozen=True)
+class EpisodeRef:
+    """An episode that can be loaded: its key, its number of steps, and its loader's ``locator``."""
+
+    key: EpisodeKey
+    length: int
+    locator: Any = field(default=None, compare=False, repr=False)
+    split: str = "test"
+
+
+@dataclass(frozen=True)
+class PublishedCount:
+    """The size of a part of a benchmark, as published in a paper or in its authors' code.
+
+    ``name`` is the authors' name of the part. ``split``, ``subset`` and ``groups`` select its steps (``None`` or empty: all
+    of them). ``types`` counts steps by the unified type of their reference action. ``source`` cites the publication.
+    """
+
+    name: str
+    steps: int
+    source: str
+    episodes: int | None = None
+    split: str | None = None
+    subset: str | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[ActionType, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReleasedEpisode:
+    """An episode of a release, and its screenshot files.
+
+    ``screenshots`` maps every screenshot path of its steps (relative to the prepared folder) to a function that returns the
+    unchanged bytes of the image file.
+    """
+
+    episode: Episode
+    screenshots: Mapping[str, Callable[[], bytes]]
+
+
+class Release(ABC):
+    """An authors' release as ``guieval prepare`` reads it: a stream of episodes, in parts that can be skipped once done."""
+
+    episodes_expected: int | None = None
+    """Number of episodes, for the progress bar (read after ``parts``); ``None`` if it is not known in advance."""
+
+    def __init__(self) -> None:
+        self.skip_damaged = False
+        self.skipped: list[DataError] = []
+
+    def refuse(self, error: DataError) -> None:
+        """Raise ``error``, or add it to :attr:`skipped` if damaged data is to be skipped."""
+        if not self.skip_damaged:
+            raise error
+        self.skipped.append(error)
+
+    @abstractmethod
+    def parts(self) -> Sequence[str]:
+        """Names of the parts (usually files) in reading order; a resume does not read a finished part again."""
+
+    @abstractmethod
+    def episodes(self, part: str, done: Callable[[EpisodeKey], bool]) -> Iterator[ReleasedEpisode]:
+        """The part's episodes, one in memory at a time, without those that are ``done``.
+
+        Pass a damaged record to :meth:`refuse` as a :class:`DataError` that names file, record and field.
+        """
+
+
+class ABCBenchmark(ABC):
+    """A benchmark on one data folder.
+
+    Subclasses set the class attributes and implement :meth:`index` and :meth:`load`; the constructor must not read data
+    beyond a check of ``root``, and raises :meth:`wrong_folder` if that fails. Options of a loader are keyword-only arguments
+    of its constructor.
+    """
+
+    name: ClassVar[str]
+    """Registered name, as used on the command line."""
+    title: ClassVar[str]
+    """Name in publications."""
+    source: ClassVar[str]
+    """Origin of the data and the expected files, in one line without a final stop."""
+    paper: ClassVar[str] = ""
+    """The paper that describes the data, e.g. ``arXiv 2406.03679``."""
+    licence: ClassVar[str] = ""
+    """The data's licence as stated by its authors, or that they state none."""
+    published: ClassVar[tuple[PublishedCount, ...]] = ()
+    """The expected counts; `guieval doctor` and `guieval prepare` compare the data with them."""
+    dataset: ClassVar[str] = ""
+    """The underlying data set, by which protocols choose their rules; several benchmarks may share one."""
+    setting: ClassVar[Setting] = "high"
+    """What the model is given: the goal, the step's own instruction too, or a description of a target."""
+    protocol: ClassVar[str]
+    """The default protocol of a run."""
+    action_space: ClassVar[ActionSpace] = ActionSpace()
+    """The unified actions that its labels can hold."""
+    needs_data: ClassVar[bool] = True
+    """Whether ``--data DIR`` is required (a generated benchmark creates its own data)."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        if options:
+            raise self._unknown_option(next(iter(options)))
+        self.root = root
+        self.skipped: list[DataError] = []
+
+    skip_damaged: bool = False
+    """Whether damaged rows are left out, and noted in ``skipped``, instead of raised (:meth:`skipping_damaged`)."""
+
+    def skipping_damaged(self) -> Self:
+        """This benchmark, leaving out what is damaged; this one itself stays as it is."""
+        other = copy(self)
+        other.skip_damaged, other.skipped = True, []
+        return other
+
+    @abstractmethod
+    def index(self) -> Sequence[EpisodeRef]:
+        """All episodes in the benchmark's own, deterministic order, without loading annotations into memory.
+
+        Pass a row that is too damaged to be listed to :meth:`refuse`.
+        """
+
+    @abstractmethod
+    def load(self, ref: EpisodeRef) -> Episode:
+        """Load the episode of ``ref``. Raises :class:`guieval.errors.DataError` that names file, line and field."""
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, Any]) -> None:
+        """Raise :class:`UsageError` for an option that the constructor does not have, or with a value of the wrong type."""
+        hints = get_type_hints(cls.__init__)
+        for name, value in options.items():
+            if name not in cls._option_names():
+                raise cls._unknown_option(name)
+            types = get_args(hints[name]) or (hints[name],)
+            if set(types) <= _PLAIN.keys() and type(value) not in types:
+                expected = " or ".join(_PLAIN[kind] for kind in types if kind is not NoneType)
+                raise UsageError(f"option {name} is {value!r}; expected {expected}")
+
+    @classmethod
+    def _option_names(cls) -> list[str]:
+        parameters = signature(cls.__init__).parameters.values()
+        return [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+
+    @classmethod
+    def _unknown_option(cls, name: str) -> UsageError:
+        return UsageError(f"benchmark {cls.name!r} has no option {name!r}{nearest(name, cls._option_names())}")
+
+    @classmethod
+    def release(cls, source: Path, /, **options: Any) -> Release:
+        """The authors' release in ``source``, to be prepared; by default, the folder that the loader reads in place."""
+        cls.check_options(options)
+        return _Loaded(cls(source, **options))
+
+    @classmethod
+    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
+        """Write a few synthetic episodes into ``folder`` in the authors' exact format, with screenshots.
+
+        The conformance suite loads them. Writers use :mod:`guieval.testing.phone`.
+        """
+        raise NotImplementedError(f"benchmark {cls.name!r} writes no example of its format")
+
+    @classmethod
+    def wrong_folder(cls, root: Path, lacks: str) -> UsageError:
+        """The error for a folder of the wrong format; ``lacks`` completes "the folder X holds no ..."."""
+        return UsageError(
+            f"the folder {str(root)!r} holds no {lacks}; {cls.title} comes from {cls.source}; "
+            f"to convert a release in another folder, run `guieval prepare {cls.name} --source RELEASE --out DIR`"
+        )
+
+    def refuse(self, error: DataError) -> None:
+        """Raise ``error``, or add it to :attr:`skipped` if damaged data is to be skipped."""
+        if not self.skip_damaged:
+            raise error
+        self.skipped.append(error)
+
+    def __iter__(self) -> Iterator[Episode]:
+        for ref in self.index():
+            try:
+                episode = self.load(ref)
+            except DataError as error:
+                self.refuse(error)
+                continue
+            yield episode.located(self.root)
+
+    def episode(self, which: int | str, *, subset: str | None = None) -> Episode:
+        """The episode at a place in :meth:`index`, or of an id; in a notebook it shows its screenshots.
+
+        Raises :class:`UsageError` where there is no such episode, or several subsets have one.
+        """
+        refs = self.index()
+        if isinstance(which, int):
+            if not 0 <= which < len(refs):
+                raise UsageError(f"benchmark {self.name!r} has no episode {which}: it has {len(refs):,}, counted from 0")
+            return self.load(refs[which]).located(self.root)
+        named = [ref for ref in refs if ref.key.episode_id == which and subset in (None, ref.key.subset)]
+        if not named:
+            raise UsageError(
+                f"benchmark {self.name!r} has no episode {which!r}{nearest(which, [ref.key.episode_id for ref in refs])}"
+            )
+        if len(named) > 1:
+            subsets = ", ".join(repr(ref.key.subset) for ref in named)
+            raise UsageError(f"several subsets of {self.name!r} have an episode {which!r}: add subset, one of {subsets}")
+        return self.load(named[0]).located(self.root)
+
+    def _repr_html_(self) -> str:
+        from guieval.data.display.notebook import benchmark_html
+
+        return benchmark_html(self)
+
+
+class _Loaded(Release):
+    """A release that its loader reads in place."""
+
+    def __init__(self, benchmark: ABCBenchmark) -> None:
+        super().__init__()
+        self._benchmark = benchmark
+        self._refs: Sequence[EpisodeRef] = ()
+
+    def parts(self) -> Sequence[str]:
+        """A single part, since a loader lists episodes and not files."""
+        if self.skip_damaged:
+            self._benchmark = self._benchmark.skipping_damaged()
+        self._refs = self._benchmark.index()
+        self.episodes_expected = len(self._refs)
+        return ("",)
+
+    def episodes(self, part: str, done: Callable[[EpisodeKey], bool]) -> Iterator[ReleasedEpisode]:
+        root = self._benchmark.root
+        self.skipped += self._benchmark.skipped  # rows that could not be listed are damage of this part
+        for ref in self._refs:
+            if done(ref.key):
+                continue
+            try:
+                episode = self._benchmark.load(ref)
+            except DataError as error:
+                self.refuse(error)
+                continue
+            paths = {step.screenshot for step in episode.steps}
+            yield ReleasedEpisode(episode, {path: _reader(root, path) for path in paths})
+
+
+def _reader(root: Path, path: str) -> Callable[[], bytes]:
+    from guieval.data.screenshots import resolve
+
+    return lambda: resolve(root, path).read_bytes()

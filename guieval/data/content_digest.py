@@ -1,0 +1,54 @@
+"""A digest of the chosen steps of a benchmark, which detects changed data on resume, and the references' action types.
+
+One pass over the chosen episodes at the start of a run and of a resume; only the types are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.errors import DataError
+from guieval.steps import Episode, EpisodeKey, Plan, ReferenceTypes, StepTaskModel
+
+
+@dataclass(frozen=True)
+class Content:
+    """``sha256`` is over the chosen steps as JSON: instructions, labels, boxes, names and sizes of screenshots.
+
+    It is ``None`` if an episode cannot be loaded; the run raises the error when it reaches that episode. Screenshots
+    themselves are not part of it: the journal holds their digests.
+    """
+
+    types: ReferenceTypes
+    sha256: str | None
+
+
+def read_content(refs: Sequence[EpisodeRef], plan: Plan, load: Callable[[EpisodeRef], Episode]) -> Content:
+    """Read the planned steps of every episode. ``load`` raises :class:`DataError` for an episode that cannot be loaded."""
+    types: dict[EpisodeKey, Mapping[int, str]] = {}
+    whole = sha256()
+    complete = True
+    by_key = {ref.key: ref for ref in refs}
+    for key, counted in plan.items():
+        ref = by_key[key]
+        try:
+            episode = load(ref)
+            if (episode.key, len(episode)) != (key, ref.length):
+                raise DataError(f"episode {key} is not what the index lists")
+            types[key] = {index: episode.steps[index].action.type for index in counted}
+            for index in counted:
+                whole.update(episode.steps[index].model_dump_json().encode("utf-8", "replace") + b"\n")
+        except (DataError, ValueError, RecursionError):  # ValueError, RecursionError: extras that are not JSON
+            complete = False
+    return Content(types, whole.hexdigest() if complete else None)
+
+
+def changed_fields(recorded: StepTaskModel, now: StepTaskModel) -> list[str]:
+    """The fields in which a recorded step differs from the benchmark's, each as ``name was X, is Y``."""
+    before, after = recorded.model_dump(mode="json"), now.model_dump(mode="json")
+    return [
+        f"{name} was {before[name]!r:.60}, is {after.get(name)!r:.60}" for name in before if before[name] != after.get(name)
+    ]

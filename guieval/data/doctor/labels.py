@@ -1,0 +1,204 @@
+"""Finds questionable labels: not errors, but a user of a benchmark should know them before trusting a score.
+
+Only records are read, neither files nor images. A coordinate outside the screen cannot be in a record, so loaders refuse it
+as damage. Every kind of finding explains why it matters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from guieval.actions import Click, LongPress, Open, Scroll, Type
+from guieval.steps import StepKey, StepTaskModel
+
+SHOWN = 3
+"""Number of examples kept per kind."""
+HALF = 500_000.0
+"""Half of the screen's area, in square thousandths."""
+
+LintName: TypeAlias = Literal[
+    "outside-boxes",
+    "large-box",
+    "empty-box",
+    "box-off-screen",
+    "empty-instruction",
+    "empty-low-level",
+    "empty-text",
+    "scroll-word",
+    "duplicated-id",
+    "repeated-step",
+]
+
+
+@dataclass(frozen=True)
+class LintKind:
+    """One kind of finding: what is counted, among what, and why it matters."""
+
+    name: LintName
+    what: str
+    among: str
+    why: str
+
+
+KINDS: tuple[LintKind, ...] = (
+    LintKind(
+        "outside-boxes",
+        "have their reference point outside every box",
+        "click and long-press steps with boxes",
+        "a protocol that asks for a point inside a box calls the reference itself wrong there, or must rely on distance alone",
+    ),
+    LintKind(
+        "large-box",
+        "have a box that covers more than half of the screen",
+        "click steps",
+        "a protocol that accepts any point inside any box accepts nearly every click there, so that its score is too high",
+    ),
+    LintKind(
+        "empty-box",
+        "have a box without an area",
+        "steps with boxes",
+        "only a point on its very edge lies in it, so it accepts next to none; the element was hidden, or its label is wrong",
+    ),
+    LintKind(
+        "box-off-screen",
+        "have a box that lies wholly off the screen",
+        "steps with boxes",
+        "it can never be hit; many of them hint at boxes of another screenshot or in another unit",
+    ),
+    LintKind(
+        "empty-instruction",
+        "have no instruction",
+        "steps",
+        "the model does not see what to do, so only chance can be right",
+    ),
+    LintKind(
+        "empty-low-level",
+        "have no instruction of their own",
+        "steps of the low-level setting",
+        "in this setting the step's own instruction is what the model is to follow",
+    ),
+    LintKind(
+        "empty-text",
+        "have an empty text or app name",
+        "typing and app-opening steps",
+        "protocols that compare texts divide by its length, accept everything or accept nothing",
+    ),
+    LintKind(
+        "scroll-word",
+        "have an instruction that says to swipe another way",
+        'scroll steps whose instruction says to "swipe" one way',
+        "label or words are wrong, or the writer meant the content's direction; a model that follows the instruction is "
+        "scored wrong (instructions to scroll are not counted, as that word is commonly used in both senses)",
+    ),
+    LintKind(
+        "duplicated-id",
+        "have the id of an earlier step",
+        "steps",
+        "results are kept by id, so that one of the two is lost or the run is refused",
+    ),
+    LintKind(
+        "repeated-step",
+        "repeat an earlier step's screenshot, instructions and action",
+        "steps",
+        "the same question counts twice, which gives it twice the weight; within one episode it may be a true repetition",
+    ),
+)
+"""Every kind, in the order of a report."""
+
+_SWIPE = re.compile(r"\bswip(?:e|es|ing)\b", re.IGNORECASE)
+_WAY = re.compile(r"\b(up|down|left|right)\b", re.IGNORECASE)
+
+
+@dataclass
+class LintCount:
+    """The number of steps with a kind, the number that could have it, and the first examples."""
+
+    kind: LintKind
+    count: int = 0
+    among: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        """The share among the steps that could have it, 0 if there are none."""
+        return self.count / self.among if self.among else 0.0
+
+    def __str__(self) -> str:
+        share = f"{self.share:.1%}" if self.share >= 0.001 else "under 0.1%"
+        return f"{self.count:,} of {self.among:,} {self.kind.among} ({share}) {self.kind.what}"
+
+
+class LintReport:
+    """Counts every kind over the added steps; memory grows by a few dozen bytes per step."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.counts: dict[LintName, LintCount] = {kind.name: LintCount(kind) for kind in KINDS}
+        self._keys: set[StepKey] = set()
+        self._questions: set[int] = set()
+
+    @property
+    def found(self) -> list[LintCount]:
+        """The kinds that occur at least once."""
+        return [count for count in self.counts.values() if count.count]
+
+    def add(self, step: StepTaskModel) -> None:
+        """Check one more step."""
+        self.steps += 1
+        self._boxes(step)
+        self._words(step)
+        self._count("duplicated-id", step, step.key in self._keys)
+        self._keys.add(step.key)
+        question = hash((step.screenshot, step.instruction, step.low_level_instruction, step.action.model_dump_json()))
+        self._count("repeated-step", step, question in self._questions)
+        self._questions.add(question)
+
+    def _count(self, name: LintName, step: StepTaskModel, has_kind: bool, note: str = "") -> None:
+        """Count one more step that could have the kind, and whether it has it."""
+        count = self.counts[name]
+        count.among += 1
+        if has_kind:
+            count.count += 1
+            if len(count.examples) < SHOWN:
+                count.examples.append(f"{step.key}{note}")
+
+    def _boxes(self, step: StepTaskModel) -> None:
+        point = step.action.point if isinstance(step.action, Click | LongPress) else None
+        click = isinstance(step.action, Click)  # long presses are reported as a separate type
+        if not len(step.boxes):
+            if click:
+                self._count("large-box", step, False)
+            return
+        x1, y1, x2, y2 = step.boxes.array.T
+        areas = (x2 - x1) * (y2 - y1)
+        if point is not None:
+            self._count("outside-boxes", step, not step.boxes.containing(point).any(), f": ({point.x:.0f}, {point.y:.0f})")
+        if click:
+            self._count("large-box", step, bool((areas > HALF).any()), f": {areas.max() / (2 * HALF):.0%}")
+        self._count("empty-box", step, bool((areas <= 0).any()))
+        self._count("box-off-screen", step, bool(((x2 <= 0) | (y2 <= 0) | (x1 >= 1000) | (y1 >= 1000)).any()))
+
+    def _words(self, step: StepTaskModel) -> None:
+        self._count("empty-instruction", step, not step.instruction.strip())
+        own = step.low_level_instruction or ""
+        if step.setting == "low":
+            self._count("empty-low-level", step, not own.strip())
+        if isinstance(step.action, Type | Open):
+            text = step.action.text if isinstance(step.action, Type) else step.action.app
+            self._count("empty-text", step, not text.strip())
+        if isinstance(step.action, Scroll):
+            words = {word.lower() for word in _WAY.findall(own)} if _SWIPE.search(own) else set()
+            if len(words) == 1:  # "from left to right" would need parsing
+                note = f": {own!r:.60}, but the finger moves {step.action.direction}"
+                self._count("scroll-word", step, words != {step.action.direction}, note)
+
+
+def lint(steps: Iterable[StepTaskModel]) -> LintReport:
+    """Check every step once; ``steps`` may be a generator."""
+    report = LintReport()
+    for step in steps:
+        report.add(step)
+    return report

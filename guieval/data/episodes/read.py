@@ -1,0 +1,266 @@
+"""Benchmarks served from a folder of our own episode format, ``episodes.jsonl`` beside its screenshots.
+
+Steps are read when they are asked for; only where each line lies stays in memory (:mod:`guieval.data.episodes.index`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from guieval.actions import Boxes, Point
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.episodes.format import (
+    EPISODES,
+    FRAMES,
+    INDEX,
+    PACKED,
+    PREPARED,
+    EpisodeLine,
+    EpisodesFrame,
+    at_first_problem,
+    is_prepared,
+    parsed_line,
+    read_preparation,
+)
+from guieval.data.episodes.index import EpisodeIndex, line_head
+from guieval.data.screenshots import header, resolve
+from guieval.data.text_files import LineFile
+from guieval.errors import DataError, ScreenshotError, UsageError, nearest
+from guieval.frames import PIXELS, RELATIVE, Size
+from guieval.steps import Episode, Setting, StepTaskModel
+
+
+class EpisodesFolder(ABCBenchmark):
+    """Episodes of our format in ``root``: ``episodes.jsonl`` (or ``.jsonl.gz``, which is unpacked into memory), or ``file``.
+
+    A folder that was not prepared to its end is refused.
+    """
+
+    def __init__(self, root: Path, *, file: str | None = None, **options: Any) -> None:
+        super().__init__(root, **options)
+        self._preparation = read_preparation(root) if file is None and is_prepared(root) else None
+        if self._preparation is not None and not self._preparation.complete:
+            raise UsageError(
+                f"the folder {str(root)!r} was not prepared to its end; go on with `{self._preparation.command(root)}`"
+            )
+        names = (EPISODES, PACKED) if file is None else (file,)
+        found = [root / name for name in names if (root / name).is_file()]
+        if not found:
+            if self._preparation is not None:
+                raise UsageError(f"the folder {str(root)!r} has lost its {EPISODES}; prepare it again")
+            files = (each.name for each in root.iterdir() if each.name.endswith((".jsonl", ".jsonl.gz")))
+            raise self.wrong_folder(root, " or ".join(names) + nearest(names[0], files))
+        self._file = found[0]
+        self._lines = LineFile(found[0])
+        self._index: EpisodeIndex | None = None
+
+    def told(self) -> dict[str, str]:
+        """Data set and setting as ``prepared.json``, else the first line, says them; without what is not said.
+
+        They describe the folder. A line that does not say its own has the defaults, whatever the first one says.
+        """
+        if self._preparation is not None:
+            return {"dataset": self._preparation.dataset, "setting": self._preparation.setting}
+        first = next((line for _, _, line in self._lines if line.strip()), b"")
+        try:
+            values = from_json(first)
+        except ValueError:
+            return {}  # listing the episodes will tell
+        match values:
+            case {"setting": "high" | "low" | "grounding" as setting}:
+                found = {"setting": setting}
+            case _:
+                found = {}
+        match values:
+            case {"dataset": str() as dataset} if dataset:
+                found["dataset"] = dataset
+        return found
+
+    def index(self) -> Sequence[EpisodeRef]:
+        if self._index is None:
+            self._index = self._stored_index() or self._read_index()
+        return self._index
+
+    def _stored_index(self) -> EpisodeIndex | None:
+        try:
+            size = self._file.stat().st_size
+            text = (self.root / INDEX).read_bytes() if self._preparation is not None else b""
+        except OSError:
+            return None
+        found = EpisodeIndex.from_json(text, self.name, size)
+        return (
+            found if found is not None and self._preparation is not None and len(found) == self._preparation.episodes else None
+        )
+
+    def _read_index(self) -> EpisodeIndex:
+        index = EpisodeIndex(self.name)
+        seen: dict[tuple[str, str], int] = {}
+        for number, start, line in self._lines:
+            if not line.strip():
+                continue
+            try:
+                head = line_head(self._where(number), line)
+                if (head.subset, head.episode_id) in seen:
+                    first = seen[head.subset, head.episode_id]
+                    raise DataError(f"{self._where(number)}, field episode_id: {head.episode_id!r} is already on line {first}")
+            except DataError as error:
+                self.refuse(error)
+            else:
+                seen[head.subset, head.episode_id] = number
+                index.add(head, number, start, len(line))
+        if self._preparation is not None and len(index) + len(self.skipped) != self._preparation.episodes:
+            raise DataError(
+                f"{self._file}: holds {len(index):,} episodes, but {PREPARED} says {self._preparation.episodes:,}: "
+                "the file was cut or changed since it was prepared"
+            )
+        if not index and not self.skipped:
+            raise DataError(f"{self._file}: holds no episode")
+        return index
+
+    def _where(self, number: int) -> str:
+        return f"{self._file}, line {number}"
+
+    def load(self, ref: EpisodeRef) -> Episode:
+        self.index()
+        assert self._index is not None
+        if not isinstance(ref.locator, int) or not 0 <= ref.locator < len(self._index) or self._index[ref.locator] != ref:
+            raise DataError(f"{self._file}: has no episode {ref.key} of {ref.length} steps")
+        number = self._index.lines[ref.locator]
+        where = self._where(number)
+        line = parsed_line(where, self._lines.part(self._index.starts[ref.locator], self._index.sizes[ref.locator]))
+        if (line.subset, line.episode_id, line.split, len(line.steps)) != (*ref.key[1:], ref.split, ref.length):
+            raise DataError(f"{where}, field episode_id: is not episode {ref.key} any more; delete {INDEX} and open it again")
+        return self._episode(where, line)
+
+    def _setting_of(self, line: EpisodeLine) -> Setting:
+        return line.setting or "high"
+
+    def _episode(self, where: str, line: EpisodeLine) -> Episode:
+        shared: dict[str, Any] = {
+            "benchmark": self.name,
+            "dataset": line.dataset or type(self).dataset or self.name,
+            "subset": line.subset,
+            "split": line.split,
+            "episode_id": line.episode_id,
+            "episode_length": len(line.steps),
+            "setting": self._setting_of(line),
+        }
+        frame = line.frame
+        if frame is None:  # a default would read pixels as thousandths, and nobody would notice
+            for number, step in enumerate(line.steps):
+                if step.boxes or any("point" in action for action in (step.action, *step.alternatives)):
+                    raise DataError(f"{where}, field frame: is missing, but step {number} has places; expected {FRAMES}")
+            frame = "unified"
+        steps = []
+        for number, step in enumerate(line.steps):
+            place = f"{where}, field steps.{number}"
+            if step.low_level_instruction is None and shared["setting"] == "low":
+                raise DataError(
+                    f"{place}.low_level_instruction: is missing, but the setting 'low' gives the model no other instruction"
+                )
+            size = step.screenshot_size or self._image_size(place, step.screenshot)
+            try:
+                steps.append(
+                    StepTaskModel(
+                        **shared,
+                        step_index=number,
+                        instruction=line.instruction if step.instruction is None else step.instruction,
+                        low_level_instruction=step.low_level_instruction,
+                        screenshot=step.screenshot,
+                        screenshot_size=size,
+                        action=_unified(f"{place}.action", step.action, frame, size),
+                        alternatives=tuple(
+                            _unified(f"{place}.alternatives.{each}", alternative, frame, size)
+                            for each, alternative in enumerate(step.alternatives)
+                        ),
+                        boxes=_boxes(place, step.boxes, frame, size),
+                        groups=step.groups,
+                        extras=step.extras,
+                    )
+                )
+            except ValidationError as error:
+                raise at_first_problem(place + ".", error, StepTaskModel) from None
+        return Episode(steps=tuple(steps))
+
+    def _image_size(self, place: str, screenshot: str) -> Size:
+        try:
+            return header(resolve(self.root, screenshot))[1]
+        except ScreenshotError as error:
+            raise DataError(f"{place}.screenshot_size: is missing, and cannot be taken from the image: {error}") from None
+        except ValueError as error:
+            raise DataError(f"{place}.screenshot: {screenshot!r} {error}") from None
+
+
+class PreparedEpisodes(EpisodesFolder):
+    """A folder that ``guieval prepare`` wrote, under the name, setting and protocol of the benchmark that was asked for.
+
+    Records are equal to those that the benchmark's own loader gives for the release. Where a benchmark and ``maker``, the one
+    the folder was prepared as, are the same data in the settings *high* and *low*, and one is made from the other, the folder
+    serves both. Two of the same setting differ in their labels or texts, so one is never served as the other.
+    """
+
+    def __init__(self, root: Path, kind: type[ABCBenchmark], maker: type[ABCBenchmark] | None, **options: Any) -> None:
+        # what a benchmark's class says is said by this object instead, for it stands for any benchmark
+        inherited = {name: getattr(kind, name) for name in ABCBenchmark.__annotations__ if hasattr(kind, name)}
+        vars(self).update(inherited)
+        told = read_preparation(root)
+        if options:
+            name = next(iter(options))
+            raise UsageError(
+                f"option {name!r} of {kind.name!r} says how a release is read, but the folder {str(root)!r} is one already "
+                "prepared"
+            )
+        related = maker is not None and (issubclass(kind, maker) or issubclass(maker, kind))
+        served = kind.name == told.benchmark or (related and {kind.setting, told.setting} == {"high", "low"})
+        if not served or (kind.dataset and told.dataset != kind.dataset):
+            raise UsageError(
+                f"the folder {str(root)!r} holds {told.dataset!r}, prepared as {told.benchmark!r}, and not {kind.title}; "
+                f"run it with --bench {told.benchmark}, or convert a release by "
+                f"`guieval prepare {kind.name} --source RELEASE --out DIR`"
+            )
+        super().__init__(root)
+        self._told = told
+
+    def _setting_of(self, line: EpisodeLine) -> Setting:
+        return line.setting if line.setting and self._told.benchmark == self.name else self.setting
+
+
+def _unified(place: str, action: dict[str, Any], frame: EpisodesFrame, size: Size) -> dict[str, Any]:
+    """The action with its point unified; whether it is one is the record's check."""
+    if "point" not in action:
+        return action
+    match action["point"]:
+        case [int() | float() as x, int() | float() as y] if not isinstance(x, bool) and not isinstance(y, bool):
+            pass
+        case other:
+            raise DataError(f"{place}.point: expected [x, y], got {other!r:.80}")
+    try:
+        x, y = float(x), float(y)
+        point = Point(x, y) if frame == "unified" else (PIXELS if frame == "pixels" else RELATIVE).decode(x, y, size)
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{place}.point: {error}") from None
+    return {**action, "point": point}
+
+
+def _boxes(place: str, boxes: list[tuple[float, float, float, float]], frame: EpisodesFrame, size: Size) -> Boxes:
+    if not boxes:
+        return Boxes()
+    # packing is half the time of numpy's own reading of nested lists, and most of a step's time is its boxes
+    values: NDArray[np.float64] = np.frombuffer(struct.pack(f"{4 * len(boxes)}d", *chain.from_iterable(boxes))).reshape(-1, 4)
+    if frame != "unified":
+        with np.errstate(over="ignore"):  # what is not finite is refused below, without a warning
+            values = values * 1000.0
+        values /= np.array([*size, *size] if frame == "pixels" else 1.0, dtype=np.float64)
+    try:
+        return Boxes(values)
+    except ValueError as error:
+        raise DataError(f"{place}.boxes: {error}") from None

@@ -1,0 +1,106 @@
+"""Writes an episode as a line of our own format."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pydantic_core import PydanticSerializationError, to_json
+
+from guieval.actions import Action, Boxes, Click, LongPress, Scroll
+from guieval.errors import DataError
+from guieval.frames import PIXELS, Size
+from guieval.steps import Episode, StepTaskModel
+
+
+def episode_line(episode: Episode) -> bytes:
+    """An episode as one line of the format, without its end; reading it gives equal records.
+
+    Coordinates are written in pixels where every one of them comes back bit for bit from a whole or half pixel, which is
+    short and can be read by eye, else as unified floats. Raises :class:`DataError` for an episode that no line can hold.
+    """
+    first = episode.steps[0]
+    for number, step in enumerate(episode.steps):
+        for name in ("dataset", "split", "setting"):
+            if getattr(step, name) != getattr(first, name):
+                raise DataError(f"episode {first.episode_key}, step {number}, field {name}: differs from that of step 0")
+    in_pixels = _steps_in_pixels(episode)
+    values: dict[str, Any] = {"episode_id": first.episode_id}
+    if first.subset:
+        values["subset"] = first.subset
+    values |= {"split": first.split, "dataset": first.dataset, "setting": first.setting, "instruction": first.instruction}
+    values["frame"] = "unified" if in_pixels is None else "pixels"
+    values["steps"] = _steps_unified(episode) if in_pixels is None else in_pixels
+    try:
+        return to_json(values)
+    except PydanticSerializationError as error:  # half a surrogate pair in a text, or extras that are not JSON
+        raise DataError(f"episode {first.episode_key}: cannot be written as JSON ({error})") from None
+
+
+def _steps_unified(episode: Episode) -> list[dict[str, Any]]:
+    return [
+        _step_values(
+            step,
+            episode.steps[0].instruction,
+            [action.model_dump() for action in (step.action, *step.alternatives)],
+            step.boxes.array.tolist(),
+        )
+        for step in episode.steps
+    ]
+
+
+def _steps_in_pixels(episode: Episode) -> list[dict[str, Any]] | None:
+    steps = []
+    for step in episode.steps:
+        actions = [_action_in_pixels(action, step.screenshot_size) for action in (step.action, *step.alternatives)]
+        boxes = _boxes_in_pixels(step.boxes, step.screenshot_size)
+        if boxes is None or not all(actions):
+            return None
+        steps.append(_step_values(step, episode.steps[0].instruction, actions, boxes))
+    return steps
+
+
+def _action_in_pixels(action: Action, size: Size) -> dict[str, Any] | None:
+    values = action.model_dump()
+    if not isinstance(action, Click | LongPress | Scroll):
+        return values
+    x, y = (_half_pixel(value, side) for value, side in zip(action.point, size, strict=True))
+    try:
+        back = PIXELS.decode(x, y, size)
+    except ValueError:
+        return None
+    if struct.pack("2d", *back) != struct.pack("2d", *action.point):
+        return None
+    return {**values, "point": [x, y]}
+
+
+def _half_pixel(value: float, side: int) -> float:
+    twice = round(value * side / 500.0)
+    return twice // 2 if twice % 2 == 0 else twice / 2
+
+
+def _boxes_in_pixels(boxes: Boxes, size: Size) -> list[list[float]] | None:
+    sides = np.array([*size, *size], dtype=np.float64)
+    with np.errstate(over="ignore"):  # a box may be as far off the screen as it likes
+        pixels = np.round(boxes.array * sides / 500.0) / 2.0
+        if (pixels * 1000.0 / sides).tobytes() != boxes.array.tobytes():
+            return None
+    return [[int(edge) if edge.is_integer() else edge for edge in box] for box in pixels.tolist()]
+
+
+def _step_values(
+    step: StepTaskModel, instruction: str, actions: Sequence[dict[str, Any] | None], boxes: list[list[float]]
+) -> dict[str, Any]:
+    """What is written of a step; what is empty is left out."""
+    values: dict[str, Any] = {"screenshot": step.screenshot, "screenshot_size": step.screenshot_size, "action": actions[0]}
+    optional = {
+        "instruction": None if step.instruction == instruction else step.instruction,
+        "low_level_instruction": step.low_level_instruction,
+        "alternatives": list(actions[1:]) or None,
+        "boxes": boxes or None,
+        "groups": step.groups or None,
+        "extras": step.extras or None,
+    }
+    return values | {name: value for name, value in optional.items() if value is not None}

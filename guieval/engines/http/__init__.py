@@ -1,0 +1,1 @@
+"""Servers that speak the OpenAI chat-completions protocol: requests, answers, retries and routing."""

@@ -1,0 +1,220 @@
+"""Reads the answers of the various kinds of chat-completion servers; unreadable answers may be requested again."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from guieval.engines.http.image_references import Refusal
+from guieval.engines.http.logprobs import mean_logprob
+from guieval.engines.http.tool_calls import calls_as_text
+from guieval.journal.served_model import ServedModel
+from guieval.models import Reply
+from guieval.steps import Usage, whole_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+"""Larger answers, in bytes, are treated as damaged."""
+GATEWAY = frozenset({502, 503, 504})
+"""Statuses with which a gateway reports that its server does not answer."""
+_ID = re.compile(rb'"id"\s*:\s*"([!#-~]*~[0-9a-f]{8}\.[0-9]+)"')  # a request's name (guieval.engines.with_try), after a prefix
+_LONGEST_NAME = 1000  # characters; of a model, which may be a path
+_LONGEST_FINISH = 100  # characters; the protocol's own reasons to finish have at most 14
+_COMPRESSIONS = ("gzip", "x-gzip", "deflate")
+
+
+class TryAgain(Refusal):
+    """A try failed; another may succeed."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        gone: bool = False,
+        unsent: bool = False,
+        busy: bool = False,
+        slow: bool = False,
+    ) -> None:
+        """``gone``: no answer; ``unsent``: no connection; ``busy``: the server asks to wait; ``slow``: the server is
+        overloaded or did not answer in time."""
+        super().__init__(reason)
+        self.retry_after = retry_after
+        self.gone = gone
+        self.unsent = unsent
+        self.busy = busy
+        self.slow = slow
+
+    @property
+    def may_be_away(self) -> bool:
+        """Whether the server may be away: no answer, a gateway's answer, or the last answer of a server that shuts down."""
+        return self.gone or self.slow or self.may_be_last
+
+    @property
+    def may_be_last(self) -> bool:
+        """Whether a gateway answered, or a server that may be shutting down."""
+        return (self.status or 0) >= 500 and not self.slow
+
+
+def read_reply(data: bytes) -> Reply:
+    """Read the body of a chat completion.
+
+    ``content: null``, which vLLM sends when its reasoning parser took the whole answer, is read as an empty text. Function
+    calls become text (:mod:`guieval.engines.http.tool_calls`), and OpenAI's separate ``refusal`` becomes the reply's text.
+    """
+    payload = _read_object(data)
+    choices = payload.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        error = server_message(data) if "error" in payload else ""
+        raise TryAgain(f"the answer has no choices{f': {error}' if error else ''}")
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        raise TryAgain("the answer's choice has no message")
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    if content is not None and not isinstance(content, str):
+        raise TryAgain(f"the answer's content is of type {type(content).__name__}")
+    refusal = message.get("refusal")
+    text = calls_as_text(content or "", message.get("tool_calls")) or (refusal if isinstance(refusal, str) else "")
+    reasoning = next((message[name] for name in ("reasoning_content", "reasoning") if message.get(name)), None)
+    finish = choices[0].get("finish_reason")
+    return Reply(
+        whole_text(text),
+        whole_text(reasoning) if isinstance(reasoning, str) else None,
+        _usage(payload.get("usage")),
+        whole_text(finish) if isinstance(finish, str) and len(finish) <= _LONGEST_FINISH else None,
+        logprob=_mean_logprob(choices[0].get("logprobs")),
+        model=whole_text(name) if isinstance(name := payload.get("model"), str) and 0 < len(name) <= _LONGEST_NAME else None,
+    )
+
+
+def _mean_logprob(value: Any) -> float | None:
+    """The mean of a choice's ``logprobs``; ``None`` if they were not requested or cannot be read."""
+    tokens = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(tokens, list):
+        return None
+    return mean_logprob([token.get("logprob") if isinstance(token, dict) else None for token in tokens])
+
+
+def _read_object(data: bytes) -> dict[str, Any]:
+    try:
+        payload = _json(data)
+    except (ValueError, RecursionError):
+        kind = "but markup" if data.lstrip()[:1] == b"<" else "or was cut off"
+        raise TryAgain(f"the answer of {len(data)} bytes is not JSON, {kind}") from None
+    if not isinstance(payload, dict):
+        raise TryAgain(f"the answer is a JSON {type(payload).__name__}, not an object")
+    return payload
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer with more digits than Python reads becomes infinite, which is not a valid count
+        return json.loads(data, parse_int=float)
+
+
+def read_models(data: bytes) -> list[ServedModel]:
+    """The models in a server's list."""
+    entries = _read_object(data).get("data")
+    if not isinstance(entries, list):
+        raise TryAgain("the list of models has no data")
+    return [
+        ServedModel(whole_text(entry["id"]), whole_text(entry["root"]) if _is_name(entry.get("root")) else None)
+        for entry in entries
+        if isinstance(entry, dict) and _is_name(entry.get("id"))
+    ]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME
+
+
+def _usage(value: Any) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    return Usage(prompt_tokens=value.get("prompt_tokens"), completion_tokens=value.get("completion_tokens"))
+
+
+def answers_another_request(data: bytes, name: str) -> bool:
+    """Whether an answer's id names another request of this client than ``name``; vLLM derives its id from the name."""
+    match = _ID.search(data)
+    if match is None:
+        return False
+    answered = match.group(1).decode()
+    nonce = name.rpartition("~")[2].partition(".")[0]
+    return answered.rpartition("~")[2].partition(".")[0] == nonce and not answered.endswith(name)
+
+
+def server_message(data: bytes) -> str:
+    """The message of an error body in one of the common shapes; else its text."""
+    try:
+        payload = _json(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+    for _ in range(3):
+        if not isinstance(payload, dict):
+            break
+        payload = next((payload[name] for name in ("error", "message", "detail") if payload.get(name)), "")
+    return payload if isinstance(payload, str) else json.dumps(payload)
+
+
+def seconds_to_wait(retry_after: str | None, now: str | None = None) -> float | None:
+    """A Retry-After header as seconds to wait; ``None`` when it is neither a number nor an HTTP date.
+
+    A date is compared with ``now``, the answer's Date header, since the server wrote both by its own clock and ours may be
+    wrong. Without a Date header our clock is used.
+    """
+    if retry_after is None:
+        return None
+    try:
+        seconds = float(retry_after)
+    except ValueError:
+        from datetime import UTC, datetime
+
+        date = _http_date(retry_after)
+        if date is None:
+            return None
+        seconds = (date - (_http_date(now) or datetime.now(UTC))).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _http_date(text: str | None) -> datetime | None:
+    from datetime import UTC
+    from email.utils import parsedate_to_datetime
+
+    if text is None:
+        return None
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):  # OverflowError: a time zone beyond the machine's integers
+        return None
+    return date.replace(tzinfo=date.tzinfo or UTC)
+
+
+def unpacked(data: bytes, encoding: str) -> bytes:
+    """Decompress an answer that is compressed although no compression was requested, up to just above :data:`MAX_REPLY_BYTES`.
+
+    A few kilobytes can unpack to gigabytes, hence the limit. Raises ``ValueError`` with the problem.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity") or not data:
+        return data
+    if name not in _COMPRESSIONS:
+        raise ValueError(f"is compressed as {name[:40]!r}, though no compression was requested")
+    stream = zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
+    try:
+        whole = stream.decompress(data, MAX_REPLY_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError(f"cannot be unpacked ({error})") from None
+    if not stream.eof and len(whole) <= MAX_REPLY_BYTES:
+        raise ValueError("was cut off")
+    return whole

@@ -1,0 +1,108 @@
+"""Writes the body of a chat completion in pieces, so that base64 is never escaped and is copied once per try."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from guieval.engines.http.image_references import ShownImage, in_bytes
+from guieval.engines.http.request_fields import request_fields
+from guieval.errors import UsageError
+from guieval.models import Message, Request
+
+_DETAILS = ("low", "high", "auto")
+
+
+def chat_body(request: Request, model: str) -> bytes:
+    """The JSON body of a chat completion with the images as bytes (:class:`ChatBody`)."""
+    return ChatBody(request, model).written(in_bytes(request.images))
+
+
+class ChatBody:
+    """The JSON body of a chat completion; the form of its images is chosen when it is written.
+
+    Images have the order of ``request.images``. A message without images is sent as one string, for servers that do not
+    support content lists (its parts are joined directly, as chat templates do); one with images as a list. Sampling
+    parameters and ``extra`` are top-level fields, an ``extra_body`` among them is unpacked, and ``extra`` wins; if both give
+    a mapping, the two are merged. ``image_detail`` is added to each image: the detail level for OpenAI's models.
+
+    Raises :class:`UsageError` when a parameter cannot be written as JSON or is set by the engine, and ``ValueError`` when
+    the number of images differs from the messages.
+    """
+
+    in_bytes = False
+    """Whether the next tries send all images as bytes."""
+
+    def __init__(self, request: Request, model: str) -> None:
+        self.images = request.images
+        fields = _options(request, model)
+        detail = fields.pop("image_detail", None)
+        if detail not in (None, *_DETAILS):
+            raise UsageError(f"image_detail is {detail!r}, not one of {', '.join(_DETAILS)}")
+        self._detail = b"" if detail is None else b',"detail":' + _json(detail)
+        try:
+            options = _json(fields)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the sampling parameters cannot be written as JSON: {error}") from None
+        self._pieces: list[bytes | None] = [options[:-1], b',"messages":[']
+        for index, message in enumerate(request.input.messages):
+            self._pieces.append(b"," if index else b"")
+            self._pieces += _message(message)
+        self._pieces.append(b"]}")
+        places = self._pieces.count(None)
+        if len(request.images) > places:
+            raise ValueError(f"{len(request.images)} images are given, more than the messages show")
+        if len(request.images) < places:
+            raise ValueError("the messages show more images than are given")
+
+    def written(self, images: Sequence[ShownImage]) -> bytes:
+        """The body with these images, one for each image of the request."""
+        parts = iter(images)
+        pieces: list[bytes] = []
+        for piece in self._pieces:
+            pieces += _image(next(parts), self._detail) if piece is None else (piece,)
+        return b"".join(pieces)
+
+
+def _options(request: Request, model: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if request.input.prefill:
+        options = {"continue_final_message": True, "add_generation_prompt": False}
+    for name, value in request_fields(request):
+        old = options.get(name)
+        options[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return {"model": model, **options}
+
+
+def _message(message: Message) -> Iterable[bytes | None]:
+    """The pieces of a message; ``None`` is the place of an image."""
+    yield b'{"role":' + _json(message.role) + b',"content":'
+    texts = [part for part in message.parts if isinstance(part, str)]
+    if len(texts) == len(message.parts):
+        yield _json("".join(texts)) + b"}"
+        return
+    opening = b"["
+    for part in message.parts:
+        yield opening
+        yield b'{"type":"text","text":' + _json(part) + b"}" if isinstance(part, str) else None
+        opening = b","
+    yield b"]}"
+
+
+def _image(image: ShownImage, detail: bytes) -> Iterable[bytes]:
+    """One image part; the id is a field beside the image, and the image is null if the id replaces it."""
+    yield b'{"type":"image_url","image_url":'
+    if image.held:
+        yield b"null"
+    elif image.url is not None:
+        yield b'{"url":' + _json(image.url) + detail + b"}"
+    else:
+        yield b'{"url":"data:image/' + image.screenshot.format.encode() + b";base64,"
+        yield image.screenshot.base64
+        yield b'"' + detail + b"}"
+    yield b"}" if image.uuid is None else b',"uuid":' + _json(image.uuid) + b"}"
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,530 @@
+"""Client of any server that speaks the OpenAI chat-completions protocol (vLLM, SGLang, llama.cpp, hosted APIs).
+
+This is the hot path of a run, and it must survive faulty servers: it limits the requests in flight, the duration of a try
+and the size of an answer, and retries where that can help. The adapter writes the messages and parses the reply, and the
+runner chooses the screenshots.
+
+:mod:`guieval.engines.http.chat_body` writes bodies, :mod:`guieval.engines.http.chat_answers` reads answers, and
+:mod:`guieval.engines.http.routing` chooses the server of a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from guieval.engines import EndpointStats, with_try
+from guieval.engines.concurrency import AdaptiveConcurrency
+from guieval.engines.http.chat_answers import (
+    GATEWAY,
+    MAX_REPLY_BYTES,
+    TryAgain,
+    answers_another_request,
+    read_models,
+    read_reply,
+    seconds_to_wait,
+    server_message,
+    unpacked,
+)
+from guieval.engines.http.chat_body import ChatBody
+from guieval.engines.http.connections import Connections
+from guieval.engines.http.credentials import Secret, api_key, base_url, check_environment_proxies, proxy_url
+from guieval.engines.http.image_references import ImageReferences, Refusal, in_bytes
+from guieval.engines.http.patience import Patience
+from guieval.engines.http.refusals import IN_A_ROW, Refusals
+from guieval.engines.http.routing import Router, Server
+from guieval.errors import EngineError, FatalEngineError, UsageError, nearest, one_line
+from guieval.journal.served_model import Served, ServedModel, same_checkpoint
+from guieval.models import ImageForm, Reply, Request
+
+RETRIED = frozenset({408, 409, 429})
+"""Statuses below 500 after which a request is retried."""
+_CHECK_TIMEOUT = 5.0
+_PROBE_BYTES = 65_536
+
+
+class OpenAISettings(BaseModel):
+    """How to reach a model, and how long to wait for it. All times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    base_urls: tuple[str, ...] = Field(
+        min_length=1, description="base URLs of servers of the same model, e.g. http://host:8000/v1"
+    )
+    model: str | None = Field(None, description="model name to request; null to discover it")
+    api_key_env: str = Field(
+        "OPENAI_API_KEY", description="environment variable that holds the API key, if the server wants one"
+    )
+    max_concurrency: int = Field(64, ge=1, description="requests in flight at once, over all servers")
+    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="limit of one try, from connecting to the last byte")
+    max_attempts: int = Field(5, ge=1, description="tries for each request")
+    patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="how long to wait for unreachable servers")
+    backoff: float = Field(
+        0.5, ge=0, allow_inf_nan=False, description="longest wait before the second try; it doubles each time"
+    )
+    max_backoff: float = Field(30.0, ge=0, allow_inf_nan=False, description="no wait before a try is longer")
+    max_retry_after: float = Field(60.0, ge=0, allow_inf_nan=False, description="a server's Retry-After is honoured up to this")
+    proxy: str | None = Field(None, description="URL of a proxy for all servers, without a password")
+    trust_env: bool = Field(False, description="whether HTTP_PROXY and the like apply (they would catch local servers)")
+    verify_tls: bool = Field(
+        True, description="whether an https server must have a valid certificate (SSL_CERT_FILE: the authorities to trust)"
+    )
+    local_images: Path | None = Field(None, description="folder from which the servers read screenshots by file:// URLs")
+    image_uuids: bool = Field(False, description="whether to send a cached screenshot's id instead of its bytes (vLLM's uuid)")
+
+
+class _Refused(EngineError, Refusal):
+    """The server refuses this request."""
+
+
+class OpenAIEngine:
+    """Answers requests over HTTP.
+
+    With several base URLs :class:`guieval.engines.http.routing.Router` chooses the server of each try. A try whose server
+    is unreachable moves at once to another server that is up, and is not counted; nor is a try that its server refused. A
+    server that refuses everything is put aside if another is left. When all servers are unreachable, all requests wait until
+    one is back (:class:`guieval.engines.http.patience.Patience`), and the failed tries are not counted. ``sleep`` waits
+    between tries, ``pace`` receives the result of each try. Raises :class:`UsageError` for an invalid base URL or key.
+    """
+
+    def __init__(
+        self,
+        settings: OpenAISettings,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        pace: AdaptiveConcurrency | None = None,
+    ) -> None:
+        self.settings = settings
+        self.model = settings.model
+        self._listed: dict[str, list[ServedModel]] = {}
+        self.images: ImageForm = image_form(settings)
+        self._references: dict[str, ImageReferences] = {}
+        self._key = api_key(settings.api_key_env)
+        self._slots = asyncio.Semaphore(settings.max_concurrency)
+        self._secret = Secret(self._key)
+        proxy = None if settings.proxy is None else proxy_url(settings.proxy)
+        if settings.trust_env:
+            check_environment_proxies()
+        self._router = Router(
+            [
+                Server(Connections(url, proxy=proxy, trust_env=settings.trust_env, verify_tls=settings.verify_tls))
+                for url in dict.fromkeys(map(base_url, settings.base_urls))
+            ],
+            self._is_well,
+            backoff=settings.backoff,
+            max_backoff=settings.max_backoff,
+        )
+        self._patience = Patience(self._router, self._is_well, settings.patience, sleep=sleep)
+        self._sleep = sleep
+        self._pace = pace
+        self._refusals = Refusals()
+        self._random = random.Random()
+        self._nonce = secrets.token_hex(4)
+
+    def __repr__(self) -> str:
+        return f"OpenAIEngine(model={self.model!r}, base_urls={[server.url for server in self._router.servers]!r})"
+
+    async def generate(self, request: Request) -> Reply:
+        """Request one chat completion.
+
+        Raises :class:`EngineError` when the request is refused or every try failed, and :class:`FatalEngineError` when no
+        request can succeed: a wrong key, an unknown model, a wrong path, an invalid certificate, a refusal that all requests
+        so far received (:class:`guieval.engines.http.refusals.Refusals`), or an address that never answered;
+        :class:`guieval.errors.ServersAway` when no server came back in time.
+        """
+        if self.model is None:
+            raise FatalEngineError("the model name is unknown: give one, or call discover() to ask the server")
+        async with self._slots:
+            try:
+                body = ChatBody(request, self.model)
+            except UsageError as error:
+                raise FatalEngineError(str(error)) from None
+            except ValueError as error:
+                raise EngineError(f"the request {request.request_id!r} cannot be written: {error}") from None
+            number = self._refusals.begun()
+            try:
+                reply, attempts = await self._answer(body, request)
+            except _Refused as refusal:
+                if not self._refusals.refused(number, refusal.status, refusal.text):
+                    raise
+                raise FatalEngineError(
+                    f"{refusal}; at least {IN_A_ROW} requests in a row got this answer and no other, so no more are sent",
+                    attempts=refusal.attempts,
+                ) from None
+            else:
+                self._refusals.answered()
+            finally:
+                self._refusals.over(number)
+        return self._finished(reply, attempts)
+
+    async def discover(self, candidates: Sequence[str] = ()) -> str:
+        """Find the model's name, unless it was given: the only served model, else the first of ``candidates`` that is served.
+
+        Several servers must agree. Raises :class:`UsageError` with the served models when none fits, and
+        :class:`EngineError` when no server answers. If the name was given, servers need not list any model.
+        """
+        while (failed := await self._list_models()) is not None:
+            server, error = failed
+            if not await self._patience.outlasts(server, str(error)):
+                raise error
+        if self.settings.model is not None:
+            return self.settings.model
+        lists = [[model.name for model in models] for models in self._listed.values()]
+        served = [name for name in lists[0] if all(name in names for names in lists)]
+        chosen = served[0] if len(served) == 1 else _first_of(candidates, served)
+        if chosen is None:
+            listing = "; ".join(
+                f"{url} serves {', '.join(repr(one_line(name)) for name in names) or 'no model'}"
+                for url, names in zip(self._listed, lists, strict=True)
+            )
+            listing = one_line(listing, 800)  # a server may list any number of names of any length
+            if len(served) < 2:
+                raise UsageError(f"there is no model to ask: {listing}")
+            wanted = " or ".join(map(repr, candidates))
+            hint = nearest(candidates[0], served) if candidates else ""
+            raise UsageError(f"{f'no {wanted} there{hint}' if wanted else 'the model must be named'}: {listing}")
+        self.model = chosen
+        return chosen
+
+    def served(self) -> Served | None:
+        """The requested model, and the models that the servers list (:class:`guieval.journal.served_model.ReportsServed`)."""
+        if self.model is None or not self._listed:
+            return None
+        return Served(self.model, self.settings.model is not None, self._listed)
+
+    def stats(self) -> list[EndpointStats]:
+        """The figures of each server (:class:`guieval.engines.ReportsStats`)."""
+        return self._router.stats()
+
+    async def close(self) -> None:
+        """Close all idle connections; those in use close when their try ends."""
+        await self._patience.close()
+        await self._router.close()
+
+    def waiting(self) -> str | None:
+        """The current wait for servers (:class:`guieval.engines.ReportsWait`)."""
+        return self._patience.waiting
+
+    async def _answer(self, body: ChatBody, request: Request) -> tuple[Reply, int]:
+        """Try until there is an answer; return it with the number of tries that count."""
+        attempt = sent = spared = broken = 0
+        server = None
+        refusals: dict[Server, EngineError] = {}
+        key = request.task.episode_key
+        while True:
+            await self._patience.over()
+            server = self._router.pick(key, avoid=server, refused=refusals)
+            sent += 1
+            try:
+                reply = await self._once(server, body, request, sent)
+                for refuser, refusal in refusals.items():
+                    self._router.contradicted(refuser, str(refusal))
+                return reply, attempt + 1
+            except TryAgain as failure:
+                elsewhere = spared < len(self._router.servers) and self._router.another_is_up(server)
+                if elsewhere and (failure.gone or (failure.may_be_last and not await self._is_well(server))):
+                    self._router.gone(server)
+                    spared += 1
+                    if quiet := self._router.quiet_for():  # the others are up, but sent a Retry-After
+                        await self._sleep(self._wait(1, quiet))
+                    continue
+                reason, retry_after = self._in_short(str(failure)), failure.retry_after
+                if failure.may_be_away and not self._router.another_is_up(server):
+                    if await self._patience.outlasts(server, reason):
+                        if self._pace is not None:
+                            self._pace.interrupted()
+                        broken += not failure.unsent
+                        if broken > self.settings.max_attempts:
+                            raise EngineError(f"the server went away all {broken} times this was asked: {reason}") from None
+                        continue
+                    retry_after = None if retry_after is None else 0.0  # probing the server has waited that long
+                attempt += 1
+                if self._pace is not None and (failure.busy or failure.slow):
+                    self._pace.overloaded()
+                if attempt == self.settings.max_attempts and failure.unsent and not self._patience.reached:
+                    raise FatalEngineError(str(self._no_answer(reason)), attempts=attempt) from None
+            except EngineError as error:
+                error.attempts = attempt + 1
+                refusals[server] = error
+                self._after_refusal(server, refusals)
+                continue
+            if attempt == self.settings.max_attempts:
+                raise self._no_answer(reason)
+            if len(self._router.servers) > 1:  # one server's Retry-After does not delay a request to another
+                retry_after = self._router.quiet_for() or None
+            await self._sleep(self._wait(attempt, retry_after))
+
+    def _after_refusal(self, server: Server, refusals: Mapping[Server, EngineError]) -> None:
+        """Return if another server may answer a request that these refused (``server`` was the last); else raise a refusal."""
+        error = refusals[server]
+        if isinstance(error, FatalEngineError):
+            if not self._router.put_aside(server, str(error)):
+                raise error
+            if not self._router.another_is_left(*refusals):  # the servers that are left refuse only this request
+                raise next(refusal for refusal in refusals.values() if not isinstance(refusal, FatalEngineError))
+        elif not self._router.another_is_up(*refusals):  # it may be the server's fault, so the others are asked first
+            raise error
+
+    async def _once(self, server: Server, body: ChatBody, request: Request, number: int) -> Reply:
+        """Send a request to one server, and report the result to the router and the concurrency limit."""
+        self._router.sent(server, again=number > 1)
+        started = time.monotonic()
+        try:
+            name = with_try(request.request_id, self._nonce, number)
+            reply = read_reply(await self._try(server, "POST", "/chat/completions", body, name))
+        except TryAgain as failure:
+            quiet = min(failure.retry_after or 0.0, self.settings.max_retry_after)
+            self._router.failed(server, gone=failure.gone, busy=failure.busy, quiet=quiet)
+            raise
+        except EngineError:
+            self._router.refused(server)
+            raise
+        else:
+            seconds = time.monotonic() - started
+            self._router.answered(server, seconds, reply.usage)
+            if self._pace is not None:
+                self._pace.answered(seconds, self._router.in_flight)
+            return reply
+        finally:
+            self._router.over(server)
+
+    async def _list_models(self) -> tuple[Server, EngineError] | None:
+        """Ask every server for its models; return the first that did not answer, if none did.
+
+        To discover the name, the answer of one server is enough: the others are logged, and get no work until they answer.
+        """
+        for attempt in range(1, self.settings.max_attempts + 1):
+            servers = self._router.left
+            several = len(servers) > 1
+            answers = await asyncio.gather(*(self._models(server, attempt, several=several) for server in servers))
+            failed: dict[Server, TryAgain] = {}
+            for server, answer in zip(servers, answers, strict=True):
+                await server.connections.disconnect()  # a caller may discover in one event loop and generate in another
+                if isinstance(answer, list):
+                    self._listed[server.url] = answer
+                elif isinstance(answer, TryAgain):
+                    failed[server] = answer
+                elif not self._router.put_aside(server, str(answer)):
+                    answer.attempts = attempt
+                    raise answer
+            if self._listed or not failed:
+                for server, failure in failed.items():
+                    self._router.done_without(server, self._in_short(str(failure)))
+                return None
+            first, failure = next(iter(failed.items()))
+            if attempt < self.settings.max_attempts:
+                waits = [failure.retry_after for failure in failed.values() if failure.retry_after is not None]
+                await self._sleep(self._wait(attempt, min(waits) if len(waits) == len(failed) else None))
+        return first, self._no_answer(self._in_short(str(failure)))
+
+    async def _models(self, server: Server, attempt: int, *, several: bool) -> list[ServedModel] | TryAgain | EngineError:
+        """The models that a server lists, or the error; an empty list on errors if the model name was given.
+
+        Hosted servers need not list any. With ``several`` servers the first attempt waits less than a request would.
+        """
+        given = self.settings.model is not None
+        patience = min(_CHECK_TIMEOUT, self.settings.timeout) if given or (several and attempt == 1) else None
+        try:
+            async with asyncio.timeout(patience):
+                name = with_try("discover", self._nonce, attempt)
+                return self._read_models(await self._try(server, "GET", "/models", None, name))
+        except TimeoutError:
+            return [] if given else TryAgain(f"{server.url}/models did not answer within {patience:g} s", slow=True)
+        except (TryAgain, EngineError) as error:
+            return [] if given else error
+
+    def _read_models(self, data: bytes) -> list[ServedModel]:
+        return [ServedModel(self._redact(name), root and self._redact(root)) for name, root in read_models(data)]
+
+    async def _is_well(self, server: Server) -> bool:
+        """Whether an unreachable server answers again: neither /health (vLLM) nor /models gets a gateway's error.
+
+        A server may have neither page; the next request will show. Both are checked: a gateway may answer /health by itself,
+        and a server whose engine is dead or loading may still list its models.
+        """
+        import httpx
+
+        headers = [(b"Authorization", b"Bearer " + self._key.encode())] if self._key else []
+        for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
+            request = httpx.Request("GET", server.connections.address(url), headers=headers)
+            try:
+                async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
+                    response, _ = await server.connections.exchange(request, _PROBE_BYTES)
+            except (TimeoutError, httpx.HTTPError):
+                return False
+            if response.status_code in GATEWAY:
+                wait = seconds_to_wait(response.headers.get("retry-after"), response.headers.get("date")) or 0.0
+                self._router.quiet(server, min(wait, self.settings.max_retry_after))
+                return False
+        return True
+
+    def _no_answer(self, reason: str) -> EngineError:
+        most = self.settings.max_attempts
+        tries = "1 try" if most == 1 else f"{most} tries"
+        return EngineError(f"no usable answer after {tries}; at last {reason}", attempts=most)
+
+    def _finished(self, reply: Reply, attempts: int) -> Reply:
+        if self._secret.is_short:
+            return replace(reply, attempts=attempts)
+        return replace(
+            reply,
+            text=self._redact(reply.text),
+            reasoning=reply.reasoning and self._redact(reply.reasoning),
+            finish_reason=reply.finish_reason and self._redact(reply.finish_reason),
+            attempts=attempts,
+        )
+
+    def _wait_limit(self, failures: int) -> float:
+        return min(self.settings.max_backoff, self.settings.backoff * 2.0 ** min(failures - 1, 60))
+
+    def _wait(self, attempt: int, retry_after: float | None) -> float:
+        """Seconds before the next try: full jitter, on top of a Retry-After."""
+        jitter = self._random.uniform(0.0, self._wait_limit(attempt))
+        if retry_after is None:
+            return jitter
+        # all refused requests get the same number, so without jitter they would all return at once
+        return min(retry_after, self.settings.max_retry_after) + min(jitter, 1.0)
+
+    def _in_short(self, text: str) -> str:
+        return one_line(self._redact(text))  # redact before cutting, else a part of the key could remain
+
+    def _redact(self, text: str) -> str:
+        return self._secret.hidden(text)
+
+    async def _try(self, server: Server, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
+        """As :meth:`_send`, but sent again if the server refuses only the reference to a screenshot."""
+        if body is None:
+            return await self._send(server, method, path, None, name)
+        if server.url not in self._references:
+            folder, uuids = self.settings.local_images, self.settings.image_uuids
+            self._references[server.url] = ImageReferences(server.url, folder, uuids=uuids)
+        references = self._references[server.url]
+        if body.in_bytes or not references.offered:
+            return await self._send(server, method, path, body.written(in_bytes(body.images)), name)
+        try:
+            return await references.sent(body.images, lambda shown: self._send(server, method, path, body.written(shown), name))
+        except Refusal as refusal:
+            if isinstance(refusal, TryAgain) and refusal.gone:
+                references.gone()
+            # the next try must not fail because of references; a busy server has not read them
+            body.in_bytes = refusal.status not in (429, 503)
+            raise
+
+    async def _send(self, server: Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
+        """Send once and return the body of a 2xx answer; raises :class:`TryAgain` or :class:`EngineError`."""
+        import httpx
+
+        headers = [(b"Accept", b"application/json"), (b"Accept-Encoding", b"identity"), (b"X-Request-Id", name.encode())]
+        if body is not None:
+            headers.append((b"Content-Type", b"application/json"))
+        if self._key:
+            headers.append((b"Authorization", b"Bearer " + self._key.encode()))
+        url = server.url + path
+
+        def check(data: bytes) -> None:
+            if answers_another_request(data, name):
+                raise TryAgain(f"{url} sent the answer to another request")
+
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                request = httpx.Request(method, server.connections.address(url), headers=headers, content=body)
+                response, data = await server.connections.exchange(request, MAX_REPLY_BYTES, check)
+        except TimeoutError:
+            raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
+        except (httpx.ConnectError, httpx.ProxyError) as error:
+            raise _unreachable(url, server.url, error) from None
+        except httpx.HTTPError as error:
+            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
+        status = response.status_code
+        self._patience.answered(server, by_gateway=status in GATEWAY)
+        try:
+            data = unpacked(data, response.headers.get("content-encoding", "identity"))
+        except ValueError as error:
+            if 200 <= status < 300:
+                raise TryAgain(f"{url} sent an answer that {error}") from None
+            data = b""  # the status is enough
+        if 200 <= status < 300:
+            if len(data) > MAX_REPLY_BYTES:
+                raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
+            return data
+        refusal = self._refusal(url, status, response.headers, data)
+        if isinstance(refusal, Refusal):
+            refusal.status, refusal.text = status, self._in_short(server_message(data))
+        raise refusal
+
+    def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> TryAgain | EngineError:
+        message = self._in_short(server_message(data))
+        suffix = f": {message}" if message else ""
+        if status in RETRIED or status >= 500:
+            wait = seconds_to_wait(headers.get("retry-after"), headers.get("date"))
+            busy = status in (408, 429)
+            return TryAgain(f"{url} answered with status {status}{suffix}", retry_after=wait, busy=busy, slow=status == 503)
+        if status in (401, 403):
+            state = "holds a key it does not accept" if self._key else "is not set"
+            return FatalEngineError(
+                f"{url} refuses access (status {status}); the environment variable {self.settings.api_key_env} {state}{suffix}"
+            )
+        if status in (404, 405):
+            return FatalEngineError(
+                f"{url} has no model {self.model!r}, or the base URL is wrong (vLLM's ends in /v1) (status {status}){suffix}"
+                if self.model is not None
+                else f"{url} is not found (status {status}); is the base URL complete (vLLM's ends in /v1)?{suffix}"
+            )
+        if status == 402:
+            return FatalEngineError(f"{url} asks for payment (status 402){suffix}")
+        if 300 <= status < 400:
+            return FatalEngineError(f"{url} redirects elsewhere (status {status}); give the base URL it redirects to")
+        return _Refused(f"{url} refuses this request (status {status}){suffix}")
+
+
+def _first_of(candidates: Sequence[str], served: Sequence[str]) -> str | None:
+    """The served name that equals a candidate, else the only one that :func:`same_checkpoint` matches with a candidate."""
+    exact = next((name for name in candidates if name in served), None)
+    alike = [name for name in served if any(same_checkpoint(name, candidate) for candidate in candidates)]
+    return exact or (alike[0] if len(alike) == 1 else None)
+
+
+def image_form(settings: OpenAISettings) -> ImageForm:
+    """The form in which these servers need the images of a request."""
+    return "base64" if settings.local_images is None else "file"
+
+
+def _unreachable(url: str, base: str, error: Exception) -> TryAgain | FatalEngineError:
+    """The error for a server to which no connection could be made."""
+    if problem := _certificate_problem(error):
+        return FatalEngineError(
+            f"{url} has no valid certificate ({problem}); name the file of the certificate to trust in the "
+            "environment variable SSL_CERT_FILE, or skip the check: "
+            "--set insecure_tls='I accept unverified certificates'"
+        )
+    why = str(error)
+    if url.startswith("https:"):
+        plain = f"if the server speaks http, its base URL is {base.replace('https:', 'http:', 1)}"
+        if _is_plain_http(error):
+            return FatalEngineError(f"{url} does not answer in TLS; {plain}")
+        why = why or f"it ended the TLS handshake; {plain}"
+    return TryAgain(f"{url} could not be reached ({why or type(error).__name__})", gone=True, unsent=True)
+
+
+def _certificate_problem(error: BaseException) -> str | None:
+    """Why a server's certificate was rejected, if that caused the error."""
+    return next((cause.verify_message for cause in _causes(error) if isinstance(cause, ssl.SSLCertVerificationError)), None)
+
+
+def _is_plain_http(error: BaseException) -> bool:
+    """Whether a server did not answer a TLS handshake in TLS."""
+    return any(isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER" for cause in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

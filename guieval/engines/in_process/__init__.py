@@ -1,0 +1,1 @@
+"""Models that generate in this process: Python agents, Hugging Face transformers and vLLM without HTTP."""

@@ -1,0 +1,1 @@
+"""vLLM servers that guieval starts for a run and stops after it."""

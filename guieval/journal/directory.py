@@ -1,0 +1,488 @@
+"""Run directories: the manifest and the append-only journal of steps, both of which survive a kill.
+
+A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
+``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. A
+line is written by one system call and a torn last line is cut off before anything is added, so it never hides a good one. If
+a step is in the journal more than once, the last finished record counts.
+
+A compact journal is ``steps.packed`` instead, with one packed line (:mod:`guieval.journal.packing`) per record.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from sys import intern
+from typing import Any, TypeVar
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.data.text_files import sized_lines
+from guieval.errors import JournalError, UsageError
+from guieval.journal.lines import read_line, read_name, write_line
+from guieval.journal.run_files import Manifest, PlannedEpisodes, read_file
+from guieval.steps import EpisodeKey, Plan, ReferenceTypes, StepKey, StepRecord
+
+SCHEMA = 2
+"""Version of the run directories that this version writes; 2 adds checksums to plain journals."""
+DEFAULT_SPLIT = "test"
+MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
+PACKED_STEPS = "steps.packed"
+ROLLOUT, SWEEP = "rollout.json", "mix.json"
+"""The files that mark a folder as a rollout or as a sweep of mixed histories, both with runs in subfolders."""
+_GROUPS = {ROLLOUT: "the rollout", SWEEP: "the sweep"}
+FLUSH_SECONDS, FLUSH_RECORDS = 1.0, 100
+"""The most seconds and records that may not be on the disk yet, and that a loss of power can lose."""
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file atomically: readers see the old or the new content, also after a kill."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise JournalError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    finally:
+        with suppress(OSError):  # a second Ctrl-C may come at any moment
+            temporary.unlink(missing_ok=True)
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a folder holds a run; :class:`UsageError` for a path that cannot be read."""
+    try:
+        return (directory / MANIFEST).is_file()
+    except OSError as error:
+        raise UsageError(f"the directory {str(directory)!r} cannot be read: {error.strerror}") from None
+
+
+def new_directory(*words: str) -> Path:
+    """Where a run goes that was given no directory: below ``runs/``, by what it is of and the time."""
+    return Path("runs") / re.sub(r"[^\w.+=@-]", "_", "-".join((*words, time.strftime("%Y%m%d-%H%M%S"))))[-200:]
+
+
+def refuse_nested(directory: Path) -> None:
+    """Raise :class:`UsageError` if a new run's directory would be inside or above another run's.
+
+    The outer one would hide the inner one from every command that takes a folder of runs. Directories side by side in one
+    folder, as for the modes of one run, are fine.
+    """
+    where = directory.resolve()
+    for above in where.parents:
+        if (what := _what_is_at(above)) is not None:
+            raise UsageError(f"{str(directory)!r} is inside {what} {str(above)!r}; give an --out outside of it")
+    for below, _, _ in () if is_run(where) else os.walk(where):  # an existing run in this folder is another error
+        if (what := _what_is_at(Path(below))) is not None:
+            raise UsageError(f"{str(directory)!r} holds {what} {below!r}; give an --out that is not above other runs")
+
+
+def _what_is_at(directory: Path) -> str | None:
+    """The kind of a folder in words. Other programs write a manifest.json too, so a run also needs episodes.json."""
+    try:
+        if (directory / MANIFEST).is_file() and (directory / EPISODES).is_file():
+            return "the run"
+        return next((what for name, what in _GROUPS.items() if (directory / name).is_file()), None)
+    except OSError:
+        return None  # a folder that this user may not read
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a process is writing the run, rollout or sweep in a folder."""
+    try:
+        with (directory / LOCK).open("rb") as lock:
+            if not lock.read(1):  # its writer emptied it at the end; locking it could disturb another process
+                return False
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no readable lock file
+        return False
+    return False  # its writer was killed
+
+
+def journal_file(directory: Path) -> Path:
+    """The file of a run's records; a run has one journal, compact or not."""
+    packed = directory / PACKED_STEPS
+    return packed if packed.exists() else directory / STEPS
+
+
+def has_records(directory: Path) -> bool:
+    """Whether a folder holds a journal that is not empty."""
+    path = journal_file(directory)
+    return path.is_file() and path.stat().st_size > 0
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of a run; :class:`UsageError` if the folder has none that this version can read."""
+    try:
+        return read_file(directory / MANIFEST, Manifest)
+    except FileNotFoundError:
+        raise UsageError(f"{str(directory)!r} is not a run directory: it has no {MANIFEST}") from None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The plan of a run: the steps that count of each episode, and the episodes as listed by the benchmark.
+
+    ``types`` are the reference types of all planned steps; earlier versions did not record them.
+    """
+
+    plan: dict[EpisodeKey, Sequence[int]]
+    refs: list[EpisodeRef]
+    types: dict[EpisodeKey, Mapping[int, str]]
+
+
+def read_planned(directory: Path) -> Planned:
+    """The plan of a run; :class:`UsageError` if the file is damaged."""
+    path = directory / EPISODES
+    hint = f"`guieval run --resume {directory}` writes it again"
+    planned = Planned({}, [], {})
+    try:
+        for row in read_file(path, PlannedEpisodes).root:
+            key = EpisodeKey(row.benchmark, row.subset, row.episode)
+            if key in planned.plan:
+                raise UsageError(f"{str(path)!r}: episode {key} is planned twice")
+            steps = row.steps
+            if row.types is not None:
+                planned.types[key] = dict(zip(steps, map(intern, row.types), strict=True))
+            planned.plan[key] = steps
+            planned.refs.append(EpisodeRef(key, row.length or steps[-1] + 1, split=row.split or DEFAULT_SPLIT))
+    except FileNotFoundError:
+        raise UsageError(f"{str(path)!r} is missing; {hint}") from None
+    except UsageError as error:
+        raise UsageError(f"{error}; {hint}") from None
+    return planned
+
+
+def plan_rows(plan: Plan, refs: Iterable[EpisodeRef] = (), types: ReferenceTypes | None = None) -> list[list[Any]]:
+    """A plan as JSON rows: benchmark, subset, episode, number of steps that count, then four optional columns.
+
+    These are the steps that count (unless they are the first ones), the split in ``refs`` (unless test), the length in
+    ``refs`` (unless the last step that counts is the last of the episode), and the reference ``types``, if known. Trailing
+    default values are left out, so that a run over whole episodes has the format of earlier versions.
+    """
+    listed = {ref.key: ref for ref in refs}
+    rows: list[list[Any]] = []
+    for key, steps in plan.items():
+        ref = listed.get(key)
+        more: list[Any] = [
+            None if list(steps) == list(range(len(steps))) else list(steps),
+            None if ref is None or ref.split == DEFAULT_SPLIT else ref.split,
+            None if ref is None or ref.length == steps[-1] + 1 else ref.length,
+            None if types is None or key not in types else [types[key][index] for index in steps],
+        ]
+        while more and more[-1] is None:
+            more.pop()
+        rows.append([*key, len(steps), *more])
+    return rows
+
+
+_Read = TypeVar("_Read")
+
+
+class Records:
+    """A journal's records, read lazily; ``damaged`` collects the numbers of damaged lines."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = journal_file(directory)
+        self.damaged: list[int] = []
+
+    def __iter__(self) -> Iterator[StepRecord]:
+        return (record for _, record in self.with_offsets())
+
+    def with_offsets(self) -> Iterator[tuple[int, StepRecord]]:
+        """Yield the records with the byte offsets of their lines. A torn last line is left out silently."""
+        return self._read(read_line)
+
+    def outline(self) -> Iterator[tuple[int, tuple[StepKey, bool]]]:
+        """As :meth:`with_offsets`, but only a record's step and whether it is finished; compact lines are not unpacked."""
+        return self._read(read_name)
+
+    def at(self, offset: int) -> StepRecord:
+        """The record at a byte offset from :meth:`with_offsets`."""
+        with self.path.open("rb") as stream:
+            stream.seek(offset)
+            return read_line(stream.readline())
+
+    def _read(self, parse: Callable[[bytes], _Read]) -> Iterator[tuple[int, _Read]]:
+        if not self.path.exists():
+            return
+        offset = 0
+        self.damaged.clear()
+        with self.path.open("rb") as stream:
+            for number, (line, size) in enumerate(sized_lines(stream), 1):
+                if size > len(line):
+                    self.damaged.append(number)  # longer than any record
+                elif line.endswith(b"\n") and line.strip():
+                    try:
+                        parsed = parse(line)
+                    except ValueError:  # includes pydantic's
+                        self.damaged.append(number)
+                    else:
+                        yield offset, parsed
+                offset += size
+
+
+class Journal:
+    """The only writer of a run directory. Use as a context manager; a second writer gets an error that names the first.
+
+    ``compact`` is the format of a new journal; an existing one keeps its own. A record is passed to the operating system at
+    once, and a separate thread brings it to the disk within :data:`FLUSH_SECONDS` or :data:`FLUSH_RECORDS` records. The thread
+    also detects when another program deletes, replaces or cuts the journal.
+    """
+
+    def __init__(self, directory: Path, *, compact: bool = False) -> None:
+        self.directory = directory
+        try:
+            _make_folder(directory)
+            self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
+        self._steps = -1
+        try:
+            self._hold(self._lock)
+            os.ftruncate(self._lock, 0)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            os.pwrite(self._lock, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
+            compact = compact and not (directory / STEPS).exists()
+            self._path = directory / PACKED_STEPS if compact else journal_file(directory)
+            self._compact = self._path.name == PACKED_STEPS
+            self._steps = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._hold(self._steps)  # also lock the journal, in case the lock file was deleted
+            self._end = self._cut_torn_tail()
+            self._restore_rescued()
+            _sync_folder(directory)
+        except OSError as error:
+            self._release()
+            raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
+        except JournalError:
+            self._release()
+            raise
+        self.appended = 0
+        self._unsynced: list[bytes] = []
+        self._failure: str | None = None
+        self._on_failure: Callable[[], object] = lambda: None
+        self._wake = threading.Event()
+        self._closing = False
+        self._guard = threading.Lock()
+        self._flusher = threading.Thread(target=self._keep_on_disk, name="journal", daemon=True)
+        self._flusher.start()
+
+    def _hold(self, file: int) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._lock, 4096, 0).decode(errors="replace").strip() or "another process"
+            raise JournalError(f"the run directory {str(self.directory)!r} is being written by {holder}") from None
+        except OSError as error:
+            raise JournalError(f"the run directory {str(self.directory)!r} cannot be locked: {error.strerror}") from None
+
+    def _release(self) -> None:
+        for file in (self._steps, self._lock):
+            if file >= 0:
+                os.close(file)
+
+    def _cut_torn_tail(self) -> int:
+        size = os.fstat(self._steps).st_size
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            newline = os.pread(self._steps, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end != size:
+            os.ftruncate(self._steps, end)
+        return end
+
+    def _restore_rescued(self) -> None:
+        """Add the lines that were rescued when another program destroyed the journal (:meth:`_rescue`)."""
+        rescued = _rescue_file(self._path)
+        if not rescued.exists():
+            return
+        with self._path.open("rb") as stream:
+            existing = {hash(line) for line in stream}
+        with rescued.open("rb") as stream:
+            for line in stream:
+                if line.endswith(b"\n") and hash(line) not in existing:
+                    self._write(line)
+        os.fsync(self._steps)
+        rescued.unlink()
+
+    def start(
+        self,
+        manifest: Mapping[str, Any] | None,
+        plan: Plan,
+        refs: Iterable[EpisodeRef] = (),
+        types: ReferenceTypes | None = None,
+    ) -> None:
+        """Write the plan and the manifest; without ``manifest`` (a resume), the existing one is kept."""
+        write_atomically(self.directory / EPISODES, json.dumps(plan_rows(plan, refs, types)))
+        if manifest is not None:
+            write_atomically(self.directory / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+
+    def amend(self, manifest: Manifest) -> None:
+        """Replace the manifest with one that includes what became known during the run."""
+        write_atomically(self.directory / MANIFEST, json.dumps(manifest.to_json(), indent=2) + "\n")
+
+    def append(self, record: StepRecord) -> None:
+        """Add one record and pass it to the operating system.
+
+        Raises :class:`JournalError` if it cannot be written completely, could not be read again, or another program destroyed
+        the journal; the journal then ends with the previous record.
+        """
+        line = write_line(record, compact=self._compact)
+        with self._guard:
+            self._check_file()
+            try:
+                self._write(line)
+            except OSError as error:
+                os.ftruncate(self._steps, self._end)
+                full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+                raise JournalError(
+                    f"cannot add to {str(self._path)!r}: {error.strerror}{full}; "
+                    "every record before is kept, and `guieval run --resume` continues from there"
+                ) from None
+            self._unsynced.append(line)
+        self.appended += 1
+        if len(self._unsynced) >= FLUSH_RECORDS:
+            self._wake.set()
+
+    def _write(self, line: bytes) -> None:
+        written = 0
+        while written < len(line):
+            written += os.pwrite(self._steps, line[written:], self._end + written)
+        self._end += len(line)
+
+    def on_failure(self, call: Callable[[], object]) -> None:
+        """Register ``call``, which is called from another thread if the journal fails between two appends."""
+        self._on_failure = call
+
+    def check(self) -> None:
+        """Raise :class:`JournalError` if the disk failed or another program destroyed the journal."""
+        if self._failure is not None:
+            raise JournalError(self._failure)
+
+    def _keep_on_disk(self) -> None:
+        while not self._closing and self._failure is None:
+            self._wake.wait(FLUSH_SECONDS)
+            self._wake.clear()
+            try:
+                self._sync()
+            except JournalError as error:
+                self._failure = str(error)
+                self._on_failure()
+
+    def _sync(self) -> None:
+        """Bring the appended records to the disk, without delaying the next append."""
+        with self._guard:
+            count = len(self._unsynced)
+        try:
+            if count:
+                os.fsync(self._steps)
+        except OSError as error:
+            raise JournalError(f"cannot bring {str(self._path)!r} to the disk: {error.strerror}") from None
+        with self._guard:
+            self._check_file(path_too=True)
+            del self._unsynced[:count]
+
+    def _check_file(self, *, path_too: bool = False) -> None:
+        """Raise :class:`JournalError` if another program changed the journal; ``path_too``: also check what its path names."""
+        self.check()
+        held = os.fstat(self._steps)
+        if held.st_nlink and held.st_size == self._end and path_too:
+            try:
+                named = os.stat(self._path)
+            except OSError:
+                named = None
+            if named is not None and (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
+                return
+            what = "replaced" if named is not None else "deleted"
+        elif held.st_nlink and held.st_size == self._end:
+            return
+        elif not held.st_nlink:
+            what = "replaced" if self._path.exists() else "deleted"
+        else:
+            what = "cut short" if held.st_size < self._end else "added to"
+        self._failure = (
+            f"another program has {what} the journal {str(self._path)!r}; {self._rescue(held)}, "
+            f"and `guieval run --resume {self.directory}` continues from there"
+        )
+        raise JournalError(self._failure)
+
+    def _rescue(self, held: os.stat_result) -> str:
+        """Save the records that this process still has; returns what was saved, in words.
+
+        A deleted file can be read while it is open. If the file was cut, the lines since the last check are in memory.
+        """
+        rescued = _rescue_file(self._path)
+        whole = held.st_size == self._end
+        try:
+            with rescued.open("wb") as stream:
+                if whole:
+                    for start in range(0, self._end, 1 << 20):
+                        stream.write(os.pread(self._steps, min(1 << 20, self._end - start), start))
+                else:
+                    stream.writelines(self._unsynced)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            return f"the records in memory could not be saved ({error.strerror})"
+        return f"{'all its records are' if whole else 'the records of the last second are'} in {rescued.name!r}"
+
+    def close(self) -> None:
+        """Bring everything to the disk and release the directory; :class:`JournalError` if the disk fails."""
+        self._closing = True
+        self._wake.set()
+        self._flusher.join()
+        try:
+            if self._failure is None:
+                self._sync()
+        finally:
+            os.close(self._steps)
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _rescue_file(journal: Path) -> Path:
+    """The file for records that another program removed from the journal."""
+    return journal.with_name(f"{journal.stem}.rescued{journal.suffix}")
+
+
+def _make_folder(directory: Path) -> None:
+    """Create a folder and its parents, and bring their directory entries to the disk."""
+    new = [folder for folder in (directory, *directory.parents) if not folder.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    for folder in new:
+        _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the entries of a folder to the disk; file systems that do not support it do so by themselves."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

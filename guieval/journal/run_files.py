@@ -1,0 +1,310 @@
+"""The JSON files of a run directory as validated models.
+
+People exchange and edit run directories, so these files are read only through :func:`read_file`: a value of the wrong type
+gives one sentence with the file and the field. Unknown fields of a section are kept, so that a file of a later version can be
+read and amended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, ValidationError
+
+from guieval.actions import ActionSpace, ActionType, Button, StopStatus
+from guieval.errors import UsageError, first_problem
+from guieval.history import HistorySource
+from guieval.history.modes import MODES, NO_PATCH, Mode, PatchMethod, PatchPolicy, StopPolicy
+
+MOST_STEPS = 100_000
+"""Limit of an episode's steps; a file that plans more is damaged."""
+
+_Read = TypeVar("_Read", bound=BaseModel)
+
+
+class Section(BaseModel):
+    """A group of recorded values. Known fields are validated; unknown ones are kept, since later versions add fields."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow", protected_namespaces=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON in the file, including unknown values."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+class RecordedConfig(Section):
+    """The settings of a run that readers of its figures use; a resume validates all settings."""
+
+    model: str = ""
+    bench: str = ""
+    data: str | None = None
+    bench_options: dict[str, Any] | None = None
+    thinking: bool | None = None
+    sampling: dict[str, Any] | None = None
+    fixed_thoughts: str | None = None
+    mix: dict[str, Any] | None = None
+    mix_artifacts: str | None = None
+
+
+class RecordedModel(Section):
+    """The checkpoint, as given in ``configs/models``."""
+
+    name: str = ""
+    adapter: str | None = None
+    hf_id: str | None = None
+    thinking: bool | None = None
+    sampling: dict[str, Any] | None = None
+
+
+class RecordedBenchmark(Section):
+    """The benchmark, with fingerprints of the planned steps and of their data."""
+
+    name: str
+    fingerprint: str | None = None
+    content: str | None = None
+
+
+class RecordedSelection(Section):
+    """The chosen steps: a short title and a description."""
+
+    title: str = ""
+    text: str | None = None
+
+
+class RecordedOverlay(Section):
+    """The overlay of accepted actions."""
+
+    file: str
+    sha256: str
+    steps: int
+
+
+class RecordedThoughts(Section):
+    """The run whose thoughts were given; ``form`` is a fingerprint of how."""
+
+    run: str = ""
+    model: str
+    sha256: str = ""
+    form: str | None = None
+
+
+class RecordedArtifacts(Section):
+    """The answers in mixed histories."""
+
+    sha256: str
+
+
+class RecordedMixing(Section):
+    """A mixed history."""
+
+    artifacts: RecordedArtifacts
+
+
+class RecordedPrompts(Section):
+    """Fingerprints of the adapter's prompts; earlier versions did not record them."""
+
+    fingerprint: str | None = None
+    thought: str | None = None
+
+
+class RecordedProtocol(Section):
+    """The protocol of the run, and a fingerprint of its rules."""
+
+    name: str
+    fingerprint: str | None = None
+
+
+class RecordedPatch(Section):
+    """How mismatches were patched; ``budget`` is ``None`` without limit."""
+
+    method: PatchMethod
+    budget: int | None = Field(ge=0)
+
+
+class RecordedMode(Section):
+    """Written by :meth:`guieval.history.modes.Mode.to_json`."""
+
+    name: str
+    history: HistorySource
+    stop: StopPolicy
+    patch: RecordedPatch | None = None
+    fixed_thoughts: bool = False
+
+
+class RecordedSpace(Section):
+    """Written by :meth:`guieval.actions.ActionSpace.to_json`."""
+
+    types: list[ActionType]
+    buttons: list[Button]
+    statuses: list[StopStatus]
+
+    @property
+    def space(self) -> ActionSpace:
+        """As an action space."""
+        return ActionSpace(frozenset(self.types), frozenset(self.buttons), frozenset(self.statuses))
+
+
+class RecordedSpaces(Section):
+    """The action spaces of the model's format and of the benchmark's labels."""
+
+    model: RecordedSpace
+    benchmark: RecordedSpace
+
+
+class ServedBy(Section):
+    """A server's list of models, and the checkpoint that it has loaded, if it reports it."""
+
+    url: str
+    root: str | None
+    models: list[str]
+
+
+class ServedEntry(Section):
+    """The model that a session requested, and whether the user named it."""
+
+    asked: str
+    named: bool
+    servers: list[ServedBy]
+
+
+class RecordedChange(Section):
+    """The changes that the user accepted for a session, and when."""
+
+    when: str
+    what: list[str]
+
+
+class Manifest(Section):
+    """``manifest.json``: the configuration of a run."""
+
+    version: Literal[1, 2] = Field(alias="schema")
+    guieval: str = ""
+    created: str = ""
+    config: RecordedConfig
+    model: RecordedModel
+    benchmark: RecordedBenchmark
+    selection: RecordedSelection | None = None
+    overlay: RecordedOverlay | None = None
+    fixed_thoughts: RecordedThoughts | None = None
+    code: dict[str, str] | None = None
+    mixing: RecordedMixing | None = None
+    prompts: RecordedPrompts = RecordedPrompts()
+    protocol: RecordedProtocol
+    recorded_mode: RecordedMode = Field(alias="mode")
+    action_spaces: RecordedSpaces
+    served: list[ServedEntry] | None = None
+    reply_models: list[str] | None = None
+    """The model names in replies, in order of appearance."""
+    changes: list[RecordedChange] | None = None
+    """One entry per session under accepted changes."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Validate values that are about to be written."""
+        return cls.model_validate_json(json.dumps(values))
+
+    @property
+    def model_name(self) -> str:
+        """The checkpoint's name."""
+        return self.model.name or self.config.model
+
+    @property
+    def thinking(self) -> bool | None:
+        """The thinking switch of the run, else the checkpoint's default."""
+        return self.model.thinking if self.config.thinking is None else self.config.thinking
+
+    @property
+    def mode(self) -> Mode:
+        """The mode, even if its name is not a preset any more."""
+        mode = self.recorded_mode
+        return Mode(
+            mode.name,
+            mode.history,
+            mode.stop,
+            MODES[mode.name].summary if mode.name in MODES else "",
+            NO_PATCH if mode.patch is None else PatchPolicy(mode.patch.method, mode.patch.budget),
+            mode.fixed_thoughts,
+        )
+
+
+class PlannedEpisode(NamedTuple):
+    """A row of ``episodes.json``; see :func:`guieval.journal.plan_rows` for its columns."""
+
+    benchmark: str
+    subset: str
+    episode: str
+    counted: Annotated[int, Field(ge=1, le=MOST_STEPS)]
+    picked: Annotated[list[Annotated[int, Field(ge=0, lt=MOST_STEPS)]], Field(min_length=1)] | None = None
+    split: str | None = None
+    length: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
+    types: list[str] | None = None
+
+    @property
+    def steps(self) -> Sequence[int]:
+        """The steps that count."""
+        return range(self.counted) if self.picked is None else tuple(self.picked)
+
+
+def _consistent(row: PlannedEpisode) -> PlannedEpisode:
+    steps = row.steps
+    if any(one >= other for one, other in pairwise(row.picked or ())):
+        raise ValueError("the steps that count must ascend, without repetitions")
+    if row.length is not None and row.length <= steps[-1]:
+        raise ValueError(f"step {steps[-1]} counts, so the episode has more than {row.length} steps")
+    if row.types is not None and len(row.types) != len(steps):
+        raise ValueError(f"there are {len(row.types)} reference types for {len(steps)} steps")
+    return row
+
+
+class PlannedEpisodes(RootModel[list[Annotated[PlannedEpisode, AfterValidator(_consistent)]]]):
+    """``episodes.json``: the planned episodes and steps of a run."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class RecordedRound(Section):
+    """A round of a rollout: its folder's name, and the seed of its samples."""
+
+    directory: str = Field(pattern=r"^[\w.-]*\w[\w.-]*$")
+    seed: int = Field(ge=0)
+
+
+class RolloutFile(Section):
+    """``rollout.json``: the configuration and rounds of a rollout."""
+
+    version: Literal[1] = Field(1, alias="schema")
+    config: dict[str, Any] = Field(default_factory=dict)
+    rounds: list[RecordedRound] = Field(min_length=1)
+
+
+def read_file(path: Path, model: type[_Read]) -> _Read:
+    """Read a JSON file of a run directory; :class:`UsageError` names a field with a wrong value.
+
+    Raises :class:`FileNotFoundError` if the file does not exist.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    if b"\\ud" in data.lower():  # possibly a lone surrogate, e.g. an emoji cut in two
+        with suppress(ValueError, RecursionError):
+            data = json.dumps(json.loads(data), ensure_ascii=False).encode("utf-8", "replace")
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        problem = first_problem(error)
+    if problem.kind == "json_invalid":
+        raise UsageError(f"{str(path)!r} cannot be read: {problem.message}") from None
+    where = f", field {problem.field}" if problem.path else ""
+    if problem.kind in ("model_type", "dict_type", "dataclass_type"):
+        raise UsageError(f"{str(path)!r}{where}: expected a group of values, got {problem.value!r:.80}")
+    if problem.kind == "missing":
+        raise UsageError(f"{str(path)!r}{where}: is missing; the file was not written by guieval, or was changed since")
+    raise UsageError(f"{str(path)!r}{where}: {problem.message}, got {problem.value!r:.80}")

@@ -1,0 +1,379 @@
+"""Tests in which coordinate frame a model really answers: the field's classic bug, found from the answers themselves.
+
+The numbers that a model wrote are read in every frame known to the field, and with the axes swapped; the right reading is the
+one that lands in the targets. Only clicks on steps whose reference is a click say anything. :class:`FrameAudit` does it for
+any numbers, :func:`audit_records` for a journal, :class:`FrameWatch` while a run goes on. What to do about it is the user's.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from guieval.actions import BORDER, Action, Click, Point
+from guieval.evaluation.click_rule import smallest_box
+from guieval.frames import PER_999, PER_1000, PIXELS, Frame, Normalised, ResizedPixels, Size
+from guieval.models import ABCModel
+from guieval.steps import Sample, StepRecord, StepTaskModel
+
+ENOUGH = 50
+"""Grounded steps below which nothing is said."""
+GAIN = 0.20
+"""How much more of the steps another reading has to hit than the declared one, ..."""
+CHANCE = 1e-6
+"""... and the two-sided p of McNemar's exact paired test has to be below this: some 15 readings are tried, several times."""
+ALIKE = 0.05
+"""Readings whose paired difference from the best has a p above this cannot be told apart from it."""
+NEAR = 50.0
+"""Where no box tells the target, a point within this many thousandths of the reference on both axes hits it."""
+WIDE = 100_000.0
+"""A box larger than this many square thousandths (a tenth of the screen) tells no target."""
+
+Region: TypeAlias = tuple[float, float, float, float]
+"""x1, y1, x2, y2 of a target in the unified frame."""
+
+_BUDGET = ResizedPixels(max_pixels=1280 * 28 * 28)
+"""What a server makes of a screenshot with the limit that Qwen's READMEs give as an example."""
+_USUAL: tuple[Frame, ...] = (
+    PIXELS,
+    ResizedPixels(28),
+    ResizedPixels(32, 4 * 32 * 32, 16384 * 32 * 32),
+    _BUDGET,
+    Normalised(1.0, digits=4),
+    PER_999,
+    PER_1000,
+)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How one reading fits. ``gained`` are the steps that it hits and the declared one does not, ``lost`` the reverse;
+    ``chance`` is their two-sided exact McNemar p; ``outside`` are the steps whose numbers it cannot place on the screen."""
+
+    name: str
+    hits: int
+    outside: int
+    gained: int = 0
+    lost: int = 0
+    chance: float = 1.0
+
+
+@dataclass(frozen=True)
+class FrameReport:
+    """What an audit found. ``declared`` is the adapter's own frame and the first of ``fits``, the others follow best first.
+
+    ``alike`` names the readings that fit best or cannot be told from the best.
+    """
+
+    steps: int
+    fits: tuple[Fit, ...]
+    alike: tuple[str, ...]
+
+    @property
+    def declared(self) -> Fit:
+        """How the adapter's own frame fits."""
+        return self.fits[0]
+
+    @property
+    def better(self) -> Fit | None:
+        """The best reading that fits far better than the declared one by the rule of this module."""
+        if self.steps < ENOUGH:
+            return None
+        return next((fit for fit in self.fits[1:] if _far_better(fit, self.declared, self.steps)), None)
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        own = f"the declared frame {self.declared.name} hits {_share(self.declared.hits, self.steps)}"
+        if self.steps < ENOUGH:
+            return f"{self.steps:,} grounded steps are too few for a verdict, which takes {ENOUGH}: {own}"
+        if self.better is not None:
+            equal = [name for name in self.alike if name != self.better.name]
+            return (
+                f"another frame fits far better: {self.better.name} hits {_share(self.better.hits, self.steps)}, but {own} "
+                f"(McNemar p = {self.better.chance:.1e})" + _untold(equal)
+            )
+        if self.declared.name not in self.alike:
+            return f"{own}; {self.alike[0]} fits a little better, which may be chance or a small error of scale"
+        others = [name for name in self.alike if name != self.declared.name]
+        return f"{own}, and no reading fits better{_untold(others)}"
+
+
+class FrameAudit:
+    """Counts which readings hit. ``declared`` names the frame the adapter says it answers in; ``frames`` are further
+    candidates, beside the usual ones, e.g. with a checkpoint's own image limits."""
+
+    def __init__(self, declared: Frame, frames: Iterable[Frame] = ()) -> None:
+        # by title: frames that differ in how many decimals a model writes read the same numbers alike
+        others = {title(frame): frame for frame in (*_USUAL, *frames)}
+        others.pop(title(declared), None)
+        self._frames = (declared, *others.values())
+        self.names = tuple(f"{title(frame)}{swapped}" for swapped in ("", ", x and y swapped") for frame in self._frames)
+        self.steps = 0
+        self._hits: Counter[int] = Counter()  # which readings hit, as a bit set, with the number of steps
+        self._outside: Counter[int] = Counter()
+        self._scales: dict[tuple[Size, Frame | None], tuple[tuple[float, float, int, int], ...]] = {}
+
+    def add(self, x: float, y: float, size: Size, targets: Sequence[Region], declared: Frame | None = None) -> None:
+        """Take in one answer: the numbers as the model wrote them, on a screenshot of ``size``.
+
+        ``declared`` stands in place of the declared frame for an answer that the adapter reads in another one.
+        """
+        key = size, declared
+        scales = self._scales.get(key)
+        if scales is None:
+            scales = self._scales[key] = self._scales_for(size, declared)
+        hits = outside = 0
+        for across, down, bits, swapped in scales:
+            for u, v, readings in ((x * across, y * down, bits), (y * across, x * down, swapped)):
+                # what was decoded and encoded again may miss the edge by a float's last digit
+                if not (-BORDER <= u <= 1000.0 + BORDER and -BORDER <= v <= 1000.0 + BORDER):
+                    outside |= readings
+                    continue
+                for left, top, right, bottom in targets:
+                    if left - BORDER <= u <= right + BORDER and top - BORDER <= v <= bottom + BORDER:
+                        hits |= readings
+                        break
+        self.steps += 1
+        self._hits[hits] += 1
+        self._outside[outside] += 1
+
+    def _scales_for(self, size: Size, declared: Frame | None) -> tuple[tuple[float, float, int, int], ...]:
+        """Each distinct scale of the axes, with the readings that have it, as they are and swapped."""
+        readings: dict[tuple[float, float], int] = {}
+        frames = self._frames if declared is None else (declared, *self._frames[1:])
+        for index, frame in enumerate(frames):
+            scale = _scale(frame, size)
+            readings[scale] = readings.get(scale, 0) | 1 << index
+        return tuple((*scale, bits, bits << len(self._frames)) for scale, bits in readings.items())
+
+    def report(self) -> FrameReport:
+        """What is known so far."""
+        own, *others = (self._fit(index) for index in range(len(self.names)))
+        others.sort(key=lambda fit: (-fit.hits, fit.outside))
+        best = max((own, *others), key=lambda fit: fit.hits)
+        ahead = self.names.index(best.name)
+        alike = [
+            fit.name for fit in (own, *others) if fit.hits and mcnemar(*self._only(self.names.index(fit.name), ahead)) > ALIKE
+        ]
+        return FrameReport(self.steps, (own, *others), tuple(alike))
+
+    def _fit(self, index: int) -> Fit:
+        gained, lost = self._only(index, 0)
+        hits, outside = (
+            sum(number for bits, number in counts.items() if bits >> index & 1) for counts in (self._hits, self._outside)
+        )
+        return Fit(self.names[index], hits, outside, gained, lost, mcnemar(gained, lost))
+
+    def _only(self, one: int, other: int) -> tuple[int, int]:
+        """Steps that only the first of two readings hits, and only the second."""
+        first = sum(number for bits, number in self._hits.items() if bits >> one & 1 and not bits >> other & 1)
+        second = sum(number for bits, number in self._hits.items() if bits >> other & 1 and not bits >> one & 1)
+        return first, second
+
+
+def _scale(frame: Frame, size: Size) -> tuple[float, float]:
+    try:
+        width, height = frame.extent(size)
+    except ValueError:  # a screen too narrow for smart_resize: nothing can be read in that frame
+        return math.inf, math.inf
+    return 1000.0 / width, 1000.0 / height
+
+
+def title(frame: Frame) -> str:
+    """A frame's name, with its limits in pixels where they are not the usual ones."""
+    if not isinstance(frame, ResizedPixels):
+        return frame.name
+    least, most = 4 * frame.factor**2, 16384 * frame.factor**2
+    limits = [f"at least {frame.min_pixels:,}"] if frame.min_pixels != least else []
+    limits += [f"at most {frame.max_pixels:,}"] if frame.max_pixels != most else []
+    words = [frame.name, *([f"({' and '.join(limits)} pixels)"] if limits else [])]
+    return " ".join([*words, *([f"after {title(frame.first)}"] if frame.first is not None else [])])
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    """The exact two-sided p of McNemar's test: how odd this split of the steps on which two readings differ would be."""
+    total, fewer = gained + lost, min(gained, lost)
+    term = tail = 1
+    for k in range(fewer):
+        term = term * (total - k) // (k + 1)
+        tail += term
+    return min(1.0, 2 * tail / (1 << total))
+
+
+def interval(hits: int, steps: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    if not steps:
+        return 0.0, 1.0
+    z = 1.959964
+    share = hits / steps
+    middle = share + z * z / (2 * steps)
+    half = z * math.sqrt(share * (1 - share) / steps + z * z / (4 * steps * steps))
+    scale = 1 + z * z / steps
+    return 0.0 if not hits else (middle - half) / scale, 1.0 if hits == steps else (middle + half) / scale
+
+
+def _untold(names: Sequence[str]) -> str:
+    return f"; these steps cannot tell it apart from {' or '.join(names)}" if names else ""
+
+
+def _share(hits: int, steps: int) -> str:
+    return f"{hits:,} of {steps:,} targets ({hits / max(steps, 1):.1%})"
+
+
+def _far_better(fit: Fit, declared: Fit, steps: int) -> bool:
+    return fit.hits - declared.hits >= GAIN * steps and fit.chance < CHANCE
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def targets_of(task: StepTaskModel) -> tuple[Region, ...]:
+    """Where a click is right: per accepted click the smallest box around it, else its near surroundings."""
+    return tuple(_target(action.point, task) for action in (task.action, *task.alternatives) if isinstance(action, Click))
+
+
+def _target(point: Point, task: StepTaskModel) -> Region:
+    x, y = point
+    smallest = smallest_box(task.boxes, point)
+    if smallest is not None:
+        left, top, right, bottom = task.boxes[smallest]
+        if (right - left) * (bottom - top) <= WIDE:
+            return left, top, right, bottom
+    return x - NEAR, y - NEAR, x + NEAR, y + NEAR
+
+
+class _Probe:
+    """A frame without bounds, so that an adapter hands out the numbers it read; ``used`` tells whether it asked."""
+
+    name = "probe"
+    SIDE = 1e7
+
+    def __init__(self) -> None:
+        self.used = False
+
+    def extent(self, size: Size) -> tuple[float, float]:
+        return self.SIDE, self.SIDE
+
+    def decode(self, x: float, y: float, size: Size) -> Point:
+        self.used = True
+        if not (0.0 <= x <= self.SIDE and 0.0 <= y <= self.SIDE):
+            raise ValueError(f"({x:g}, {y:g}) is no place")
+        return Point(x * 1000.0 / self.SIDE, y * 1000.0 / self.SIDE)
+
+    def encode(self, point: Point, size: Size) -> tuple[float, float]:
+        return point.x * self.SIDE / 1000.0, point.y * self.SIDE / 1000.0
+
+    def quantise(self, point: Point, size: Size) -> tuple[float, float]:
+        return self.encode(point, size)
+
+
+class StepAudit:
+    """An audit of one model's steps; the declared frame is the adapter's at the first step."""
+
+    def __init__(self, model: ABCModel) -> None:
+        self._model = model
+        self._probe, self._places = _Probe(), _Probe()
+        self.audit: FrameAudit | None = None
+
+    @cached_property
+    def _bare(self) -> ABCModel:
+        """The adapter, made to hand out the numbers it reads."""
+        model = copy.copy(self._model)
+        vars(model)["frame"] = lambda task: self._probe
+        vars(model)["place_frame"] = lambda task: self._places
+        return model
+
+    def add(self, task: StepTaskModel, sample: Sample, *, reread: bool) -> None:
+        """Take in an answer, if it is a click on a step whose reference is one.
+
+        The numbers come from the raw reply, or, unless ``reread``, from re-encoding the recorded action wherever there is one:
+        that is the quicker way, and exact as long as the adapter is the one that read the reply.
+        """
+        if not isinstance(task.action, Click):
+            return
+        numbers = declared = None
+        if reread or sample.action is None:
+            numbers = self._written(task, sample.raw_response)
+            declared = self._model.place_frame(task) if self._places.used else None
+        if numbers is None and isinstance(sample.action, Click):
+            numbers = self._model.frame(task).encode(sample.action.point, task.screenshot_size)
+        if numbers is None:
+            return
+        if self.audit is None:
+            own = self._model.frame(task)
+            self.audit = FrameAudit(own, [*_limited(own, self._model.config.options), *self._model.disputed_frames])
+        self.audit.add(*numbers, task.screenshot_size, targets_of(task), declared)
+
+    def _written(self, task: StepTaskModel, text: str | None) -> tuple[float, float] | None:
+        """The numbers of a reply's click, whatever frame they are in; ``None`` for other replies and self-willed adapters."""
+        if text is None:
+            return None
+        self._probe.used = self._places.used = False
+        try:
+            action: Action = self._bare.parse_response(task, text).action
+        except Exception:  # no action in it, or a bug of the adapter, which may be anyone's code: a run names both
+            return None
+        if not isinstance(action, Click) or self._probe.used == self._places.used:
+            return None
+        return self._probe.encode(action.point, task.screenshot_size)
+
+
+def _limited(declared: Frame, options: dict[str, Any]) -> list[Frame]:
+    """The resized frames with the family's own limits: of its frame, and of the checkpoint's options."""
+    frames: list[Frame] = []
+    if isinstance(declared, ResizedPixels):
+        frames += [replace(declared, factor=28), replace(declared, factor=32)]
+    limits = {name: options[name] for name in ("min_pixels", "max_pixels") if isinstance(options.get(name), int)}
+    if limits:
+        frames += [replace(ResizedPixels(28), **limits), replace(_USUAL[2], **limits)]  # type: ignore[type-var]
+    return frames
+
+
+def audit_records(model: ABCModel, records: Iterable[StepRecord]) -> FrameReport | None:
+    """The audit of a journal; ``None`` when it holds no click on a step whose reference is one."""
+    audit = StepAudit(model)
+    for record in records:
+        audit.add(record.task, record.sample, reread=True)
+    return None if audit.audit is None else audit.audit.report()
+
+
+class FrameWatch:
+    """An audit beside a run: says once when another frame fits far better. It looks after 50, 100, 200, ... grounded steps."""
+
+    def __init__(self, model: ABCModel) -> None:
+        self._audit = StepAudit(model)
+        self._next = ENOUGH
+        self._over = False
+
+    def add(self, task: StepTaskModel, sample: Sample) -> str | None:
+        """Take in an answer; the warning, when it is time for it. Raises nothing: a run must not end by being watched."""
+        if self._over or not isinstance(task.action, Click) or not _told_place(sample):
+            return None
+        try:
+            self._audit.add(task, sample, reread=False)
+            audit = self._audit.audit
+            if audit is None or audit.steps < self._next:
+                return None
+            self._next *= 2
+            report = audit.report()
+        except Exception:  # an adapter may be anyone's code, and what it got wrong here is told where it is asked to read
+            self._over = True
+            return None
+        if report.better is None:
+            return None
+        self._over = True
+        return report.sentence
+
+
+def _told_place(sample: Sample) -> bool:
+    """Whether an answer names a place: a click, or a point that the declared frame could not take."""
+    if isinstance(sample.action, Click):
+        return True
+    error = sample.error
+    return error is not None and error.stage == "parse" and "outside" in error.message

@@ -1,0 +1,27 @@
+"""Readers of the notations that models' replies share: tags, JSON, call expressions and points.
+
+Only notation is tolerated (a fence, a missing bracket, an unescaped quote); what a call *means* is up to the adapters. Nothing
+is ever evaluated as code. Every function raises :class:`guieval.errors.ParseError`, and nothing else, for what it cannot read.
+"""
+
+from guieval.parsing.call_tables import CallTable, ScrollWords
+from guieval.parsing.calls import Call, call_text, first_call, quoted
+from guieval.parsing.json_values import MAX_DEPTH, json_value
+from guieval.parsing.points import decoded, numbers, place
+from guieval.parsing.tags import split_reasoning, tagged
+
+__all__ = [
+    "MAX_DEPTH",
+    "Call",
+    "CallTable",
+    "ScrollWords",
+    "call_text",
+    "decoded",
+    "first_call",
+    "json_value",
+    "numbers",
+    "place",
+    "quoted",
+    "split_reasoning",
+    "tagged",
+]

@@ -1,0 +1,301 @@
+"""What a family's calls mean: a table from the name of a call to an action, read and written from the same entry.
+
+An entry is an action, for a call that means it whatever its arguments are, or a :class:`Form`, which says which argument holds
+what. An adapter declares its family's table and keeps only what no other family does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from guieval.actions import (
+    DIRECTIONS,
+    OPPOSITE,
+    Action,
+    Button,
+    Click,
+    Direction,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    StopStatus,
+    Type,
+    Unsupported,
+    Wait,
+    path_direction,
+    scroll_path,
+)
+from guieval.errors import ParseError
+from guieval.frames import Frame, Size
+from guieval.parsing.calls import call_text
+from guieval.parsing.points import decoded, place
+
+Value = TypeVar("Value")
+ScrollWords: TypeAlias = Literal["finger", "content"]
+"""What a scroll's direction word names: where the finger goes, or where the content comes from, which is the opposite side."""
+
+BACK, HOME, ENTER, RECENT = (Press(button=button) for button in ("BACK", "HOME", "ENTER", "RECENT"))
+FINISH, IMPOSSIBLE = Stop(status="finish"), Stop(status="impossible")
+BUTTON_NAMES: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
+"""What most families call the buttons, in lower case."""
+MIDDLE = Point(500.0, 500.0)
+"""Where a scroll starts whose call gives no place."""
+XY = ("x", "y")
+"""As the keys of a place: its two numbers are two arguments."""
+
+
+class Arguments(NamedTuple):
+    """A call with its arguments, which are read one by one; a :class:`ParseError` names what is missing or unreadable."""
+
+    name: str
+    values: Mapping[str, Any]
+    frame: Frame
+    size: Size
+    scroll_words: ScrollWords = "finger"
+
+    def found(self, *keys: str) -> Any:
+        """The first of the arguments that is given, else ``None``."""
+        for key in keys:
+            if (value := self.values.get(key)) is not None:
+                return value
+        return None
+
+    def needed(self, *keys: str) -> Any:
+        """The first of the arguments that is given."""
+        for key in keys:
+            if (value := self.values.get(key)) is not None:
+                return value
+        raise ParseError(f"{self.name} lacks {keys[0]!r}")
+
+    def text(self, *keys: str) -> str:
+        """An argument as text; a number counts as text."""
+        value = self.needed(*keys)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ParseError(f"{self.name} has {value!r:.80} as {keys[0]!r}")
+        return str(value)
+
+    def one_of(self, choices: Mapping[str, Value], *keys: str) -> Value:
+        """What an argument's word stands for, in upper or lower case."""
+        value = self.needed(*keys)
+        word = value.strip().lower() if isinstance(value, str) else None
+        if word is None or word not in choices:
+            raise ParseError(f"the {self.name}'s {keys[0]} {value!r:.80} is none of {', '.join(choices)}")
+        return choices[word]
+
+    def point(self, *keys: str) -> Point:
+        """A place in the family's frame, as a unified point."""
+        if keys != XY:
+            return decoded(self.needed(*keys), self.frame, self.size)
+        pair = [self.needed(key) for key in XY]
+        if any(isinstance(side, list) for side in pair):
+            raise ParseError(f"{pair!r:.80} is not a point")
+        return decoded(pair, self.frame, self.size)
+
+    def milliseconds(self, key: str) -> float:
+        """A time given in seconds; one second where it is left out."""
+        value = self.values.get(key)
+        value = 1 if value is None else value
+        try:
+            seconds = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            seconds = math.nan
+        if not 0 <= seconds < 1e9:
+            raise ParseError(f"the {self.name}'s {key} {value!r:.80} is not a number of seconds")
+        return seconds * 1000
+
+    def swipe(self, start: object, end: object) -> Scroll:
+        """The swipe along a path between two places; both have to be on the screen."""
+        point = decoded(start, self.frame, self.size)
+        decoded(end, self.frame, self.size)
+        direction = path_direction(place(start), place(end))
+        if direction is None:
+            raise ParseError(f"the {self.name} has no length, so it has no direction")
+        return Scroll(point=point, direction=direction)
+
+    def scroll(self, key: str, point: Point = MIDDLE) -> Scroll:
+        """The scroll from ``point`` that a direction word names."""
+        direction = self.one_of(_BY_NAME, key)
+        return Scroll(point=point, direction=turned(direction, self.scroll_words))
+
+    def unsupported(self) -> Unsupported:
+        """The call as it is, for what the unified space has no word for."""
+        return Unsupported(name=self.name, arguments=dict(self.values))
+
+
+_BY_NAME: dict[str, Direction] = {direction: direction for direction in DIRECTIONS}
+
+
+def turned(direction: Direction, scroll_words: ScrollWords) -> Direction:
+    """A scroll's word as the finger's direction, or the finger's direction as a word."""
+    return direction if scroll_words == "finger" else OPPOSITE[direction]
+
+
+class Writing(NamedTuple):
+    """How a family writes a place, and what its scroll words name."""
+
+    place: Callable[[Point], Any]
+    scroll_words: ScrollWords = "finger"
+
+    def at(self, keys: tuple[str, ...], point: Point) -> dict[str, Any]:
+        """A place under its key, or as two numbers."""
+        return dict(zip(XY, self.place(point), strict=True)) if keys == XY else {keys[0]: self.place(point)}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one kind of action is read from a call's arguments, and which arguments are written for it.
+
+    ``write`` gives ``None`` for an action that the call has no way to express. Where an argument has several names, the first
+    one is written.
+    """
+
+    kind: type[Action]
+    read: Callable[[Arguments], Action]
+    write: Callable[[Any, Writing], dict[str, Any] | None] = lambda action, writing: None
+
+
+OUTSIDE = Form(Unsupported, Arguments.unsupported)
+"""A call that the unified space has no word for."""
+
+
+def outside(*names: str) -> dict[str, Form]:
+    """The rows of a table for calls that the unified space has no word for."""
+    return dict.fromkeys(names, OUTSIDE)
+
+
+def tap(*keys: str) -> Form:
+    """A click at a place."""
+    return Form(Click, lambda call: Click(point=call.point(*keys)), lambda action, writing: writing.at(keys, action.point))
+
+
+def hold(*keys: str, seconds: str | None = None) -> Form:
+    """A long press at a place, for a time where the family has an argument for it."""
+
+    def read(call: Arguments) -> Action:
+        point = call.point(*keys)
+        return LongPress(point=point) if seconds is None else LongPress(point=point, duration=call.milliseconds(seconds))
+
+    return Form(LongPress, read, lambda action, writing: writing.at(keys, action.point) | _seconds(seconds, action.duration))
+
+
+def waited(seconds: str) -> Form:
+    """A pause for a time."""
+    return Form(
+        Wait,
+        lambda call: Wait(duration=call.milliseconds(seconds)),
+        lambda action, writing: _seconds(seconds, action.duration),
+    )
+
+
+def _seconds(key: str | None, milliseconds: float) -> dict[str, float]:
+    seconds = milliseconds / 1000
+    return {} if key is None else {key: int(seconds) if seconds.is_integer() else seconds}
+
+
+def typed(*keys: str) -> Form:
+    """Typing a text."""
+    return Form(Type, lambda call: Type(text=call.text(*keys)), lambda action, writing: {keys[0]: action.text})
+
+
+def opened(*keys: str) -> Form:
+    """Opening an app by its name."""
+
+    def read(call: Arguments) -> Action:
+        app = call.text(*keys)
+        if not app.strip():
+            raise ParseError(f"{call.name} names no app")
+        return Open(app=app)
+
+    return Form(Open, read, lambda action, writing: {keys[0]: action.app})
+
+
+def swiped(start: str, *end: str) -> Form:
+    """A scroll along a path."""
+
+    def write(action: Scroll, writing: Writing) -> dict[str, Any]:
+        first, last = scroll_path(action)
+        return {start: writing.place(first), end[0]: writing.place(last)}
+
+    return Form(Scroll, lambda call: call.swipe(call.needed(start), call.needed(*end)), write)
+
+
+def scrolled(word: str, *keys: str, needs_place: bool = False) -> Form:
+    """A scroll by a direction word, from a place where the family has an argument for it, else from the middle."""
+
+    def read(call: Arguments) -> Action:
+        placed = needs_place or call.found(*keys) is not None
+        return call.scroll(word, call.point(*keys) if placed else MIDDLE)
+
+    def write(action: Scroll, writing: Writing) -> dict[str, Any]:
+        place = writing.at(keys, action.point) if keys else {}
+        return {**place, word: turned(action.direction, writing.scroll_words)}
+
+    return Form(Scroll, read, write)
+
+
+def pressed(key: str, buttons: Mapping[str, Button]) -> Form:
+    """A button by its name; names are in lower case."""
+    return Form(
+        Press,
+        lambda call: Press(button=call.one_of(buttons, key)),
+        lambda action, writing: _first_name(key, buttons, action.button),
+    )
+
+
+def stopped(key: str, statuses: Mapping[str, StopStatus]) -> Form:
+    """The end of a task, with a word for how it ended."""
+    return Form(
+        Stop,
+        lambda call: Stop(status=call.one_of(statuses, key)),
+        lambda action, writing: _first_name(key, statuses, action.status),
+    )
+
+
+def _first_name(key: str, names: Mapping[str, str], meaning: str) -> dict[str, Any] | None:
+    return next(({key: name} for name, stands_for in names.items() if stands_for == meaning), None)
+
+
+class CallTable(dict[str, Action | Form]):
+    """The calls of a family by their names."""
+
+    def read(
+        self, name: str, arguments: Mapping[str, Any], frame: Frame, size: Size, scroll_words: ScrollWords = "finger"
+    ) -> Action:
+        """The action that a call means, its places read in ``frame`` on a screenshot of ``size``."""
+        entry = self.get(name)
+        if entry is None:
+            raise ParseError(f"{name!r:.80} is not an action of this family" if name else "the reply names no action")
+        return entry.read(Arguments(name, arguments, frame, size, scroll_words)) if isinstance(entry, Form) else entry
+
+    def write(
+        self, action: Action, place: Callable[[Point], Any], scroll_words: ScrollWords = "finger"
+    ) -> tuple[str, dict[str, Any]]:
+        """The first call of the table that means ``action``: its name and its arguments, with places as ``place`` writes them.
+
+        ``ValueError`` where there is none. An unsupported action is written as the call that it is.
+        """
+        if isinstance(action, Unsupported):
+            return action.name, dict(action.arguments)
+        writing = Writing(place, scroll_words)
+        for name, entry in self.items():
+            if not isinstance(entry, Form):
+                if entry == action or (isinstance(entry, Wait) and isinstance(action, Wait)):
+                    return name, {}
+            elif entry.kind is type(action) and (arguments := entry.write(action, writing)) is not None:
+                return name, arguments
+        raise ValueError(f"no call of this family means {action!r}")
+
+    def write_text(self, action: Action, place: Callable[[Point], Any], scroll_words: ScrollWords = "finger") -> str:
+        """The same as a call expression, with all text in quotes."""
+        name, arguments = self.write(action, place, scroll_words)
+        if isinstance(action, Unsupported):
+            arguments = {key: str(value) for key, value in arguments.items()}
+        return call_text(name, arguments)

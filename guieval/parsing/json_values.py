@@ -1,0 +1,204 @@
+"""Reads the first JSON value in a reply, and repairs its notation: missing brackets, Python literals, prose around it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from guieval.errors import ParseError
+from guieval.steps import whole_text
+
+MAX_DEPTH = 40
+"""Deepest nesting of brackets that is read; no model format needs more than six."""
+MAX_LITERAL, MAX_UNQUOTED = 20_000, 2_000
+"""Longest text, in characters, that is read as a Python literal, and how many of them may be outside quotes."""
+MAX_SCANNED = 100_000
+"""How many characters the search for JSON may spend on unreadable brackets, all of them together."""
+MAX_MARKS = 1_000
+"""Most brackets and quoted texts of an object whose notation needs tolerance; a model in a loop writes thousands."""
+MAX_BITS = 1024
+"""Largest whole number, in binary digits: Python refuses to print much longer ones, which a literal like 0xff can hold."""
+MAX_BRACKETS = 10
+"""How many unreadable bracketed texts in a row (prose in brackets) end the search for JSON."""
+
+
+def json_value(text: str) -> Any:
+    """The first JSON object or array in ``text``, whatever stands around it (prose, code fences, surplus brackets).
+
+    Also reads objects whose closing brackets are missing at the end, unless the text may be cut off inside a value or before
+    another one, and Python literals (single quotes, trailing commas, ``True``). All numbers are finite, all keys are strings,
+    all text can be written as UTF-8. An unreadable object is never replaced by a readable part of it, or by a later one.
+    """
+    position = scanned = 0
+    for _ in range(MAX_BRACKETS):
+        opening = _OPENING.search(text, position)
+        if opening is None or scanned > MAX_SCANNED:
+            break
+        start, position = opening.start(), opening.end()
+        whole = _whole_json(text, start)
+        if whole.found:
+            return _checked(whole.value)
+        meant = _OBJECT.match(text, start) is not None
+        if meant and whole.hopeless:
+            break
+        scanned += len(text) - start
+        for span, closers in _spans(text[start:]):
+            position = max(position, start + len(span))
+            for read in () if whole.hopeless else (_read_json, _read_literal):
+                found, value = read(span + closers)
+                if found:
+                    return _checked(value)
+        if meant:
+            break
+    raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
+
+
+_OBJECT = re.compile(r"[\[\s]*\{\s*[\"']")
+"""The start of what can only be meant as an object, not as words in brackets."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+_PYTHON = re.compile(r"[\d'\"(\]},.+\-_#\\\f]|(?<=\d)[xobj]|[bru]{1,2}['\"]|(?:true|false|none|set)\b", re.IGNORECASE)
+"""What a Python literal can have where JSON cannot: other quotes, numbers, words, comments, sets, a comma before a bracket."""
+
+
+class _Reading(NamedTuple):
+    found: bool
+    value: Any = None
+    hopeless: bool = False
+    """Whether no other reading can succeed either."""
+
+
+def _whole_json(text: str, start: int) -> _Reading:
+    """The plain JSON at ``start``, which needs no tolerance.
+
+    Up to the place where JSON goes wrong, brackets and quotes mean the same in every reading; so where Python cannot go on
+    either, no reading can, and what a model in a loop has written needs no second look.
+    """
+    try:
+        value, end = _JSON.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        return _Reading(False, hopeless=_is_hopeless(error))
+    except (ValueError, RecursionError):
+        return _Reading(False)
+    # so few brackets cannot be nested deeper; how deep more of them are is for the other readings to count
+    return _Reading(text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH, value)
+
+
+def _is_hopeless(error: json.JSONDecodeError) -> bool:
+    if error.msg.startswith("Expecting"):
+        # at the end of the text only brackets may be missing
+        return error.pos < len(error.doc) and not _PYTHON.match(error.doc, error.pos)
+    # other escapes are read, but a text that is never closed
+    return error.msg.startswith("Unterminated")
+
+
+_OPENING = re.compile(r"[{\[]")
+_MARKS = {
+    quotes: re.compile(
+        # alternatives that all begin with a literal are searched for many times faster
+        "|".join([*(rf"{q}(?:[^{q}\\]*+(?:\\.[^{q}\\]*+)*+{q})?+" for q in quotes), *map(re.escape, "{}[]()")]),
+        re.DOTALL,
+    )
+    for quotes in ('"', "\"'")
+}
+"""Brackets and whole quoted texts, by which quotes count; a quote alone is one that is never closed."""
+
+
+_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+
+
+def _spans(text: str) -> Iterator[tuple[str, str]]:
+    """What :func:`_span` finds at the start of ``text``: two different texts, if single quotes matter."""
+    first = _span(text, '"')
+    if first[0] is not None:
+        yield first[0], first[1]
+    if "'" in text:
+        second = _span(text, "\"'")
+        if second[0] is not None and second != first:
+            yield second[0], second[1]
+
+
+def _span(text: str, quotes: str) -> tuple[str | None, str]:
+    """The bracketed text at the start of ``text`` and the closing brackets it lacks; no text when it cannot be bracketed."""
+    closers: list[str] = []
+    for count, match in enumerate(_MARKS[quotes].finditer(text)):
+        if count == MAX_MARKS:
+            raise ParseError(f"the reply's JSON holds more than {MAX_MARKS:,} brackets and quoted texts")
+        mark = match[0]
+        if mark in "{[(":
+            closers.append(_CLOSERS[mark])
+            if len(closers) > MAX_DEPTH:
+                return None, ""
+        elif mark in "}])":
+            if closers.pop() != mark:
+                return None, ""
+            if not closers:
+                return text[: match.end()], ""
+        elif len(mark) == 1:
+            return None, ""
+    # cut off inside a number, or before the next value, what was meant is unknown
+    cut = text[-1:].isdigit() or text.rstrip()[-1:] in ",:."
+    return (None, "") if cut else (text, "".join(reversed(closers)))
+
+
+def _read_json(text: str) -> tuple[bool, Any]:
+    try:
+        return True, _JSON.decode(text)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+_UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*+(?![\\'\"abfnrtvxuUN01234567\n])")
+"""Backslashes of which the last does not escape what follows, as Python reads it."""
+# one that is never closed reaches to the end: it is not looked for again after each of its escaped quotes
+_STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\Z)", re.DOTALL)
+# the digit stands first, so that places without one are passed over quickly
+_WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)[\d.]*+(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
+
+
+def _read_literal(text: str) -> tuple[bool, Any]:
+    import ast
+
+    if len(text) > MAX_LITERAL:
+        return False, None
+    # Python says "invalid decimal literal" on standard error for what it then refuses
+    if len(text) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(text):
+        unquoted = _STRING.sub("", text)
+        if len(unquoted) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(unquoted):
+            return False, None
+    # an unknown escape means itself in Python too, but says so with a warning on standard error
+    quiet = _UNKNOWN_ESCAPE.sub(r"\g<0>\\", text)
+    try:
+        return True, ast.literal_eval(quiet.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False, None
+
+
+def _checked(value: Any) -> Any:
+    match value:
+        case bool() | None:
+            return value
+        case int():
+            if value.bit_length() > MAX_BITS:
+                raise ParseError("the reply's JSON holds an endless number")
+            return value
+        case float():
+            if not math.isfinite(value):
+                raise ParseError(f"the reply's JSON holds the number {value}")
+            return value
+        case str():
+            return whole_text(value)
+        case list() | tuple():
+            return [_checked(item) for item in value]
+        case dict() if all(isinstance(key, str) for key in value):
+            return {whole_text(key): _checked(item) for key, item in value.items()}
+    # its type alone: a number of thousands of digits inside it has no repr
+    raise ParseError(f"the reply's JSON holds a value that JSON cannot say ({type(value).__name__})")

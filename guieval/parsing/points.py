@@ -1,0 +1,84 @@
+"""Reads points and boxes in the notations of models, in numbers of the model's own frame or in unified coordinates."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from guieval.actions import Point
+from guieval.errors import ParseError
+from guieval.frames import Frame, Size
+
+LONGEST_PLACE = 400
+"""Longest text, in characters, that can be a place."""
+_POINT_MARKUP = re.compile(r"<\|box_(?:start|end)\|>|<\|im_end\|>|</?(?:point|bbox|box)>|[\[\](),\s（），［］]+")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_SIDE = r"(-?\d+(?:\.\d+)?)"
+_PAIR = re.compile(rf"(?:<\|box_start\|>|<point>)?[\[(]{{0,2}}{_SIDE}, ?{_SIDE}[\])]{{0,2}}(?:<\|box_end\|>|</point>)?")
+
+
+def is_numbers(text: str) -> bool:
+    """Whether a text is nothing but numbers and the marks around a place."""
+    return bool(_number_words(text))
+
+
+def _number_words(text: str) -> list[str]:
+    """The numbers that a text consists of; none where it holds anything else, or is too long for a place."""
+    if len(text) > LONGEST_PLACE:
+        return []
+    if pair := _PAIR.fullmatch(text):  # by far the commonest form
+        return list(pair.groups())
+    words = _POINT_MARKUP.sub(" ", text).split()
+    return words if all(map(_NUMBER.fullmatch, words)) else []
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """The numbers in a place as models write it.
+
+    Reads ``(x,y)``, ``[x, y]``, ``x y``, ``[x1, y1, x2, y2]``, ``(x1,y1),(x2,y2)``, each also inside
+    ``<|box_start|>..<|box_end|>``, ``<point>..</point>``, ``<bbox>`` or ``<box>``, or with full-width brackets and commas;
+    anything else in it is an error.
+    """
+    words = _number_words(text)
+    if not words:
+        raise ParseError(f"{text[:80]!r} is not a point")
+    return tuple(map(float, words))
+
+
+def place(value: object) -> tuple[float, float]:
+    """A native (x, y): of a pair of numbers, of a box's middle, or of text that :func:`numbers` reads.
+
+    A list inside a list of one is unwrapped (``[[x, y]]``), two pairs count as a box, and a number may be in quotes.
+    """
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        found = numbers(value)
+    else:
+        items: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
+        if not {*map(type, items)} <= {int, float}:  # quick for a pair of numbers, by far the commonest form
+            items = [part for item in items for part in (item if isinstance(item, list) else [item])]
+            items = [float(part) if isinstance(part, str) and _NUMBER.fullmatch(part.strip()) else part for part in items]
+            if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in items):
+                raise ParseError(f"{value!r:.80} is not a point")
+        try:
+            found = tuple(map(float, items))
+        except OverflowError:
+            raise ParseError(f"{value!r:.80} is not a point: a number is too large") from None
+    if len(found) == 2:
+        return found[0], found[1]
+    if len(found) == 4:
+        return (found[0] + found[2]) / 2, (found[1] + found[3]) / 2
+    raise ParseError(f"{value!r:.80} is not a point: it holds {len(found)} numbers, not 2 or 4")
+
+
+def decoded(value: object, frame: Frame, size: Size) -> Point:
+    """The unified point that :func:`place` finds in ``value``, read in ``frame`` on a screenshot of ``size``.
+
+    A place outside the screen is an error, not the nearest place inside it: clamping would invent an answer.
+    """
+    x, y = place(value)
+    try:
+        return frame.decode(x, y, size)
+    except ValueError as error:
+        raise ParseError(f"the reply's point {error}") from None

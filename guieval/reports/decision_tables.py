@@ -1,0 +1,195 @@
+"""The tables of ``guieval decisions``. Which of the paper's tables and figures each one answers to is in its title."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from guieval.analysis.decisions.measures import (
+    LEVELS,
+    DecisionColumns,
+    Estimate,
+    level_share,
+    mean_decisions,
+    mean_diversity,
+    mean_stability,
+    mean_support,
+    pass_at,
+    pass_sizes,
+)
+from guieval.analysis.decisions.sensitivity import (
+    ALIGNED,
+    METRIC_RADII,
+    MOVED,
+    SUPPORT_RADII,
+    TREND_RADII,
+    Neighbourhood,
+    Sensitivity,
+    TrendCounts,
+    as_printed,
+    l2,
+    trends,
+    turned_about,
+)
+from guieval.analysis.decisions.shifts import TRENDS, Shifts
+from guieval.metrics.sampling import SampledFigure
+from guieval.reports.tables import Cell, Number, Row, Table, columns
+
+
+def estimated(of: Estimate | SampledFigure, digits: int = 3, *, signed: bool = False) -> Number:
+    """A cell of an estimate with its interval."""
+    return Number(of.value, f"{'+' if signed else ''}.{digits}f", interval=of.interval, n=of.n)
+
+
+def _part(count: int, of: int) -> Number:
+    """A count, and the share of ``of`` that it is."""
+    return Number(count, ",", n=of, mark=f"({count / of:.1%})" if of else "")
+
+
+def _table(name: str, title: str, header: Sequence[str], rows: Sequence[Row], *notes: str, keys: int = 1) -> Table:
+    return Table(title, columns(*header, keys=keys), tuple(rows), notes, name, keys)
+
+
+def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
+    """What each run's decisions are: figures, stability levels, PASS@n."""
+    titles = [run.title for run in runs]
+
+    def row(name: str, cell: Callable[[DecisionColumns], Cell]) -> Row:
+        return (name, *map(cell, runs))
+
+    figures = (
+        row("steps measured", lambda run: int(run.measured.sum())),
+        row("executions measured", lambda run: int(run.n.sum())),
+        row("of them unparseable", lambda run: _part(int(run.unparseable.sum()), int(run.n.sum()))),
+        row("of them unsupported", lambda run: _part(int(run.unsupported.sum()), int(run.n.sum()))),
+        row("never answered", lambda run: int(run.failed.sum())),
+        row("stability (mean)", lambda run: estimated(mean_stability(run, seed=seed))),
+        row("diversity, nats (mean)", lambda run: estimated(mean_diversity(run, seed=seed))),
+        row("support size exp(H) (mean)", lambda run: estimated(mean_support(run, seed=seed))),
+        row("decisions |D| (mean)", lambda run: estimated(mean_decisions(run, seed=seed), 2)),
+    )
+    levels: list[Row] = []
+    for place, level in enumerate(LEVELS):
+        pairs = [(int((run.level == place).sum()), estimated(level_share(run, level, seed=seed))) for run in runs]
+        levels.append((level, *(cell for pair in pairs for cell in pair)))
+    sizes = sorted({k for run in runs for k in pass_sizes(run)})
+    passes: list[Row] = [
+        (str(k), *(estimated(pass_at(run, k, seed=seed)) if k in pass_sizes(run) else None for run in runs)) for k in sizes
+    ]
+    twice = [name for title in titles for name in (f"{title}: steps", "share")]
+    unanswered = "requests never answered are not right"
+    return [
+        _table("decisions", "Decisions", ("", *titles), figures, runs[0].settings.describe()),
+        _table("levels", "Stability levels (low up to 0.4, high above 0.8)", ("level", *twice), levels),
+        _table("pass", "PASS@n (Figure 6)", ("n", *titles), passes, unanswered),
+    ]
+
+
+def shift_tables(shifts: Shifts, seed: int = 0) -> list[Table]:
+    """What changes from the baseline to another run."""
+    named = f"{shifts.before.title} to {shifts.after.title}"
+    steps = len(shifts)
+    means: list[Row] = [
+        (trend, int((shifts.stability_trend == place).sum()), estimated(shifts.mean_by_trend(trend, seed=seed), 4, signed=True))
+        for place, trend in enumerate(TRENDS)
+    ]
+    means.append(("all", steps, estimated(shifts.mean_stability(seed=seed), 4, signed=True)))
+    note = f"{steps:,} steps measured in both runs"
+    if shifts.only_before or shifts.only_after:
+        note += f"; left out: {shifts.only_before:,} of the baseline alone, {shifts.only_after:,} of the other alone"
+    support = shifts.mean_support(seed=seed)
+    wider = f"mean shift of the support size {estimated(support, 3, signed=True)} over {support.n:,} steps"
+    trends_of = ("stability dec", "stability negl", "stability inc")
+    levels = _crossed(LEVELS, shifts.levels_by_trend().tolist())
+    sizes = _crossed(TRENDS, shifts.support_by_stability().tolist())
+    first, second, third = (
+        f"{title}: {named}"
+        for title in (
+            "Stability shift by trend (Table 4)",
+            "Baseline stability and its shift (Figure 4)",
+            "Diversity and stability (Figure 8)",
+        )
+    )
+    return [
+        _table("mean-shift", first, ("trend", "steps", "mean shift"), means, note),
+        _table("level-by-shift", second, ("baseline stability", *trends_of), levels),
+        _table(
+            "diversity-by-shift",
+            third,
+            ("support size exp(H)", *trends_of),
+            sizes,
+            f"support size: negl within 0.1; {wider}",
+        ),
+    ]
+
+
+def _crossed(names: Sequence[str], counts: list[list[int]]) -> list[Row]:
+    total = sum(map(sum, counts))
+    return [(name, *(_part(count, total) for count in row)) for name, row in zip(names, counts, strict=True)]
+
+
+def sensitivity_tables(run: Sensitivity, seed: int = 0) -> list[Table]:
+    """Tables 10 to 13 of one run."""
+    where = f": {run.title}" if run.title else ""
+
+    def moved(pair: tuple[Neighbourhood, Neighbourhood], digits: int) -> Number:
+        return estimated(run.mean_moved(pair, seed=seed), digits)
+
+    support: list[Row] = [
+        ("decisions |D|", *(estimated(run.mean_decisions(l2(radius), seed=seed), 2) for radius in SUPPORT_RADII)),
+        ("support size exp(H)", *(estimated(run.mean_support(l2(radius), seed=seed), 2) for radius in SUPPORT_RADII)),
+    ]
+    aligned: list[Row] = [("R² of |D|", *(Number(run.r2(l2(one), l2(other)), ".2f") for one, other in ALIGNED))]
+    distances: list[Row] = [("W1 normalised", *(moved((l2(one), l2(other)), 5) for one, other in MOVED))]
+    metrics: list[Row] = [
+        ("L1 at ε, L2 at 1.207 ε (as printed)", *(moved(as_printed(radius), 6) for radius in METRIC_RADII)),
+        ("L1 at 1.207 ε, L2 at ε", *(moved(turned_about(radius), 6) for radius in METRIC_RADII)),
+    ]
+    over = f"{len(run.keys):,} steps; {run.settings.describe()}"
+    typed = f"over {len(run.moved_row):,} pairs of a step and a type of points"
+    by_radius, by_metric = ("ε", *_radii(SUPPORT_RADII)), ("ε", *_radii(METRIC_RADII))
+    pairs, shifts = ("ε pair", *_pairs(ALIGNED, "-")), ("ε pair", *_pairs(MOVED, "→"))
+    return [
+        _table("support-by-radius", f"Decision support by radius (Table 10){where}", by_radius, support, over),
+        _table("support-alignment", f"Alignment of support sizes (Table 11){where}", pairs, aligned),
+        _table("radius-distance", f"Distance between radii (Table 12){where}", shifts, distances, typed),
+        _table("metric-distance", f"Distance between L1 and L2 (Table 13){where}", by_metric, metrics, typed),
+    ]
+
+
+def trend_tables(before: Sensitivity, after: Sensitivity) -> list[Table]:
+    """Tables 14 and 15 of two runs: steps whose diversity and stability both moved."""
+    named = f"{before.title} to {after.title}"
+    base = before.baseline
+    held = trends(before, after, base)
+    baseline = list(_trend_rows(base, held, None))
+    header = ("setting", "diversity", "stability up", "stability down")
+
+    def rows(neighbourhoods: Sequence[Neighbourhood]) -> list[Row]:
+        return baseline + [row for at in neighbourhoods for row in _trend_rows(at, trends(before, after, at), held)]
+
+    radii = rows([l2(radius) for radius in TREND_RADII if l2(radius) != base])
+    metrics = rows([*as_printed(base.radius), turned_about(base.radius)[0]])
+    note = "in parentheses: the difference to the baseline; the factor of L1 and L2 is (√2 + 1) / 2"
+    first, second = (f"Diversity and stability by {what}: {named}" for what in ("radius (Table 14)", "metric (Table 15)"))
+    return [
+        _table("trend-by-radius", first, header, radii, keys=2),
+        _table("trend-by-metric", second, header, metrics, note, keys=2),
+    ]
+
+
+def _trend_rows(at: Neighbourhood, found: TrendCounts, base: TrendCounts | None) -> Iterator[Row]:
+    differs = found.minus(base) if base else None
+    for place, name in enumerate(("up", "down")):
+        cells: list[Cell] = list(found.counts[place])
+        if differs is not None:
+            pairs = zip(found.counts[place], differs[place], strict=True)
+            cells = [Number(count, ",", mark=f"({by:+d})") for count, by in pairs]
+        yield (str(at) if base else f"{at} (baseline)", name, *cells)
+
+
+def _radii(radii: Sequence[float]) -> tuple[str, ...]:
+    return tuple(f"{radius:g}" for radius in radii)
+
+
+def _pairs(pairs: Sequence[tuple[float, float]], between: str) -> tuple[str, ...]:
+    return tuple(f"{one:g}{between}{other:g}" for one, other in pairs)

@@ -1,0 +1,1 @@
+"""Leaderboards: several runs and published figures in one table, in every format."""

@@ -1,0 +1,278 @@
+"""A leaderboard as tables for the terminal, Markdown and LaTeX, as CSV, JSON and one self-contained HTML page.
+
+Percentages in what people read; fractions at full precision in CSV and JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from guieval.errors import UsageError, nearest
+from guieval.evaluation import get_protocol
+from guieval.metrics.columns import ENDS
+from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell, percent
+from guieval.reports.tables import (
+    PIPED_WIDTH,
+    Column,
+    Number,
+    Row,
+    Table,
+    bracketed,
+    columns,
+    json_text,
+    latex,
+    markdown,
+    missing_mark,
+    per_cent,
+    rendered,
+)
+from guieval.reports.tables import Cell as TableCell
+from guieval.reports.tables.page import page
+from guieval.reports.tables.records import write_records
+from guieval.steps import whole_text
+
+Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_KEYS = (Column("model", right=False), Column("mode", right=False))
+_ENDINGS: dict[str, Format] = {".txt": "text", ".md": "md", ".csv": "csv", ".tex": "latex", ".json": "json", ".html": "html"}
+
+
+def format_named(name: str | None, out: Path | None, *, terminal: bool = False) -> Format:
+    """The format asked for, else the one that the file's ending says, else text on a terminal and Markdown elsewhere.
+
+    Raises :class:`UsageError` for any other.
+    """
+    for known in FORMATS:
+        if name == known:
+            return known
+    if name is not None:
+        raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
+    if out is None:
+        return "text" if terminal else "md"
+    if out.suffix not in _ENDINGS:
+        raise UsageError(f"{str(out)!r} ends in none of {', '.join(_ENDINGS)}; --format says what to write")
+    return _ENDINGS[out.suffix]
+
+
+def written(board: Board, form: Format) -> str:
+    """The board as text of that format."""
+    writers: dict[Format, Callable[[Board], str]] = {
+        "text": _text,
+        "md": lambda board: markdown(board_tables(board)),
+        "csv": comma_separated,
+        "latex": as_latex,
+        "json": as_json,
+        "html": html,
+    }
+    return writers[form](board)
+
+
+def _text(board: Board) -> str:
+    return "".join(f"{line.plain}\n" for table in board_tables(board) for line in rendered(table, PIPED_WIDTH))
+
+
+def rank_note(board: Board) -> str:
+    """How to read the figures: what bold, rank and brackets say, and the seed that draws them again."""
+    return (
+        "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
+        f"bootstrap over episodes, Holm's correction, 0.05); [..]: 95 % intervals over episodes; seed {board.seed}. "
+        "Figures in %."
+    )
+
+
+def board_tables(board: Board) -> list[Table]:
+    """A table of figures for each benchmark and protocol, and one of how steps ended, with the board's notes."""
+    tables = []
+    for above, same in groupby(range(len(board.columns)), key=lambda place: _head(board.columns[place])):
+        places = list(same)
+        heads = (*_KEYS, *(Column(board.columns[place].title) for place in places))
+        tables.append(Table(" under ".join(above), heads, _rows(board, places), keys=2))
+    tables[-1] = replace(tables[-1], notes=(rank_note(board),))
+    return [*tables, _ends(board)]
+
+
+def _rows(board: Board, places: Sequence[int], *, ranks: bool = True) -> tuple[Row, ...]:
+    """The rows that have a figure in one of these columns: the runs', then the published ones."""
+    own = [(_named(row), row.mode, *(_number(row.cells[place], ranks=ranks) for place in places)) for row in board.rows]
+    published = [
+        (f"{row.model} ({row.source})", row.mode, *(_published(row.values[place]) for place in places))
+        for row in board.references
+    ]
+    rows = [[row for row in part if any(cell is not None for cell in row[2:])] for part in (own, published)]
+    return (*rows[0], *([(), *rows[1]] if rows[1] else []))
+
+
+def _number(cell: Cell | None, *, ranks: bool) -> Number | None:
+    if cell is None:
+        return None
+    rank = f"#{cell.rank}" if ranks and cell.rank is not None and cell.value is not None else ""
+    return per_cent(cell.value, interval=cell.interval, unit="", mark=rank, missing=cell.missing, best=cell.rank == 1)
+
+
+def _published(value: tuple[float, int] | None) -> Number | None:
+    return None if value is None else Number(value[0], f".{value[1]}f")
+
+
+def _ends(board: Board) -> Table:
+    """How the steps of each run ended, once for each protocol, and the notes on the whole board.
+
+    Benchmark and protocol have a column where they differ between rows: on a terminal every cut of the table repeats it.
+    """
+    ended = _ended(board)
+    keys: dict[str, list[TableCell]] = {
+        "model": [_named(row) for row, _, _ in ended],
+        "mode": [row.mode for row, _, _ in ended],
+        "benchmark": [column.heading.benchmark for _, column, _ in ended],
+        "protocol": [column.heading.protocol for _, column, _ in ended],
+    }
+    names = [name for name, values in keys.items() if name in ("model", "mode") or len(set(values)) > 1]
+    rows: tuple[Row, ...] = tuple(
+        (*(keys[name][place] for name in names), per_cent(cell.coverage, unit=""), *(cell.ends[end] for end in ENDS))
+        for place, (_, _, cell) in enumerate(ended)
+    )
+    heads = (*names, "coverage (%)", *(end.replace("_", " ") for end in ENDS))
+    notes = (*(f"beside published figures: {each}" for each in board.reproductions), *board.notes)
+    return Table("How steps ended", columns(*heads, keys=len(names)), rows, notes, keys=len(names))
+
+
+def comma_separated(board: Board) -> str:
+    """One line for each figure of each run, and for each published one, of which only the value is known.
+
+    A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
+    """
+    names = ["model", "mode", "thinking", "benchmark", "steps", "selection", "overlay", "protocol", "figure", "value"]
+    names += ["low", "high", "n", "missing", "strict", "rank", "coverage", *ENDS, "source"]
+    stream = io.StringIO(newline="")
+    write_records(stream, _records(board), names, as_csv=True)
+    return whole_text(stream.getvalue())
+
+
+def _records(board: Board) -> Iterator[dict[str, Any]]:
+    for row in board.rows:
+        for column, cell in zip(board.columns, row.cells, strict=True):
+            if cell is not None:
+                who = {"model": row.model, "mode": row.mode, "thinking": row.thinking, "source": cell.directory}
+                yield {**who, **_column_fields(column), **_cell_fields(cell)}
+    for reference in board.references:
+        for column, value in zip(board.columns, reference.values, strict=True):
+            if value is not None:
+                printed = {"model": reference.model, "mode": reference.mode, "value": value[0] / 100}
+                yield {**_column_fields(column), "steps": "", "selection": "", **printed, "source": reference.source}
+
+
+def as_json(board: Board) -> str:
+    """Everything the board holds."""
+    plain_columns = [{**column.heading._asdict(), **vars(column)} for column in board.columns]
+    for column in plain_columns:
+        del column["heading"]
+    return json_text(
+        {
+            "columns": plain_columns,
+            "rows": board.rows,
+            "references": board.references,
+            "reproductions": [
+                {**vars(each), "column": each.column.heading, "difference": each.difference} for each in board.reproductions
+            ],
+            "notes": board.notes,
+            "seed": board.seed,
+        }
+    )
+
+
+def as_latex(board: Board) -> str:
+    """One booktabs table, the best of each column and mode in bold; notes and differences stand below it in small print."""
+    heads = (*_KEYS, *(Column(column.title, _head(column)) for column in board.columns))
+    notes = (rank_note(board), *map(str, board.reproductions), *board.notes)
+    table = Table("", heads, _rows(board, range(len(board.columns)), ranks=False), notes, "leaderboard", keys=2)
+    benchmarks = ", ".join(dict.fromkeys(column.heading.benchmark for column in board.columns))
+    return latex(table, caption=f"Results on {benchmarks}, in %.")
+
+
+def html(board: Board) -> str:
+    """One page without any request: sortable by mouse and keyboard, light and dark; nothing runs in it but its own script.
+
+    The policy in its head allows exactly the page's style and script, by their hashes, so a name that held markup could do
+    nothing even if it were not escaped.
+    """
+    folder = Path(__file__).parent / "templates"
+    # Both stand in the page as they are, for the policy allows what has their hash.
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("leaderboard.css", "leaderboard.js"))
+    return page(
+        folder / "leaderboard.html.jinja",
+        board=board,
+        heads=[(*_head(column), column.title) for column in board.columns],
+        named=_named,
+        percent=percent,
+        missing_mark=missing_mark,
+        bracketed=bracketed,
+        ends=_ended(board),
+        end_names=ENDS,
+        rank_note=rank_note(board),
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _head(column: BoardColumn) -> tuple[str, str]:
+    """What stands above a figure: the benchmark with its steps, and the protocol."""
+    heading = column.heading
+    over = f"{column.step_count:,} steps"
+    if column.selection:
+        over = f"{column.selection}: {over}"
+    mark = get_protocol(heading.protocol).foreign_mark([column.dataset])
+    return f"{heading.benchmark} ({over})", f"{heading.protocol} ({mark})" if mark else heading.protocol
+
+
+def _named(row: BoardRow) -> str:
+    thinking = {True: " thinking", False: " not thinking", None: ""}[row.thinking]
+    return f"{row.model}{thinking}" + (f" ({row.note})" if row.note else "")
+
+
+def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
+    """One cell of each run and protocol, which holds how the run's steps ended under it."""
+    return [
+        (row, column, cell)
+        for row in board.rows
+        for column, cell in zip(board.columns, row.cells, strict=True)
+        if cell is not None and _first_of_protocol(board, row, column)
+    ]
+
+
+def _first_of_protocol(board: Board, row: BoardRow, column: BoardColumn) -> bool:
+    """Whether the column is the first of the row's that is under its protocol on its steps: how steps end is shown once."""
+    same = (
+        each.heading
+        for each, cell in zip(board.columns, row.cells, strict=True)
+        if cell is not None and each.heading[:4] == column.heading[:4]
+    )
+    return next(same) == column.heading
+
+
+def _column_fields(column: BoardColumn) -> dict[str, Any]:
+    return {**column.heading._asdict(), "selection": column.selection}
+
+
+def _cell_fields(cell: Cell) -> dict[str, Any]:
+    ends = {} if cell.interval is None else {"low": cell.interval.low, "high": cell.interval.high}
+    return {
+        "value": cell.value,
+        "n": cell.n,
+        "missing": cell.missing,
+        "strict": cell.strict,
+        "rank": cell.rank,
+        "coverage": cell.coverage,
+        **ends,
+    } | {str(end): count for end, count in cell.ends.items()}

@@ -1,0 +1,492 @@
+"""Several runs as one table: a row for each model and mode, a column for each figure, with ranks that chance cannot explain.
+
+What may not be compared stands in columns of its own: another benchmark, other steps, another overlay, protocol or figure.
+Modes share a column, each has rows of its own, and ranks are within a mode. Published tables stand beside one's own figures,
+with the difference. :mod:`guieval.reports.leaderboards.formats` writes a board in every format.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from guieval.errors import UsageError, nearest
+from guieval.evaluation import get_protocol
+from guieval.evaluation.protocol import Figure
+from guieval.journal import read_manifest
+from guieval.journal.run_files import Manifest
+from guieval.metrics import COVERAGE_NEEDED
+from guieval.metrics.columns import ENDS, End, Judged, RunColumns
+from guieval.metrics.figures import compute, terms
+from guieval.metrics.intervals import Interval, Terms, quoted
+from guieval.metrics.paired import differences, holm_pairs, ranks
+from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
+from guieval.reports.leaderboards.published_results import Column as PublishedColumn
+from guieval.reports.leaderboards.published_results import ResultTable, Row
+from guieval.reports.tables import per_cent
+
+percent = partial(per_cent, unit="")
+_T = TypeVar("_T")
+WORTH_SAYING = 0.001
+"""A note gives a figure with its source's dropped steps counted as wrong where that moves it by more than this."""
+
+
+class Heading(NamedTuple):
+    """What a column is of; runs share one exactly where all of this is equal. ``steps`` is a digest of the planned steps."""
+
+    benchmark: str
+    steps: str
+    overlay: str
+    protocol: str
+    figure: str
+
+
+@dataclass(frozen=True)
+class BoardColumn:
+    """A column: its heading, the figure in words, which steps it is over in words, and how many."""
+
+    heading: Heading
+    title: str
+    dataset: str
+    selection: str
+    step_count: int
+    episode_count: int
+    published_set: str | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a run: see :class:`guieval.metrics.figures.FigureValue`; fractions in [0, 1].
+
+    ``rank`` is among the runs of the same column and mode (``None`` where there is no other); rank 1 is the best run and all
+    that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces,
+    ``ends`` how the planned steps ended. ``published_steps`` says whether the run was over the steps that the source's
+    numbers count, where there is a set of these.
+    """
+
+    value: float | None
+    interval: Interval | None
+    count: float
+    n: int
+    strict: float | None
+    upper: float | None
+    missing: int
+    rank: int | None
+    coverage: float | None
+    ends: Mapping[End, int]
+    directory: str
+    published_steps: bool | None
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A model in a mode; ``cells`` in the columns' order. ``note`` distinguishes rows that share both."""
+
+    model: str
+    mode: str
+    thinking: bool | None
+    note: str
+    cells: tuple[Cell | None, ...]
+
+
+@dataclass(frozen=True)
+class ReferenceRow:
+    """What a paper prints, in percent, in the columns' order, with the decimals it prints."""
+
+    model: str
+    mode: str
+    source: str
+    table: str
+    values: tuple[tuple[float, int] | None, ...]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One's own figure beside the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
+
+    ``inside``: whether the published value lies in the interval of one's own.
+    """
+
+    model: str
+    mode: str
+    column: BoardColumn
+    own: float
+    published: float
+    decimals: int
+    inside: bool | None
+    published_steps: bool | None
+    source: str
+
+    @property
+    def difference(self) -> float:
+        """One's own minus the published figure, in points."""
+        return self.own - self.published
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.model} ({self.mode}), {self.column.heading.benchmark}, {self.column.heading.protocol}, "
+            f"{self.column.heading.figure}: {self.own:.2f} here, {self.published:.{self.decimals}f} in {self.source}, "
+            f"{self.difference:+.2f} points"
+        )
+        if self.inside and self.published_steps is not False:
+            near = math.ceil(10 * abs(self.difference) - 1e-6) / 10
+            text += f": reproduced within {near:.1f}, inside the interval"
+        elif self.inside is not None:
+            text += f", {'inside' if self.inside else 'outside'} the interval"
+        if self.published_steps is False:
+            text += f" (other steps: the published ones are sample set {self.column.published_set})"
+        return text
+
+
+@dataclass(frozen=True)
+class Board:
+    """The whole table. ``notes`` are sentences that belong under it, whatever its format; ``seed`` is the bootstraps'."""
+
+    columns: tuple[BoardColumn, ...]
+    rows: tuple[BoardRow, ...]
+    references: tuple[ReferenceRow, ...]
+    reproductions: tuple[Reproduction, ...]
+    notes: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Run:
+    directory: Path
+    manifest: Manifest
+    columns: RunColumns
+    notes: tuple[str, ...]
+    steps: str
+
+    @property
+    def title(self) -> str:
+        """Which steps these are, in short; earlier versions did not write it down."""
+        return "" if self.manifest.selection is None else self.manifest.selection.title
+
+    @property
+    def overlay(self) -> str:
+        return "" if self.manifest.overlay is None else self.manifest.overlay.sha256[:12]
+
+    @property
+    def thinking(self) -> bool | None:
+        return self.manifest.thinking
+
+
+def leaderboard(
+    directories: Sequence[Path],
+    protocols: Sequence[str] | None = None,
+    references: Sequence[ResultTable] = (),
+    *,
+    seed: int = 0,
+) -> Board:
+    """Score every run and put the figures into one table.
+
+    ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. Raises
+    :class:`guieval.errors.UsageError` for a directory that is no run and for an unknown protocol.
+    """
+    scored = [_scored(each, protocols) for each in directories]
+    runs = [run for run in scored if run.columns.answered]
+    if not runs:
+        raise UsageError("no step of these runs was answered, so there is nothing to put into a table")
+    found: dict[Heading, BoardColumn] = {}
+    cells: list[dict[Heading, Cell]] = []
+    for run in runs:
+        cells.append({})
+        for name in run.columns.judged:
+            for figure in get_protocol(name).figures:
+                column = _column(run, name, figure)
+                found.setdefault(column.heading, column)
+                cells[-1][column.heading] = _cell(run, name, figure, column, seed)
+    _rank(runs, cells, seed)
+    columns = tuple(found.values())
+    rows = tuple(_rows(runs, cells, columns))
+    shown = [(table, _matching(table, columns)) for table in references]
+    left_out = [run.directory for run in scored if not run.columns.answered]
+    notes = [
+        *(f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out),
+        *_notes(runs, rows, columns),
+    ]
+    notes += [note for table, matching in shown for note in _reference_notes(table, matching, columns, rows)]
+    return Board(
+        columns,
+        rows,
+        tuple(row for table, matching in shown for row in _reference_rows(table, matching, len(columns))),
+        tuple(each for table, matching in shown for each in _reproductions(table, matching, columns, rows)),
+        tuple(notes),
+        seed,
+    )
+
+
+def arranged(board: Board, figures: str | None = None, sort: str | None = None) -> Board:
+    """The board with the columns of these figures alone (``None``: all), its rows sorted by a figure, the best first.
+
+    ``figures`` has commas between its names. A figure is called by its source's name or by its heading. ``sort`` is by default
+    the first column's; runs that do not have it come last. Raises :class:`UsageError` naming the nearest for a figure that the
+    board does not have.
+    """
+    chosen = list(range(len(board.columns)))
+    if figures is not None:
+        chosen = [place for name in _split(board, figures) for place in _places(board, name)]
+    order = _places(board, sort) if sort is not None else chosen
+
+    def key(row: BoardRow) -> list[float]:
+        values = [None if cell is None else cell.value for cell in (row.cells[place] for place in order)]
+        return [math.inf if value is None else -value for value in values]
+
+    def kept(cells: Sequence[_T]) -> tuple[_T, ...]:
+        return tuple(cells[place] for place in dict.fromkeys(chosen))
+
+    columns = kept(board.columns)
+    rows = [replace(row, cells=kept(row.cells)) for row in sorted(board.rows, key=key)]
+    return replace(
+        board,
+        columns=columns,
+        rows=tuple(row for row in rows if any(row.cells)),
+        references=tuple(replace(row, values=kept(row.values)) for row in board.references if any(kept(row.values))),
+        reproductions=tuple(each for each in board.reproductions if each.column in columns),
+    )
+
+
+def _split(board: Board, figures: str) -> Iterator[str]:
+    """The names between the commas; some names hold commas themselves, so the longest that the board has is taken first."""
+    known = {name for each in board.columns for name in (each.heading.figure, each.title)}
+    parts = figures.split(",")
+    while parts:
+        ends = range(len(parts), 0, -1)
+        taken = next((end for end in ends if ",".join(parts[:end]).strip() in known), 1)
+        yield ",".join(parts[:taken]).strip()
+        parts = parts[taken:]
+
+
+def _places(board: Board, figure: str) -> list[int]:
+    places = [place for place, each in enumerate(board.columns) if figure in (each.heading.figure, each.title)]
+    if not places:
+        titles = list(dict.fromkeys(each.title for each in board.columns))
+        near = nearest(figure, [*titles, *(each.heading.figure for each in board.columns)])
+        raise UsageError(f"no run has a figure {figure!r}{near}; expected one of: {'; '.join(titles)}")
+    return places
+
+
+def _scored(directory: Path, protocols: Sequence[str] | None) -> _Run:
+    answers, names = judged_with_own(directory, protocols)
+    columns = answers.columns(protocols=names)
+    keys = sorted(str(columns.key_of(row)) for row in range(len(columns)))
+    digest = sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return _Run(directory, read_manifest(directory), columns, (*answers.notes, *cut_short(answers, names)), digest)
+
+
+def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
+    columns = run.columns
+    heading = Heading(columns.benchmark, run.steps, run.overlay, protocol, figure.name)
+    published = get_protocol(protocol).sample_sets.get(columns.dataset)
+    return BoardColumn(heading, figure.title, columns.dataset, run.title, len(columns), len(columns.episodes), published)
+
+
+def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: int) -> Cell:
+    judged, policy = run.columns.judged[protocol], get_protocol(protocol).failure
+    value = compute(figure, policy, run.columns, judged)
+    made = terms(figure, policy, run.columns, judged)
+    counts = np.bincount(judged.end, minlength=len(ENDS)).tolist()
+    return Cell(
+        value=value.value,
+        interval=quoted(*made, seed=seed) if value.value is not None else None,
+        count=value.count,
+        n=value.n,
+        strict=value.strict,
+        upper=value.upper,
+        missing=value.missing,
+        rank=None,
+        coverage=_coverage(run.columns, judged),
+        ends=dict(zip(ENDS, counts, strict=True)),
+        directory=str(run.directory),
+        # The selection's title is the set's name and nothing more where no limit or subset has cut the set down.
+        published_steps=None if column.published_set is None else run.title == column.published_set,
+    )
+
+
+def _coverage(columns: RunColumns, judged: Judged) -> float | None:
+    measured = judged.measured
+    return float(columns.covered[measured].mean()) if measured.any() else None
+
+
+def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int) -> None:
+    """Put ranks into the cells, column by column and mode by mode, where at least two runs have the figure."""
+    beside: defaultdict[tuple[Heading, str], list[int]] = defaultdict(list)
+    for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
+        for heading, cell in own.items():
+            if cell.value is not None:
+                beside[heading, run.columns.mode].append(place)
+    for (heading, _), places in beside.items():
+        if len(places) < 2:
+            continue
+        places.sort(key=lambda place: str(runs[place].directory))  # what is drawn depends on the order
+        table = differences([_aligned(runs[place].columns, heading) for place in places], seed)
+        values = [cells[place][heading].value or 0.0 for place in places]
+        for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
+            cells[place][heading] = replace(cells[place][heading], rank=rank)
+
+
+def _aligned(columns: RunColumns, heading: Heading) -> Terms:
+    """A figure's terms with the episodes in one order for all runs, whatever order they were planned in."""
+    protocol = get_protocol(heading.protocol)
+    figure = next(each for each in protocol.figures if each.name == heading.figure)
+    made = terms(figure, protocol.failure, columns, columns.judged[protocol.name])
+    order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
+    return Terms(made.numerator[order], made.denominator[order], made.combine)
+
+
+def _rows(runs: Sequence[_Run], cells: Sequence[Mapping[Heading, Cell]], columns: Sequence[BoardColumn]) -> Iterator[BoardRow]:
+    """Runs of one model and mode share a row as long as no two have the same column; the others get rows of their own."""
+    grouped: defaultdict[tuple[str, str, bool | None], list[dict[Heading, Cell]]] = defaultdict(list)
+    for run, own in zip(runs, cells, strict=True):
+        rows = grouped[run.columns.model, run.columns.mode, run.thinking]
+        row = next((each for each in rows if not each.keys() & own.keys()), None)
+        if row is None:
+            rows.append(dict(own))
+        else:
+            row.update(own)
+    for (model, mode, thinking), rows in grouped.items():
+        for row in rows:
+            held = [row.get(column.heading) for column in columns]
+            directories = dict.fromkeys(cell.directory for cell in held if cell is not None)
+            yield BoardRow(model, mode, thinking, ", ".join(directories) if len(rows) > 1 else "", tuple(held))
+
+
+def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
+    modes: defaultdict[Heading, dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        for column, cell in zip(columns, row.cells, strict=True):
+            if cell is not None:
+                modes[column.heading][row.mode] = None
+    mixed = dict.fromkeys(mode for held in modes.values() if len(held) > 1 for mode in held)
+    if mixed:
+        yield f"modes share columns ({', '.join(mixed)}): figures of two modes are not comparable; ranks are within a mode"
+    by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
+    for column in columns:
+        by_benchmark[column.heading.benchmark].setdefault((column.heading.steps, column.heading.overlay), column)
+    for benchmark, kinds in by_benchmark.items():
+        if len(kinds) > 1:
+            parts = "; ".join(map(_steps, kinds.values()))
+            yield f"runs on {benchmark} differ in their steps, or in accepted actions, and so share no column: {parts}"
+    for run in runs:
+        yield from _shortcomings(run)
+    for row in rows:
+        for column, cell in zip(columns, row.cells, strict=True):
+            if cell is not None and _worth_saying(cell):
+                heading = column.heading
+                yield (
+                    f"{row.model} ({row.mode}), {heading.benchmark}, {heading.protocol}, {heading.figure}: "
+                    f"{percent(cell.value)} drops steps as its source does; {percent(cell.strict)} with these as wrong"
+                )
+
+
+def _steps(column: BoardColumn) -> str:
+    overlay = f", overlay {column.heading.overlay}" if column.heading.overlay else ""
+    return f"{column.selection or 'all'} ({column.step_count:,} steps, {column.heading.steps[:6]}{overlay})"
+
+
+def _shortcomings(run: _Run) -> Iterator[str]:
+    columns = run.columns
+    name = f"{columns.model} ({columns.mode}) on {columns.benchmark}"
+    yield from (f"{name}: {note}" for note in run.notes)
+    if columns.stop == "first-mismatch":
+        reached = ", ".join(f"{np.count_nonzero(each.reached):,} under {key}" for key, each in columns.judged.items())
+        yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
+    if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
+        yield f"{name} is {lost}"
+    coverage = _coverage(columns, next(iter(columns.judged.values())))
+    if coverage is not None and coverage < COVERAGE_NEEDED:
+        yield f"{name}: coverage is {percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
+
+
+def _worth_saying(cell: Cell) -> bool:
+    return cell.value is not None and cell.strict is not None and abs(cell.value - cell.strict) > WORTH_SAYING
+
+
+def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:
+    """Which column of a published table is which of the board's: (place there, place here, the published one)."""
+    return [
+        (there, here, published)
+        for there, published in enumerate(table.columns)
+        for here, column in enumerate(columns)
+        if published.benchmark is not None
+        and (published.benchmark, published.protocol, published.figure)
+        == (column.heading.benchmark, column.heading.protocol, column.heading.figure)
+    ]
+
+
+def _reference_notes(
+    table: ResultTable,
+    matching: Sequence[tuple[int, int, PublishedColumn]],
+    columns: Sequence[BoardColumn],
+    rows: Sequence[BoardRow],
+) -> Iterator[str]:
+    """Where a published figure stands in a column whose head names other steps than its own, or perhaps other ones."""
+    if not matching:
+        yield f"{table.source} has none of these figures"
+    for here in dict.fromkeys(here for _, here, _ in matching):
+        column = columns[here]
+        known = {cell.published_steps for row in rows if (cell := row.cells[here]) is not None}
+        if known != {True}:
+            over = "the paper's own steps" if column.published_set is None else f"sample set {column.published_set}"
+            heading = column.heading
+            yield (
+                f"{table.source}: what it prints for {heading.benchmark}, {heading.protocol}, {heading.figure} is over {over}, "
+                f"and the runs of that column are over {_steps(column)}"
+            )
+
+
+def _reference_rows(
+    table: ResultTable, matching: Sequence[tuple[int, int, PublishedColumn]], width: int
+) -> Iterator[ReferenceRow]:
+    for row in table.rows:
+        by_mode: defaultdict[str, list[tuple[float, int] | None]] = defaultdict(lambda: [None] * width)
+        for there, here, published in matching:
+            value = row.values[there]
+            if value is not None and published.mode is not None:
+                by_mode[published.mode][here] = (value, published.decimals)
+        for mode, values in by_mode.items():
+            yield ReferenceRow(row.title, mode, table.source, table.name, tuple(values))
+
+
+def _reproductions(
+    table: ResultTable,
+    matching: Iterable[tuple[int, int, PublishedColumn]],
+    columns: Sequence[BoardColumn],
+    rows: Sequence[BoardRow],
+) -> Iterator[Reproduction]:
+    for there, here, published in matching:
+        for row in rows:
+            cell = row.cells[here]
+            if cell is None or cell.value is None or row.mode != published.mode:
+                continue
+            for printed in _of_checkpoint(table.rows, row):
+                value = printed.values[there]
+                if value is None:
+                    continue
+                inside = None
+                if cell.interval is not None:
+                    inside = cell.interval.low <= value / 100 <= cell.interval.high
+                yield Reproduction(
+                    printed.title,
+                    row.mode,
+                    columns[here],
+                    100 * cell.value,
+                    value,
+                    published.decimals,
+                    inside,
+                    cell.published_steps,
+                    table.source,
+                )
+
+
+def _of_checkpoint(rows: Iterable[Row], own: BoardRow) -> list[Row]:
+    return [row for row in rows if row.checkpoint == own.model and row.thinking in (None, own.thinking)]

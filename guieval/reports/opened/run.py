@@ -1,0 +1,329 @@
+"""A run directory, or a rollout, as an object to look at in a script or a notebook.
+
+Opening one reads its files and runs nothing that they name. Answers are judged when they are read, as ``guieval score`` judges
+them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.figures` agree.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guieval.actions import Action
+from guieval.data.display.marks import step_overlay
+from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
+from guieval.errors import GuievalError, UsageError, nearest
+from guieval.evaluation import ActionEvaluator
+from guieval.journal.caveats import model_label
+from guieval.journal.rounds import is_rollout
+from guieval.journal.run_files import Manifest
+from guieval.journal.run_folders import one_run
+from guieval.registry import load_benchmark
+from guieval.reports.console import run_table
+from guieval.reports.opened.figures import Figures, score_figures
+from guieval.reports.opened.frames import data_frame
+from guieval.reports.tables import html
+from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, ShownRun, read_run
+from guieval.reports.viewer.step import task_values
+from guieval.scoring.matrix import judge_answers
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.scoring.score import Scorer
+from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Usage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from PIL.Image import Image
+
+_LOG = logging.getLogger(__name__)
+_LOG.addHandler(logging.NullHandler())  # nothing is printed unless the user's program sets logging up
+_SHOWN = 480
+"""The longest side of a step's picture in a notebook, in pixels."""
+_COLUMNS = {
+    "number": "int64",
+    "subset": "string",
+    "episode": "string",
+    "step": "int64",
+    "sample": "Int64",
+    "split": "string",
+    "setting": "string",
+    "instruction": "string",
+    "step_instruction": "string",
+    "reference_type": "string",
+    "reference": "object",
+    "predicted_type": "string",
+    "predicted": "object",
+    "raw_response": "string",
+    "thought": "string",
+    "reasoning": "string",
+    "verdict": "string",
+    "type_match": "boolean",
+    "exact_match": "boolean",
+    "distance": "Float64",
+    "text_similarity": "Float64",
+    "reason": "string",
+    "failure": "string",
+    "prompt_tokens": "Int64",
+    "completion_tokens": "Int64",
+    "seconds": "Float64",
+}
+
+
+def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun:
+    """Open a run directory, a folder with one run in it, or a rollout directory.
+
+    ``data`` is the benchmark's data folder, where it has moved since the run; only pictures need it. What is skipped in the
+    journal is logged. Raises :class:`guieval.errors.UsageError` where there is no run, or several.
+    """
+    directory = Path(path)
+    run = read_run(directory if is_rollout(directory) else one_run(directory))
+    for note in run.notes:
+        _LOG.warning("%s: %s", directory, note)
+    return OpenedRun(directory if run.further else run.directory, run.manifest, None if data is None else Path(data), run)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRun:
+    """A run: its manifest, its steps as a table or one by one, and its figures."""
+
+    directory: Path
+    manifest: Manifest = field(repr=False)
+    data: Path | None
+    _run: ShownRun = field(repr=False)
+
+    def __len__(self) -> int:
+        """How many steps the run planned."""
+        return sum(map(len, self._run.planned.plan.values()))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know, e.g. which lines of the journal hold no record."""
+        return tuple(self._run.notes)
+
+    def steps(self, protocol: str | None = None) -> pd.DataFrame:
+        """One row for each planned step, judged under ``protocol`` (default: the run's own), or for each sample of it.
+
+        The index is the number that :meth:`step` takes. ``reference`` and ``predicted`` are dictionaries of the actions'
+        values, coordinates in thousandths of the screen. A step without a record has the verdict ``not_run``, or
+        ``not_reached`` where the mode ends an episode before it.
+
+        Raises :class:`guieval.errors.UsageError` without pandas (the extra ``pandas``) and for an unknown protocol.
+        """
+        return data_frame([row for step in self._walk(protocol) for row in step.rows()], _COLUMNS, index="number")
+
+    def step(
+        self, which: int | str, index: int | None = None, *, subset: str | None = None, protocol: str | None = None
+    ) -> OpenedStep:
+        """A step by its number in :meth:`steps`, or by its episode's id and its index in the episode.
+
+        Raises :class:`guieval.errors.UsageError` where the run has no such step, or several subsets have the episode.
+        """
+        if isinstance(which, int):
+            if index is not None:
+                raise UsageError("give a step's number alone, or its episode's id, which is text, and its index in the episode")
+            if not 0 <= which < len(self):
+                raise UsageError(f"there is no step {which}: the run has {len(self):,} steps, counted from 0")
+            return next(step for step in self._walk(protocol, self._episode_of(which)) if step.number == which)
+        plan = self._run.planned.plan
+        keys = [key for key in plan if key.episode_id == which and subset in (None, key.subset)]
+        if not keys:
+            raise UsageError(f"the run has no episode {which!r}{nearest(which, [key.episode_id for key in plan])}")
+        if len(keys) > 1:
+            subsets = ", ".join(repr(key.subset) for key in keys)
+            raise UsageError(f"several subsets have an episode {which!r}: add subset, one of {subsets}")
+        for step in self._walk(protocol, keys[0]):
+            if step.index == index:
+                return step
+        indices = ", ".join(map(str, plan[keys[0]]))
+        raise UsageError(f"episode {which!r} has no step {index!r} in this run; its steps are {indices}")
+
+    def figures(self, protocol: str | None = None) -> Figures:
+        """The figures with intervals that ``guieval score`` prints, under ``protocol`` (default: the run's own).
+
+        Raises :class:`guieval.errors.UsageError` for an unknown protocol, and for a rollout, whose
+        rounds are runs by themselves.
+        """
+        if self._run.further:
+            rounds = ", ".join(repr(str(part.directory)) for part in (self._run, *self._run.further))
+            raise UsageError(f"figures are of one run, and this is a rollout: open one of its rounds {rounds}")
+        answered = recorded_answers(self.directory)
+        scorer = Scorer(answered, protocol)
+        answers = judge_answers(answered, None if protocol is None else [protocol], beside=scorer.add)
+        return score_figures(answers, scorer.scored())
+
+    @cached_property
+    def screenshots(self) -> Path:
+        """The folder that the paths of screenshots start from; :class:`UsageError` where the data cannot be opened."""
+        config = self.manifest.config
+        try:
+            return load_benchmark(config.bench, self.data or config.data, **(config.bench_options or {})).root
+        except UsageError as error:
+            if self.data is not None:
+                raise
+            raise UsageError(
+                f"the run's data cannot be opened ({error}); open_run(..., data=FOLDER) names the folder"
+            ) from None
+
+    def _episode_of(self, number: int) -> EpisodeKey:
+        """The episode of a step's number."""
+        ends = accumulate(map(len, self._run.planned.plan.values()))
+        return next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if number < end)
+
+    def _walk(self, protocol: str | None, only: EpisodeKey | None = None) -> Iterator[OpenedStep]:
+        """The planned steps in order, of one episode where one is named."""
+        evaluator = ActionEvaluator(self._run.protocol if protocol is None else protocol)
+        number = 0
+        for key, counted in self._run.planned.plan.items():
+            if only in (None, key):
+                seen = self._run.walk(key, self._run.read(key), [evaluator], samples=None)
+                for place, index in enumerate(counted):
+                    yield OpenedStep(number + place, key, index, evaluator.protocol.name, self, seen[index])
+            number += len(counted)
+
+    def _repr_html_(self) -> str:
+        manifest = self.manifest
+        selection = manifest.selection
+        rows = [
+            ("benchmark", manifest.benchmark.name),
+            ("mode", manifest.mode.label),
+            ("protocol", manifest.protocol.name),
+            ("created", manifest.created),
+            ("steps", (selection and selection.text) or f"{len(self):,}"),
+            ("folder", self.directory),
+            *(("note", note) for note in self.notes),
+        ]
+        try:
+            figures = "" if self._run.further or not self._run.offsets else html(run_table([self.figures().run]))
+        except GuievalError as error:
+            figures = f"<p>{escaped(error)}</p>"
+        return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{figures}</div>"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedStep:
+    """A planned step of a run: its record, if it has one, and how each sample is judged under ``protocol``."""
+
+    number: int
+    key: EpisodeKey
+    index: int
+    protocol: str
+    run: OpenedRun = field(repr=False)
+    _seen: SeenStep = field(repr=False)
+
+    @property
+    def record(self) -> StepRecord | None:
+        """The step's record in the journal; ``None`` where it has none."""
+        return self._seen.record
+
+    @property
+    def task(self) -> StepTaskModel:
+        """The step as the benchmark gives it; :class:`UsageError` where nothing was recorded of it."""
+        if self.record is None:
+            raise UsageError(f"step {self.index} of episode {self.key} has no record: it was not run")
+        return self.record.task
+
+    @property
+    def outcomes(self) -> tuple[StepOutcome, ...]:
+        """The judgement of each sample."""
+        return tuple(outcome for (outcome,) in self._seen.outcomes)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of the first sample, or ``not_run``, or ``not_reached``."""
+        if self._seen.ends[0] == NOT_REACHED:
+            return "not_reached"
+        return self.outcomes[0].verdict if self.outcomes else "not_run"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The step's rows in :meth:`OpenedRun.steps`: one for each sample, or a single one without."""
+        values = {**dict.fromkeys(_COLUMNS), "number": self.number, "step": self.index, "verdict": self.verdict}
+        values |= {"subset": self.key.subset, "episode": self.key.episode_id}
+        if self.record is None:
+            return [values]
+        task = self.record.task
+        values |= {name: getattr(task, name) for name in ("split", "setting", "instruction")}
+        values |= {"step_instruction": task.low_level_instruction, **_action_values("reference", task.action)}
+        judged = zip(self.record.samples, self.outcomes, strict=True)
+        reached = self.verdict != "not_reached"
+        return [{**values, "sample": place, **_sample_values(*pair, reached)} for place, pair in enumerate(judged)]
+
+    def texts(self, sample: int = 0) -> dict[str, str]:
+        """What there is to read: the instructions, the reference, and of a sample its reply, thought, action and judgement."""
+        task, answer = self.task, self._sample(sample)
+        row = self.rows()[sample]
+        texts = {
+            "instruction": task.instruction,
+            "step instruction": task.low_level_instruction,
+            "reference": _as_text(task.action),
+            "prediction": None if answer.action is None else _as_text(answer.action),
+            "raw response": answer.raw_response,
+            "reasoning": answer.reasoning,
+            "thought": answer.thought,
+            "conclusion": answer.conclusion,
+            "verdict": row["verdict"],
+            "reason": row["reason"],
+            "failure": row["failure"],
+        }
+        return {name: text for name, text in texts.items() if text}
+
+    def image(self, sample: int = 0, *, boxes: bool = True) -> Image:
+        """The screenshot with the marks of the viewer: reference, alternatives, boxes, accepted area, and the prediction.
+
+        Raises :class:`guieval.errors.GuievalError` where the screenshot is not to be had.
+        """
+        task, answer = self.task, self._sample(sample)
+        screenshot = opened_screenshot(task, self.run.screenshots)
+        values = task_values(task, [ActionEvaluator(self.protocol)])
+        (area,) = values["area"]
+        shown = None if area < 0 else values["areas"][area]
+        overlay = step_overlay(screenshot.size, task, answer.action, area=shown, polygon=values["polygon"], boxes=boxes)
+        return overlay.over(screenshot)
+
+    def _sample(self, sample: int) -> Sample:
+        samples = () if self.record is None else self.record.samples
+        if not 0 <= sample < len(samples):
+            raise UsageError(f"there is no sample {sample}: the step has {len(samples)}, counted from 0")
+        return samples[sample]
+
+    def _repr_html_(self) -> str:
+        head = f"<h4>{escaped(f'{self.key}, step {self.index}')}: {escaped(self.verdict)} under {escaped(self.protocol)}</h4>"
+        if self.record is None:
+            return f"<div>{head}</div>"
+        try:
+            image = self.image()
+            image.thumbnail((_SHOWN, _SHOWN))
+            shown = picture(image)
+        except GuievalError as error:
+            shown = escaped(error)
+        return (
+            f'<div>{head}<div style="display:flex;gap:16px;align-items:flex-start"><div style="flex:none;max-width:{_SHOWN}px">'
+            f"{shown}</div><div>{definitions(self.texts().items())}</div></div></div>"
+        )
+
+
+def _action_values(name: str, action: Action | None) -> dict[str, Any]:
+    if action is None:
+        return {f"{name}_type": None, name: None}
+    return {f"{name}_type": action.type, name: action.model_dump(mode="json", exclude={"type"})}
+
+
+def _as_text(action: Action) -> str:
+    values = action.model_dump(mode="json", exclude={"type"})
+    return f"{action.type}({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+
+
+def _sample_values(sample: Sample, outcome: StepOutcome, reached: bool) -> dict[str, Any]:
+    usage = sample.usage or Usage()
+    judged: Mapping[str, Any] = outcome.model_dump() if reached else {"distance": outcome.distance}
+    return {
+        **_action_values("predicted", sample.action),
+        **{name: getattr(sample, name) for name in ("raw_response", "thought", "reasoning", "seconds")},
+        **judged,
+        "failure": None if sample.error is None else f"{sample.error.stage}: {sample.error.message}",
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+    }

@@ -1,0 +1,129 @@
+"""Past runs as a list: what each run below a folder was, what it came to, and in which state it is.
+
+The headlines are those of ``guieval score``, computed from the journal as it does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from guieval.errors import GuievalError
+from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure
+from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, is_held, read_manifest
+from guieval.journal.caveats import model_label
+from guieval.journal.run_files import Manifest
+from guieval.metrics.columns import FAILED, NOT_RUN, RunColumns
+from guieval.metrics.figures import compute, terms
+from guieval.metrics.intervals import quoted
+from guieval.reports.tables import Number, per_cent
+from guieval.scoring.matrix import judge_run
+
+State: TypeAlias = Literal["running", "finished", "stopped", "never answered", "broken"]
+_OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One run directory. ``name`` is its path below the folder that was searched; ``problem`` says why it is broken.
+
+    ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` where nothing was answered.
+    """
+
+    name: str
+    directory: Path
+    state: State
+    created: datetime
+    model: str | None = None
+    benchmark: str | None = None
+    mode: str | None = None
+    protocol: str | None = None
+    exact_match: Number | None = None
+    success_rate: Number | None = None
+    problem: str | None = None
+
+
+def past_runs(folder: Path) -> list[PastRun]:
+    """Every run below a folder, or in it, the newest first; the runs of a sweep are left to the sweep's own figures."""
+    return sorted(
+        (_read(folder, each) for each in run_directories(folder)), key=lambda run: (run.created, run.name), reverse=True
+    )
+
+
+def run_directories(folder: Path) -> Iterator[Path]:
+    """The directories of these runs."""
+    for place, below, files in os.walk(folder):
+        if SWEEP in files:
+            below.clear()
+        elif MANIFEST in files and not _OF_A_RUN.isdisjoint(files):
+            below.clear()  # parts of the run, say of its workers
+            yield Path(place)
+
+
+def _read(folder: Path, directory: Path) -> PastRun:
+    name = directory.relative_to(folder).as_posix()
+    name = directory.name if name == "." else name
+    changed = datetime.fromtimestamp(directory.stat().st_mtime, UTC)
+    try:
+        manifest = read_manifest(directory)
+        return _judged(name, directory, manifest, _created(manifest) or changed)
+    except GuievalError as error:
+        return PastRun(name, directory, "broken", changed, problem=str(error))
+
+
+def _judged(name: str, directory: Path, manifest: Manifest, created: datetime) -> PastRun:
+    protocol = manifest.protocol.name
+    columns = judge_run(directory).columns()
+    judged = columns.judged[protocol]
+    answered = bool(judged.measured.any())
+    state: State = "finished"
+    if is_held(directory):
+        state = "running"
+    elif not answered:
+        state = "never answered"
+    elif np.isin(judged.end, (FAILED, NOT_RUN)).any():
+        state = "stopped"
+    return PastRun(
+        name,
+        directory,
+        state,
+        created,
+        model=model_label(manifest),
+        benchmark=manifest.benchmark.name,
+        mode=columns.mode,
+        protocol=protocol,
+        exact_match=_headline(EXACT_MATCH, columns, protocol) if answered else None,
+        success_rate=_headline(SUCCESS_RATE, columns, protocol) if answered else None,
+    )
+
+
+def _headline(figure: Figure, columns: RunColumns, protocol: str) -> Number | None:
+    judged, policy = columns.judged[protocol], FailurePolicy()
+    value = compute(figure, policy, columns, judged)
+    if value.value is None:
+        return None
+    interval = quoted(*terms(figure, policy, columns, judged))
+    return per_cent(value.value, value.n, interval, show_n=False, missing=value.missing)
+
+
+def _created(manifest: Manifest) -> datetime | None:
+    try:
+        created = datetime.fromisoformat(manifest.created)
+    except ValueError:
+        return None
+    return created if created.tzinfo is not None else created.replace(tzinfo=UTC)
+
+
+def age(since: datetime, now: datetime) -> str:
+    """How long ago, in its largest unit: ``45 s``, ``12 min``, ``5 h``, ``9 d``."""
+    seconds = max(0, int((now - since).total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,61 @@
+"""Records as lines of a file: JSON objects, or a CSV table whose names from outside no spreadsheet runs as a formula."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from guieval.errors import UsageError, harmless
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+ENDINGS = (".csv", ".jsonl")
+
+
+def check_ending(file: Path) -> bool:
+    """Whether the file is to be a CSV table; :class:`UsageError` for an ending that is none of :data:`ENDINGS`."""
+    if file.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{str(file)!r} must end in {' or '.join(ENDINGS)}, got {file.suffix!r}")
+    return file.suffix.lower() == ".csv"
+
+
+def write_records(
+    stream: TextIO,
+    rows: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    *,
+    as_csv: bool,
+    json_in: Collection[str] = (),
+    end: str = "\n",
+) -> int:
+    """Write each row as one line and return the number of rows.
+
+    A CSV table has the columns ``names``. Its cells hold JSON for an object, and for every value of a column in ``json_in``.
+    """
+    writer = csv.DictWriter(stream, names, restval="", lineterminator=end)
+    if as_csv:
+        writer.writeheader()
+    count = 0
+    for row in rows:
+        if as_csv:
+            writer.writerow({name: _cell(value, as_json=name in json_in) for name, value in row.items()})
+        else:
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        count += 1
+    return count
+
+
+def _cell(value: Any, *, as_json: bool) -> Any:
+    return defused_value(json.dumps(value, ensure_ascii=False) if as_json or isinstance(value, dict) else value)
+
+
+def defused_value(value: Any) -> Any:
+    """A text without terminal commands, and with an apostrophe in front where a spreadsheet would run it as a formula.
+
+    Anything but a text stays as it is.
+    """
+    if not isinstance(value, str):
+        return value
+    return harmless(f"'{value}" if value.startswith(_FORMULA_STARTS) else value)

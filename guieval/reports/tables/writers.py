@@ -1,0 +1,163 @@
+"""Tables as Markdown, CSV, LaTeX and HTML; every name from outside is escaped."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from guieval.data.display.notebook import escaped
+from guieval.errors import harmless
+from guieval.reports.tables.plain import plain
+from guieval.reports.tables.records import defused_value
+from guieval.reports.tables.table import Cell, Column, Number, Table, text
+from guieval.steps import whole_text
+
+_MD = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{mark: f"\\{mark}" for mark in "\\`*_{}[]|~$"}}
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    **{mark: f"\\{mark}" for mark in "{}$&#_%"},
+}
+_LATIN = "\u024f"
+"""The last letter that LaTeX sets without a font of its own."""
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    """Tables of GitHub's Markdown, each under a heading, with its notes as a list."""
+    return "\n".join("\n".join(_markdown(table)) for table in tables)
+
+
+def _markdown(table: Table) -> Iterator[str]:
+    if table.title:
+        yield from (f"### {md(table.title)}", "")
+    yield _md_row("<br>".join(map(md, (*column.above, *column.name.split("\n")))) for column in table.columns)
+    yield _md_row("---:" if column.right else "---" for column in table.columns)
+    for row in table.filled:
+        yield _md_row(map(_md_cell, row))
+    yield ""
+    if table.notes:
+        yield from (*(f"- {md(note)}" for note in table.notes), "")
+
+
+def md(value: str) -> str:
+    """Text that Markdown shows as it is, within a table cell too."""
+    return "".join(_MD.get(mark, mark) for mark in harmless(" ".join(whole_text(value).split())))
+
+
+def _md_cell(cell: Cell) -> str:
+    if isinstance(cell, Number) and cell.best:
+        return md(text(cell)).replace(cell.shown, f"**{cell.shown}**", 1)
+    return md(text(cell))
+
+
+def _md_row(cells: Any) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def comma_separated(tables: Sequence[Table]) -> str:
+    """One line for each cell: table, title, row, column, value, and low, high and n where the value has them.
+
+    A name that a spreadsheet would run as a formula begins with an apostrophe here.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", "title", "row", "column", "value", "low", "high", "n"])
+    for table in tables:
+        for row in table.filled:
+            name = ", ".join(text(cell).strip() for cell in row[: table.keys])
+            for column, cell in zip(table.columns[table.keys :], row[table.keys :], strict=True):
+                value = plain(cell)
+                values = value if isinstance(value, dict) else {"value": value}
+                ends = [values.get(key) for key in ("value", "low", "high", "n")]
+                heading = " / ".join((*column.above, " ".join(column.name.split())))
+                writer.writerow(map(defused_value, (table.name, table.title, name, heading, *ends)))
+    return whole_text(out.getvalue())
+
+
+def latex(table: Table, *, caption: str) -> str:
+    """A booktabs table with its label; the notes stand below it in small print. ``\\usepackage{booktabs}`` is all it needs."""
+    places = "".join("r" if column.right else "l" for column in table.columns)
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{tex(caption)}}}",
+        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', (table.name or table.title).lower()).strip('-')}}}",
+        rf"\begin{{tabular}}{{{places}}}",
+        r"\toprule",
+        *_tex_heads(table.columns),
+        r"\midrule",
+    ]
+    for row in table.rows:
+        lines.append(" & ".join(map(_tex_cell, row)) + r" \\" if row else r"\midrule")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if table.notes:
+        lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
+        lines += [f"{tex(note)}{'' if note.endswith('.') else '.'}" for note in table.notes]
+        lines.append(r"\end{minipage}")
+    lines.append(r"\end{table}")
+    if any(mark > _LATIN for mark in "".join(lines)):
+        lines.insert(
+            1, "% holds characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _tex_heads(columns: Sequence[Column]) -> Iterator[str]:
+    """A line for each level of shared headings, with a rule below each, then the columns' own."""
+    for level in range(max(len(column.above) for column in columns)):
+        parts, rules, place = [], [], 1
+        for above, same in groupby(columns, key=lambda column: column.above[: level + 1]):
+            count = len(list(same))
+            if above:
+                parts.append(rf"\multicolumn{{{count}}}{{c}}{{{tex(above[-1])}}}")
+                rules.append(rf"\cmidrule(lr){{{place}-{place + count - 1}}}")
+            else:
+                parts += [""] * count
+            place += count
+        yield " & ".join(parts) + r" \\"
+        yield " ".join(rules)
+    yield " & ".join(tex(column.name) for column in columns) + r" \\"
+
+
+def tex(value: str) -> str:
+    """Text that LaTeX sets as it is."""
+    flat = " ".join(whole_text(value).split())
+    escaped = "".join(_TEX.get(mark, mark) for mark in flat if mark.isprintable())
+    return re.sub("(?<=[-'])(?=[-'])", "{}", escaped)  # two hyphens would be set as a dash, two apostrophes as a quotation mark
+
+
+def _tex_cell(cell: Cell) -> str:
+    if not isinstance(cell, Number) or cell.value is None:
+        return tex(text(cell))
+    value = rf"\textbf{{{tex(cell.shown)}}}" if cell.best else tex(cell.shown)
+    value += f" {tex(cell.mark)}" if cell.mark else ""
+    # The braces keep \\ of the row before from taking the bracket for an option.
+    return f"{value} {{\\scriptsize {tex(cell.ends)}}}" if cell.ends else value
+
+
+def html(table: Table) -> str:
+    """A table for a notebook; every name is escaped."""
+    heads = "".join(
+        f'<th style="white-space:pre-line">{escaped(" ".join((*column.above, column.name)))}</th>' for column in table.columns
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align:{"right" if column.right else "left"};white-space:pre">{escaped(text(cell))}</td>'
+            for column, cell in zip(table.columns, row, strict=True)
+        )
+        + "</tr>"
+        for row in table.filled
+    )
+    notes = "".join(f"<p>{escaped(note)}</p>" for note in table.notes)
+    return f"<h4>{escaped(table.title)}</h4><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"

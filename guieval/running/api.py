@@ -1,0 +1,161 @@
+"""Runs from Python: :func:`guieval.run` does all that ``guieval run`` does, in a script or in a notebook.
+
+It prints nothing: warnings go to the logger ``guieval``, figures into the :class:`RunResult`, and errors are raised as
+:class:`guieval.errors.GuievalError`. A progress bar is shown in a notebook and on a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from guieval.errors import UsageError
+from guieval.journal import new_directory, refuse_nested
+from guieval.running.config import RunConfig, merge
+from guieval.running.display import LogDisplay, shows_bars
+from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
+from guieval.running.resume.directories import resumed_runs
+
+logging.getLogger("guieval").addHandler(logging.NullHandler())
+
+_FIGURES = ("type_match", "exact_match", "coverage", "progress_episode_mean", "progress_step_weighted", "success_rate")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What runs came to, in the order in which they were done; ``result["sop"]`` is the one in that mode.
+
+    ``directory`` holds all of them. ``not_begun`` are the directories of runs that an interrupted one left out.
+    """
+
+    directory: Path
+    runs: tuple[Result, ...]
+    not_begun: tuple[Path, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step of every run was answered."""
+        return not self.not_begun and all(run.complete for run in self.runs)
+
+    def figures(self) -> dict[str, dict[str, float | None]]:
+        """The main figures of each mode, as fractions in [0, 1]; :func:`guieval.open_run` has all, with intervals."""
+        return {run.mode: _figures(run) for run in self.runs}
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __getitem__(self, mode: str) -> Result:
+        for run in self.runs:
+            if mode in (run.mode, run.config.mode):
+                return run
+        raise KeyError(f"no run in mode {mode!r}; there are {', '.join(run.mode for run in self.runs)}")
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("mode", "steps", *_FIGURES, "directory"))
+        rows = []
+        for run in self.runs:
+            values = ["-" if value is None else f"{100 * value:.2f} %" for value in _figures(run).values()]
+            rate = run.summary.exact_match
+            cells = (run.mode, f"{rate.n - run.summary.incomplete:,} of {rate.n:,}", *values, str(run.directory))
+            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def run(
+    config: RunConfig | Path | str | None = None,
+    *,
+    mode: str | Sequence[str] | None = None,
+    out: Path | str | None = None,
+    resume: Path | str | None = None,
+    accept_changes: bool = False,
+    trust_run: bool = False,
+    progress: bool | None = None,
+    **settings: Any,
+) -> RunResult:
+    """Evaluate a model on a benchmark, or continue a run that was stopped.
+
+    ``config`` is a :class:`RunConfig` or a YAML file of settings; ``settings`` are fields of :class:`RunConfig` over it.
+    Several modes give a run each, side by side below ``out`` (default: a new folder below ``runs/``). ``resume`` names the
+    directory of the runs to be continued. ``progress`` says whether a bar is shown. The other arguments are the options of
+    ``guieval run`` of the same names. Ctrl-C stops in order; the result is then not complete. Works inside of a running event
+    loop too, e.g. in a notebook.
+
+    Raises :class:`guieval.errors.GuievalError` for whatever ``guieval run`` refuses, and for what ends a run, whose answers are
+    kept: continue with ``resume``.
+    """
+    modes = [mode] if isinstance(mode, str) else None if mode is None else list(mode)
+    file, base = (None, config.model_dump(mode="json")) if isinstance(config, RunConfig) else (config, None)
+    given = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
+    if given.get("replay") is not None:
+        given.setdefault("engine", "replay")
+    path = None if file is None else Path(file)
+    if resume is not None:
+        if out is not None:
+            raise UsageError("'resume' names the run directory; leave out 'out'")
+        if base is not None:
+            raise UsageError("'resume' continues with the settings of the run; give those that differ by name")
+        runs = resumed_runs(Path(resume), modes, path, [], given, trust=trust_run)
+    else:
+        first = merge(path, [], {**given, "mode": modes[0] if modes else None}, base=base)
+        runs = new_runs(first, modes or [first.mode], None if out is None else Path(out))
+    root = common_folder([directory for _, directory in runs])
+    jobs = resolve_jobs(runs, root=root, accept_changes=accept_changes)
+    display = LogDisplay(bar=shows_bars() if progress is None else progress)
+    results = _run_all(jobs, fresh=resume is None, display=display)
+    return RunResult(root, tuple(results), tuple(job.directory for job in jobs[len(results) :]))
+
+
+def new_runs(first: RunConfig, modes: Sequence[str], out: Path | None) -> list[tuple[RunConfig, Path]]:
+    """A configuration and a new directory for each mode; :class:`UsageError` where that would lie inside another run."""
+    configs = [first.model_copy(update={"mode": mode}) for mode in dict.fromkeys(modes)]
+    parent = out or new_directory(first.model, first.bench, *(modes if len(modes) == 1 else []))
+    runs = [(config, parent / config.mode if len(configs) > 1 else parent) for config in configs]
+    for _, directory in runs:
+        refuse_nested(directory)
+    return runs
+
+
+def common_folder(directories: Sequence[Path]) -> Path:
+    """The folder that holds all runs: the run's own, where there is one."""
+    return directories[0] if len(directories) == 1 else directories[0].parent
+
+
+def _run_all(jobs: Sequence[Job], *, fresh: bool, display: LogDisplay) -> list[Result]:
+    executors: list[Executor] = []
+
+    def work() -> list[Result]:
+        return list(execute(jobs, fresh=fresh, display=display, opened=executors.append))
+
+    def stop() -> None:
+        for executor in executors:
+            executor.stop()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    return _in_thread(work, stop)
+
+
+def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> list[Result]:
+    """Do the work in a thread, since an event loop runs in this one; Ctrl-C, which only this thread gets, stops it in order."""
+    with ThreadPoolExecutor(1, thread_name_prefix="guieval") as thread:
+        working = thread.submit(work)
+        try:
+            return working.result()
+        except KeyboardInterrupt:
+            stop()
+            return working.result()
+
+
+def _figures(run: Result) -> dict[str, float | None]:
+    return {name: getattr(run.summary, name).value for name in _FIGURES}

@@ -1,0 +1,607 @@
+"""The driver of a run on many machines: starts workers, gives out episodes, merges what comes back, copes with losses.
+
+Only the driver writes the run directory. It reads every worker's shard through Ray as it grows, and from the disk where a
+worker is lost and its shard can be seen. What a lost worker had not finished is dealt to others as soon as one is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Literal
+
+from guieval import __version__
+from guieval.data.benchmark import EpisodeRef
+from guieval.engines import EndpointStats
+from guieval.errors import DataError, EngineError, UsageError
+from guieval.journal import Journal, read_manifest
+from guieval.journal.run_files import Manifest
+from guieval.journal.served_model import Served
+from guieval.running.cluster.hand_out import HandOut, dealt_first
+from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
+from guieval.running.cluster.server_figures import named_for_all, over_all
+from guieval.running.cluster.worker import Ended, Job, Reading, Worker
+from guieval.running.config import RunConfig
+from guieval.running.progress import Load, Progress, RunOutcome
+from guieval.running.resolve import ResolvedRun
+from guieval.running.resume.changes import accepted_changes, reference_types, with_changes
+from guieval.running.resume.identity import manifest_of
+from guieval.running.resume.served import ServedModels
+from guieval.running.runner.answer_watch import AnswerWatch
+from guieval.steps import StepRecord
+
+GPU_ENGINES = frozenset({"vllm", "vllm-inprocess", "transformers"})
+PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+"""Arguments of vLLM whose product is the number of GPUs that one server takes."""
+STOP_SECONDS = 10.0
+"""How long workers may take to stop in order, before they are ended; what they answered is in their shards all the same."""
+CONNECT_SECONDS = 5.0
+"""How long the head of a cluster may take to accept a connection."""
+WAIT_SECONDS = 30.0
+"""After so long without a single worker, the user is told what the run waits for."""
+_OTHER_MACHINES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Environment variable by which Ray lets other machines join, or (0) keeps to this one."""
+_READS_PER_SECOND = 500
+"""Answers that the driver takes in from its workers, which bounds how often each is asked."""
+
+State = Literal["starting", "working", "idle", "gone"]
+
+
+@dataclass
+class _Member:
+    """One worker, as the driver sees it."""
+
+    number: int
+    name: str
+    actor: Any
+    urls: tuple[str, ...] = ()
+    machine: str = ""
+    state: State = "starting"
+    turn: int = 0
+    greeting: Any = None
+    working: Any = None
+    reading: Any = None
+    held: list[int] = field(default_factory=list)
+    deliveries: int = 0
+    all_given: bool = False
+    shard: Shard = field(default_factory=Shard)
+    read: int = 0
+    has_shard: bool = False
+    in_flight: int = 0
+    wait: str | None = None
+    servers: tuple[EndpointStats, ...] = ()
+    """As they fared in this turn, and in ``earlier_servers`` in those before."""
+    earlier_servers: list[EndpointStats] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return f"worker {self.number}" + (f" on {self.machine}" if self.machine else "")
+
+
+class Cluster:
+    """Workers on a Ray cluster, for one run or several after another. A context manager.
+
+    ``config`` says where the cluster is, how many workers there are to be and what one needs. Entering raises
+    :class:`UsageError` when Ray is missing, no cluster is found, or it is too small.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._members: list[_Member] = []
+        self._session: _Session | None = None
+        self._connected_here = False
+        self._ray: Any = None
+
+    def __enter__(self) -> Cluster:
+        self._ray = _import_ray(alone=self._config.cluster_address == "local")
+        self._connect()
+        try:
+            self._start()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        closing = [member.actor.close.remote() for member in self._members if member.state in ("idle", "working")]
+        with contextlib.suppress(Exception):  # whatever cannot end in order any more is ended
+            self._ray.wait(closing, num_returns=max(1, len(closing)), timeout=2 * STOP_SECONDS)
+        for member in self._members:
+            with contextlib.suppress(Exception):
+                self._ray.kill(member.actor)
+        self._leave()
+
+    def execute(
+        self,
+        run: ResolvedRun,
+        directory: Path,
+        *,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        halt: Callable[[Progress], str | None] = lambda progress: None,
+    ) -> RunOutcome:
+        """Do what is left of a run that was begun in ``directory``, to the end, to Ctrl-C, or until no worker is left.
+
+        The callbacks are those of :class:`guieval.running.runner.Runner`.
+
+        Raises :class:`UsageError` (unlike resume), :class:`guieval.errors.JournalError` (the directory is held or full),
+        :class:`DataError` (an episode cannot be loaded), and :class:`EngineError` when no worker could do anything at all.
+        """
+        manifest = manifest_of(run)
+        changes = accepted_changes(run, directory, manifest)
+        with Journal(directory) as journal:
+            if changes:
+                journal.amend(with_changes(read_manifest(directory), Manifest.of(manifest), changes))
+            journal.start(None, run.plan, run.selection.refs, reference_types(run, directory))
+            served = ServedModels(run, journal)
+            served.confirm()
+            session = _Session(self._ray, self._members, run, journal, manifest, served, on_progress, halt)
+            self._session = session
+            with _on_signals(session.interrupt):
+                session.drive()
+        session.discard_shards()
+        return session.outcome()
+
+    def stop(self) -> None:
+        """Stop the run at work in order, as Ctrl-C does; may be called from any thread."""
+        if self._session is not None:
+            self._session.interrupt()
+
+    def _connect(self) -> None:
+        ray, address = self._ray, self._config.cluster_address
+        if ray.is_initialized():
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        more: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+        try:
+            address = _found(address)
+            with _signals_as_they_are():
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
+        except (OSError, RuntimeError, ValueError) as error:
+            why = " ".join(str(error).split())[:200]
+            if self._config.cluster_address == "auto":
+                raise UsageError(
+                    f"no Ray cluster is found from here ({why}); start one with `ray start --head`, name it with "
+                    "--cluster-address HOST:PORT, or say --cluster-address local for this machine alone"
+                ) from None
+            raise UsageError(f"--cluster-address {address!r} cannot be used: {why}") from None
+        self._connected_here = True
+
+    def _leave(self) -> None:
+        if self._connected_here:
+            self._ray.shutdown()
+
+    def _start(self) -> None:
+        """Ask Ray for the workers; they start in their own time."""
+        has = self._ray.cluster_resources()
+        nodes = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes())
+        gpus = _gpus_of_one(self._config) if has.get("GPU", 0) else 0
+        room = {"CPUs": int(has.get("CPU", 0)), **({"GPUs": int(has["GPU"] // gpus)} if gpus else {})}
+        count = self._config.workers or (room["GPUs"] if gpus else nodes)
+        for name, fit in room.items():
+            if count > fit or not fit:
+                raise UsageError(
+                    f"{max(1, count)} workers do not fit into this Ray cluster: its {name} suffice for {fit}; "
+                    "lower --workers, or add machines"
+                )
+        urls = self._config.base_urls
+        make = self._ray.remote(Worker)
+        for number in range(count):
+            name = f"{number:04d}"
+            actor = make.options(num_cpus=1, num_gpus=gpus, max_concurrency=8, scheduling_strategy="SPREAD").remote(name)
+            own = urls[number::count] if len(urls) > count else urls[number % len(urls) :][:1] if urls else ()
+            self._members.append(_Member(number, name, actor, own, greeting=actor.hello.remote()))
+
+
+class _Session:
+    """One run, from the first episode given out to the last record merged."""
+
+    def __init__(
+        self,
+        ray: Any,
+        members: list[_Member],
+        run: ResolvedRun,
+        journal: Journal,
+        manifest: dict[str, Any],
+        models: ServedModels,
+        on_progress: Callable[[Progress], None],
+        halt: Callable[[Progress], str | None],
+    ) -> None:
+        self._ray = ray
+        self._members = members
+        self._run = run
+        self._directory = journal.directory
+        self._models = models
+        self._on_progress = on_progress
+        self._halt = halt
+        self._served: list[Served] = []
+        self._merger = Merger(run, journal)
+        self._watch = AnswerWatch(run.model, journal.directory)
+        self._interrupted = False
+        self._bad_data: str | None = None
+        self._started = time.monotonic()
+        self._waiting_shown = False
+        self._merged: list[Path] = []
+        # unlike every other session's, so that a worker of a session that was killed cannot write into a shard of this one
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        directory = str(self._directory.resolve())
+        config = run.config.model_dump(mode="json")
+        self._job = Job(config, manifest, directory, os.getcwd(), name)
+        self._progress = self._merger.progress
+        if self._merger.damaged:
+            self._progress.warnings.append(
+                f"{len(self._merger.damaged):,} lines of the journal in {str(self._directory)!r} held no record, the first is "
+                f"line {self._merger.damaged[0]}; these steps are asked again"
+            )
+        for folder in shard_folders(self._directory):  # of a session that was killed
+            self._take(self._merger.add_folder(folder))
+            self._merged.append(folder)
+        self._progress.resumed = self._progress.done
+        self._refs: list[EpisodeRef] = dealt_first(run.selection)
+        left = set(self._merger.unfinished(ref.key for ref in self._refs))
+        open_ones = [position for position, ref in enumerate(self._refs) if ref.key in left]
+        self._leftovers = [position for position in open_ones if self._merger.begun(self._refs[position].key)]
+        self._fresh = HandOut({*open_ones} - {*self._leftovers}, len(members))
+        for member in members:
+            member.shard, member.read, member.held, member.has_shard = Shard(), 0, [], False
+            member.in_flight, member.servers, member.earlier_servers = 0, (), []
+        self._progress.load = self._load
+
+    def interrupt(self) -> None:
+        """Stop in order, as soon as the driver sees it."""
+        self._interrupted = True
+
+    def drive(self) -> None:
+        """Give out episodes and take in records, until no episode or no worker is left."""
+        self._on_progress(self._progress)
+        try:
+            while not self._interrupted and self._bad_data is None and self._goes_on():
+                self._progress.halted = self._halt(self._progress)
+                if self._progress.halted is not None:
+                    self._finish_all()
+                    break
+                self._tick()
+        finally:
+            self._stop_all()
+        if self._bad_data is not None:
+            raise DataError(f"{self._bad_data}; every answer before is kept, and {_resume(self._directory)}")
+        if self._left_alone and not len(self._merger.tally):
+            raise EngineError(f"no worker could start: {self._progress.warnings[-1]}; then {_resume(self._directory)}")
+
+    def outcome(self) -> RunOutcome:
+        """How it ended."""
+        return RunOutcome.of(
+            self._run,
+            self._directory,
+            self._merger.tally,
+            self._progress,
+            interrupted=self._interrupted,
+            gave_up=self._left_alone and not self._interrupted,
+            endpoints=self._servers(),
+        )
+
+    def discard_shards(self) -> None:
+        """Remove the shards that are merged, once the journal is on the disk."""
+        discarding = [member.actor.discard.remote() for member in self._members if member.state == "idle" and member.has_shard]
+        with contextlib.suppress(Exception):
+            self._ray.wait(discarding, num_returns=max(1, len(discarding)), timeout=STOP_SECONDS)
+        for folder in [*self._merged, *empty_shards(self._directory)]:
+            discard_shard(folder)
+
+    @property
+    def _left_alone(self) -> bool:
+        return all(member.state == "gone" for member in self._members) and bool(self._open_positions())
+
+    def _open_positions(self) -> bool:
+        return bool(self._merger.unfinished(ref.key for ref in self._refs))
+
+    def _servers(self) -> list[EndpointStats]:
+        return over_all(each for member in self._members for each in (*member.earlier_servers, *member.servers))
+
+    def _load(self) -> Load:
+        """Which episodes a worker has begun only it knows, so none count as ready."""
+        waits = [member.wait for member in self._members if member.state == "working" and member.wait is not None]
+        return Load(0, self._fresh.left + len(self._leftovers), self._servers(), next(iter(waits), None))
+
+    def _goes_on(self) -> bool:
+        if self._leftovers or self._fresh.left:
+            return any(member.state != "gone" for member in self._members)
+        return any(member.state == "working" and self._busy(member) for member in self._members)
+
+    def _busy(self, member: _Member) -> bool:
+        """Whether a worker holds what is not done yet; one whose engine is still starting may not."""
+        return bool(self._merger.unfinished(self._refs[position].key for position in member.held))
+
+    def _tick(self) -> None:
+        """Start the workers that can start, then take in what has arrived."""
+        for member in self._members:
+            if member.state == "idle" and (self._leftovers or self._fresh.left) and self._progress.halted is None:
+                self._put_to_work(member)
+        waiting: dict[Any, tuple[_Member, str]] = {}
+        for member in self._members:
+            for kind in ("greeting", "reading", "working"):
+                reference = getattr(member, kind)
+                if reference is not None and member.state != "gone":
+                    waiting[reference] = (member, kind)
+        ready, _ = self._ray.wait(list(waiting), num_returns=1, timeout=0.5)
+        if ready:
+            ready, _ = self._ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
+        for reference in ready:
+            member, kind = waiting[reference]
+            if member.state != "gone":
+                self._take_in(member, kind, reference)
+        self._progress.in_flight = sum(each.in_flight for each in self._members)
+        self._show_waiting()
+
+    def _take_in(self, member: _Member, kind: str, reference: Any) -> None:
+        exceptions = self._ray.exceptions
+        try:
+            value = self._ray.get(reference)
+            if kind == "greeting":
+                self._greeted(member, *value)
+            elif kind == "reading":
+                self._merge(member, value)
+                self._give(member, value)
+                self._read_on(member)
+            else:
+                self._ended(member, value)
+        except exceptions.RayTaskError as error:  # a plug-in may raise anything
+            cause = error.cause
+            self._lose(member, f"failed: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}")
+        except exceptions.RayError as error:  # its process or its machine is gone, or does not answer
+            lines = str(error).split("\n")
+            why = lines[-1].strip() if kind == "greeting" else ""  # there the last line is what its constructor raised
+            self._lose(member, f"cannot start: {why}" if why else "is lost")
+
+    def _greeted(self, member: _Member, machine: str, version: str) -> None:
+        member.greeting, member.machine = None, machine
+        if version != __version__:
+            self._lose(member, f"has guieval {version}, but {__version__} is asked for")
+            return
+        member.state = "idle"
+
+    def _put_to_work(self, member: _Member) -> None:
+        """Give ``member`` its share of what is begun or was lost; episodes that nobody began follow as it asks for them."""
+        takers = sum(each.state in ("starting", "idle") for each in self._members)
+        share = math.ceil(len(self._leftovers) / max(1, takers))
+        dealt, self._leftovers = self._leftovers[:share], self._leftovers[share:]
+        known = b"".join(self._merger.known_lines(self._refs[position].key) for position in dealt)
+        job = self._job
+        if member.urls:
+            job = dataclasses.replace(job, config={**job.config, "base_urls": list(member.urls)})
+        member.turn += 1
+        member.earlier_servers, member.servers, member.in_flight = over_all([*member.earlier_servers, *member.servers]), (), 0
+        member.working = member.actor.work.remote(job, dealt, known, turn=member.turn)
+        member.state, member.has_shard, member.held, member.all_given = "working", True, dealt, False
+        member.deliveries = 0
+        self._read_on(member)
+
+    def _give(self, member: _Member, reading: Reading) -> None:
+        """Give more episodes to a worker that has few left to begin, or say that there are no more."""
+        if member.state != "working" or member.all_given or not reading.wants or self._progress.halted is not None:
+            return
+        given = self._fresh.take()
+        member.held += given
+        member.all_given = not self._fresh.left
+        member.actor.give.remote(given, number=member.deliveries, last=member.all_given, turn=member.turn)
+        member.deliveries += 1
+
+    def _read_on(self, member: _Member) -> None:
+        patience = max(0.2, len(self._members) / _READS_PER_SECOND)
+        working = member.state == "working"
+        member.reading = member.actor.read.remote(member.read, patience, turn=member.turn) if working else None
+
+    def _merge(self, member: _Member, reading: Reading) -> None:
+        if reading.servers:
+            member.servers = tuple(named_for_all(each, member.machine) for each in reading.servers)
+        if reading.served is not None and reading.served not in self._served:
+            self._served.append(reading.served)
+            warning = self._models.note_served(reading.served, resumed=self._progress.resumed > 0)
+            if warning is not None and warning not in self._progress.warnings:
+                self._progress.warnings.append(warning)
+        member.in_flight = reading.in_flight if member.state == "working" else 0
+        member.wait = reading.wait
+        if reading.data and reading.start == member.read:  # else asked before the worker ended, and read since
+            self._take(self._merger.add(reading.data, member.shard))
+            member.read += len(reading.data)
+
+    def _take(self, added: Iterable[StepRecord]) -> None:
+        for record in added:
+            if (several := self._models.note_replies(record, resumed=False)) is not None:
+                self._progress.warnings.append(several)
+            self._progress.warnings += self._watch.add(record)
+        self._on_progress(self._progress)
+
+    def _ended(self, member: _Member, ended: Ended) -> None:
+        self._drain(member)
+        member.working = member.reading = None
+        member.in_flight = 0
+        if ended.how == "done":
+            member.state, member.held = "idle", []
+        elif ended.how == "bad-data":
+            member.state, self._bad_data = "idle", ended.why
+        elif ended.how == "stopped":
+            member.state = "idle"
+        else:
+            self._lose(member, f"stopped: {ended.why}")
+
+    def _drain(self, member: _Member) -> None:
+        """Merge everything that a worker at rest has in its shard."""
+        while True:
+            reading = self._ray.get(member.actor.read.remote(member.read, 0.0, turn=member.turn), timeout=STOP_SECONDS)
+            if not reading.data:
+                return
+            self._merge(member, reading)
+
+    def _lose(self, member: _Member, why: str) -> None:
+        """Go on without a worker: keep what it answered, and give the rest of what it held to others."""
+        member.state, member.greeting, member.working, member.reading = "gone", None, None, None
+        member.in_flight = 0
+        with contextlib.suppress(Exception):
+            self._ray.kill(member.actor)
+        if member.has_shard:
+            folder = self._directory / SHARDS / f"{self._job.session}-{member.name}"
+            self._take(self._merger.add_folder(folder, start=member.read, shard=member.shard))
+            self._merged.append(folder)
+        open_keys = set(self._merger.unfinished(self._refs[position].key for position in member.held))
+        again = [position for position in member.held if self._refs[position].key in open_keys]
+        self._leftovers = sorted([*self._leftovers, *again])  # positions ascend from the longest episode
+        others = sum(each.state != "gone" for each in self._members)
+        rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""
+        self._progress.warnings.append(f"{member.title} {why}{rest}")
+        self._on_progress(self._progress)
+
+    def _finish_all(self) -> None:
+        """Begin no further step, and take in the answers to those in flight, which are paid for."""
+        working = [member for member in self._members if member.state == "working"]
+        asked = [member.actor.finish.remote(member.turn) for member in working]
+        self._ray.wait(asked, num_returns=max(1, len(asked)), timeout=STOP_SECONDS)
+        for member, reference in zip(working, asked, strict=True):
+            try:
+                member.in_flight = self._ray.get(reference, timeout=0)
+            except self._ray.exceptions.RayError:  # it is gone, or nearly: what it has is merged all the same
+                member.in_flight = 0
+        self._on_progress(self._progress)
+        while not self._interrupted and any(each.state == "working" and each.in_flight for each in self._members):
+            self._tick()
+
+    def _stop_all(self) -> None:
+        """Let every worker at work stop, and merge what it has; one that is still starting is there for the next run."""
+        working = [member for member in self._members if member.state == "working"]
+        for member in working:
+            member.actor.stop.remote(member.turn)
+        deadline = time.monotonic() + STOP_SECONDS
+        for member in working:
+            try:
+                self._ray.get(member.working, timeout=max(0.1, deadline - time.monotonic()))
+                self._drain(member)
+                member.state = "idle"
+            except Exception:  # whatever it is that does not stop: its shard stays, and a resume merges it
+                member.state = "gone" if member.held else "starting"
+                member.greeting = None if member.held else member.actor.hello.remote()
+            member.working = member.reading = None
+            member.in_flight = 0
+        self._progress.in_flight = 0
+
+    def _show_waiting(self) -> None:
+        if self._waiting_shown or any(member.state != "starting" for member in self._members):
+            return
+        if time.monotonic() - self._started > WAIT_SECONDS:
+            self._waiting_shown = True
+            self._progress.warnings.append(f"no worker has started after {WAIT_SECONDS:.0f} s; `ray status` shows what is free")
+            self._on_progress(self._progress)
+
+
+def _import_ray(*, alone: bool) -> Any:
+    """Ray; ``alone`` when it is to serve this machine only, for which its processes then listen on loopback alone.
+
+    Ray reads the variable when it is imported, under a name that is older than its use on Linux.
+    """
+    if alone and "ray" not in sys.modules:
+        os.environ[_OTHER_MACHINES] = "0"
+    try:
+        import ray
+        from ray._private.ray_constants import ENABLE_RAY_CLUSTER
+    except ImportError:
+        raise UsageError("--cluster ray needs Ray: pip install 'guieval[cluster]'") from None
+    if alone and ENABLE_RAY_CLUSTER and not ray.is_initialized():
+        raise UsageError(
+            f"Ray was imported before guieval, so that its ports would be open to other machines: set {_OTHER_MACHINES}=0 "
+            "before importing it, or start a cluster yourself and give its --cluster-address"
+        )
+    return ray
+
+
+def _found(address: str) -> str:
+    """The address to give to Ray, once a connection was made: Ray itself would wait for minutes, or for ever.
+
+    Raises ``ValueError`` for what is no address, and ``OSError`` when no server answers.
+    """
+    if address == "local" or address.startswith("ray://"):
+        return address
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or _latest()
+        if address in ("auto", "local") or address.startswith("ray://"):
+            return address
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"expected auto, local or HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise OSError(f"no server answers at {address}: {error.strerror or error}") from None
+    return address
+
+
+def _latest() -> str:
+    """Where the cluster is that this machine joined last, as Ray writes it down; ``auto`` where that is not to be found."""
+    file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    try:
+        return file.read_text(encoding="utf-8").strip() or "auto"
+    except OSError:
+        return "auto"
+
+
+def _gpus_of_one(config: RunConfig) -> int:
+    """GPUs that one worker takes: as many as its server is spread over, none where servers run elsewhere."""
+    if config.engine not in GPU_ENGINES:
+        return 0
+    if config.engine == "transformers":
+        return 1
+    from guieval.registry import model_config
+
+    given = {**model_config(config.model, config.adapter).vllm, **config.vllm}
+    named = {str(name).replace("_", "-"): value for name, value in given.items()}
+    return math.prod(int(named.get(name) or 1) for name in PARALLEL)
+
+
+def _resume(directory: Path) -> str:
+    return f"`guieval run --resume {directory}` continues from there"
+
+
+@contextlib.contextmanager
+def _signals_as_they_are() -> Iterator[None]:
+    """Restore the handler of SIGTERM: Ray replaces it by one that ends the process before the command line can report."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP call ``stop``; outside the main thread signals stay the caller's.
+
+    A SIGHUP that is ignored, as by ``nohup``, stays so.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop()
+
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    try:
+        before = {number: signal.signal(number, handle) for number in numbers}
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

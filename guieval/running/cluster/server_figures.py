@@ -1,0 +1,54 @@
+"""How servers fared over a cluster run: each worker tells of its own engine, and here that becomes one entry a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from guieval.engines import EndpointStats
+
+
+def over_all(figures: Iterable[EndpointStats]) -> list[EndpointStats]:
+    """One entry for each name, in the order of first mention, from what several clients, or one at several times, saw of it.
+
+    Counts and seconds are added. ``seconds_p95`` is the largest of those given, which at least 95 % of all tries together are
+    not above. ``busy`` is ``None`` where there was more than one client, since nobody knows how their times overlap.
+    """
+    found: dict[str, EndpointStats] = {}
+    for each in figures:
+        before = found.get(each.name)
+        found[each.name] = each if before is None else _both(before, each)
+    return list(found.values())
+
+
+def named_for_all(stats: EndpointStats, machine: str) -> EndpointStats:
+    """The same under a name that means one server on every machine: a loopback address gets its machine's name."""
+    return replace(stats, name=f"{stats.name} on {machine}") if machine and _is_loopback(stats.name) else stats
+
+
+def _both(one: EndpointStats, other: EndpointStats) -> EndpointStats:
+    latencies = [each.seconds_p95 for each in (one, other) if each.seconds_p95 is not None]
+    return EndpointStats(
+        one.name,
+        one.in_flight + other.in_flight,
+        one.answered + other.answered,
+        one.failed + other.failed,
+        one.seconds + other.seconds,
+        one.resting or other.resting,
+        requests=one.requests + other.requests,
+        retries=one.retries + other.retries,
+        seconds_p95=max(latencies, default=None),
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        aside=one.aside or other.aside,
+    )
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:  # a name, or no URL
+        return False

@@ -1,0 +1,107 @@
+"""Where a user sees how runs go: nowhere, in the log with a progress bar (:func:`guieval.run`), or on the command line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
+
+from guieval.running.progress import Progress
+from guieval.telemetry.costs import Tokens
+
+Cost = Callable[[Tokens], str | None]
+"""Says what tokens cost, where there is a price."""
+Waited = Callable[[float, str], None]
+"""Called while a server starts, with the seconds since and the last line of its log."""
+
+
+class RunDisplay(Protocol):
+    """Shows one run."""
+
+    def update(self, progress: Progress) -> None:
+        """Show where the run stands; new warnings at once."""
+
+    def warn(self, text: str) -> None:
+        """Show a warning while there is time to stop the run."""
+
+
+class Display:
+    """Shows nothing."""
+
+    def following(self, title: str, cost: Cost) -> AbstractContextManager[RunDisplay]:
+        """What shows a run while it goes; ``cost`` says what its tokens cost."""
+        return nullcontext(_Nothing())
+
+    @contextmanager
+    def starting(self, title: str) -> Iterator[Waited]:
+        """What shows how long a server takes to start."""
+        yield lambda seconds, line: None
+
+    def note(self, text: str) -> None:
+        """Show a remark."""
+
+
+class _Nothing:
+    def update(self, progress: Progress) -> None:
+        pass
+
+    def warn(self, text: str) -> None:
+        pass
+
+
+class LogDisplay(Display):
+    """Writes warnings to the logger ``guieval``; with ``bar``, a progress bar shows where a run stands."""
+
+    def __init__(self, *, bar: bool) -> None:
+        self._bar = bar
+        self._log = logging.getLogger("guieval")
+
+    def following(self, title: str, cost: Cost) -> AbstractContextManager[RunDisplay]:
+        return _Followed(self._log, title, bar=self._bar)
+
+    @contextmanager
+    def starting(self, title: str) -> Iterator[Waited]:
+        self._log.info("%s is starting", title)
+        yield lambda seconds, line: self._log.debug("%s is starting, %.0f s: %s", title, seconds, line)
+
+    def note(self, text: str) -> None:
+        self._log.info(text)
+
+
+class _Followed:
+    """One run: its warnings in the log, its steps on a bar."""
+
+    def __init__(self, log: logging.Logger, title: str, *, bar: bool) -> None:
+        from tqdm.auto import tqdm
+
+        self._log = log
+        self._title = title
+        self._warned = 0
+        self._bar = tqdm(desc=title, unit="step", disable=not bar)
+
+    def __enter__(self) -> _Followed:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.close()
+
+    def update(self, progress: Progress) -> None:
+        for warning in progress.warnings[self._warned :]:
+            self.warn(warning)
+        self._warned = len(progress.warnings)
+        self._bar.total = progress.total
+        if not self._bar.n:
+            self._bar.initial = progress.resumed  # so that the rate is this session's
+        if progress.done:
+            self._bar.set_postfix_str(f"exact match {100 * progress.exact / progress.done:.1f} %", refresh=False)
+        self._bar.update(progress.done - self._bar.n)
+
+    def warn(self, text: str) -> None:
+        self._log.warning("%s: %s", self._title, text)
+
+
+def shows_bars() -> bool:
+    """Whether a progress bar can be seen: in a notebook, or on a terminal."""
+    return "ipykernel" in sys.modules or sys.stderr.isatty()

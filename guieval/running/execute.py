@@ -1,0 +1,180 @@
+"""Executes resolved runs one after the other: their servers or cluster, what is reported of them, and their stored figures.
+
+:func:`guieval.run` and the commands that run models all go through here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from guieval.engines.vllm.server import signals_as_interrupt
+from guieval.errors import GuievalError
+from guieval.journal import is_run
+from guieval.metrics import RunSummary
+from guieval.running.cluster import Cluster, absorb_shards, has_shards
+from guieval.running.config import RunConfig
+from guieval.running.display import Display
+from guieval.running.progress import RunOutcome
+from guieval.running.resolve import ResolvedRun, resolve
+from guieval.running.resume.trust import remember
+from guieval.running.runner import Runner
+from guieval.running.servers import Servers, open_servers
+from guieval.running.telemetry import Telemetry
+
+
+class Job(NamedTuple):
+    """A run, and the directory that it is done in."""
+
+    run: ResolvedRun
+    directory: Path
+
+
+class Result(NamedTuple):
+    """What one run came to: how it ended, its figures, and remarks on its cost and its trackers."""
+
+    config: RunConfig
+    outcome: RunOutcome
+    summary: RunSummary
+    notes: list[str]
+
+    @property
+    def directory(self) -> Path:
+        """The run's directory."""
+        return self.outcome.directory
+
+    @property
+    def mode(self) -> str:
+        """The mode, with what tells it from the plain one."""
+        return self.summary.mode
+
+    @property
+    def unread(self) -> bool:
+        """Whether there are replies, and none of them could be read."""
+        verdicts = self.summary.verdicts
+        return bool(verdicts.unparseable) and not (verdicts.right or verdicts.wrong or verdicts.unsupported)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step, with every sample, was answered."""
+        # a further sample of a step may have failed though its first, which the summary is about, did not
+        return self.summary.complete and not self.outcome.failures
+
+
+def resolve_jobs(configs: Sequence[tuple[RunConfig, Path]], *, root: Path, accept_changes: bool = False) -> list[Job]:
+    """Resolve all runs before any work is done, so that a wrong name is found at once. ``root`` holds all directories."""
+    servers = open_servers([config for config, _ in configs], root / "vllm.log")
+    jobs: list[Job] = []
+    for (config, directory), server in zip(configs, servers, strict=True):
+        like = jobs[0].run if jobs else None
+        jobs.append(Job(resolve(config, server, like=like, accept_changes=accept_changes), directory))
+    return jobs
+
+
+class Executor:
+    """Does one run after the other with the servers, or on the cluster, that they need. A context manager.
+
+    ``config`` is the first run's. Entering raises :class:`guieval.errors.UsageError` where the cluster cannot be used.
+    """
+
+    def __init__(self, config: RunConfig, display: Display, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._servers = Servers(display)
+        self._cluster = Cluster(config) if config.cluster == "ray" else None
+        self._open = ExitStack()
+        self._running: Runner | None = None
+        self._stop_asked = threading.Event()
+
+    def __enter__(self) -> Executor:
+        with ExitStack() as stack:
+            # a run stops in order by itself; this is for what lies before, between and after runs
+            stack.enter_context(signals_as_interrupt())
+            stack.enter_context(self._servers)
+            if self._cluster is not None:
+                stack.enter_context(self._cluster)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._open.close()
+
+    def execute(self, job: Job) -> Iterator[Result]:
+        """Do what is left of a run that was begun; its result.
+
+        Raises what the run raises, after the result where the run had come to something.
+        """
+        run, directory = job
+        if self._cluster is None:
+            if has_shards(directory):  # of a cluster run that was killed
+                absorb_shards(run, directory)
+            if run.server is not None and Runner(run, directory).left():  # minutes of loading for nothing otherwise
+                self._servers.use(run.server)
+        runner = None
+        try:
+            with self._telemetry.following(run, directory) as callbacks:
+                if self._cluster is not None:
+                    outcome = self._cluster.execute(run, directory, on_progress=callbacks.on_progress, halt=callbacks.halt)
+                else:
+                    runner = Runner(run, directory, on_progress=callbacks.on_progress, halt=callbacks.halt)
+                    self._running = runner
+                    if self._stop_asked.is_set():
+                        runner.stop()
+                    outcome = runner.execute(resume=True)
+        except GuievalError:
+            if runner is not None and runner.broken_off is not None:
+                yield self._result(run, runner.broken_off)
+            raise
+        finally:
+            self._running = None
+        yield self._result(run, outcome)
+
+    def check(self) -> None:
+        """Raise :class:`guieval.engines.vllm.server.ServerFailure` where the server in use is gone."""
+        self._servers.check()
+
+    def stop(self) -> None:
+        """Stop the run in order, as Ctrl-C does, and begin no other; may be called from any thread."""
+        self._stop_asked.set()
+        if self._cluster is not None:
+            self._cluster.stop()
+        runner = self._running
+        if runner is not None:
+            runner.stop()
+
+    def _result(self, run: ResolvedRun, outcome: RunOutcome) -> Result:
+        return Result(run.config, outcome, *self._telemetry.close(run, outcome))
+
+
+def execute(
+    jobs: Sequence[Job],
+    *,
+    fresh: bool,
+    display: Display,
+    first: Callable[[], None] = lambda: None,
+    opened: Callable[[Executor], None] = lambda executor: None,
+) -> Iterator[Result]:
+    """Do runs one after the other; the result of each as it ends, until one was interrupted, gave up or halted.
+
+    Directories that hold no run yet are begun all together, and must hold none where the runs are ``fresh``; ``first`` is
+    called just before. Raises what ends a run, after the result of what was answered before.
+    """
+    telemetry = Telemetry([run for run, _ in jobs], display)
+    with Executor(jobs[0].run.config, display, telemetry) as executor:
+        opened(executor)
+        remember([run.config for run, _ in jobs])
+        first()  # only now: where there is no cluster, there is to be no directory either
+        for run, directory in jobs:
+            if fresh or not is_run(directory):
+                Runner(run, directory).begin()  # all first here too: a resume must know of the runs that were not reached
+        for job in jobs:
+            for result in executor.execute(job):
+                yield result
+            if result.outcome.interrupted:
+                return
+            if not result.summary.complete:
+                executor.check()
+            if result.outcome.gave_up or result.outcome.halted:
+                return

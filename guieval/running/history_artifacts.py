@@ -1,0 +1,91 @@
+"""Reads the on-policy artifacts of a mixed history (:mod:`guieval.history.artifacts`) from finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from guieval.actions import Action, Unsupported
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.history.artifacts import Artifact, Artifacts, Pick, drawn
+from guieval.journal import Records, read_manifest
+from guieval.journal.rounds import rounds_of
+from guieval.steps import Sample, StepKey, StepRecord
+
+
+def read_artifacts(directory: Path, evaluator: ActionEvaluator, *, pick: Pick = "first", seed: int = 0) -> Artifacts:
+    """The artifacts that a run, or the rounds of a rollout, hold; exact is what ``evaluator`` calls so.
+
+    Of several exact samples of a step, ``first`` takes the first one of the first round that has one; ``seeded`` takes each
+    with equal probability, by a hash of ``seed``, the step, the round and the sample. Of a step that stands in a journal more
+    than once, the last record counts that was answered whole. Raises :class:`UsageError` where there is no run, the rounds are
+    of different models or benchmarks, the model was given another one's thoughts, or no answer is exact.
+    """
+    found: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
+    names: set[tuple[str, str]] = set()
+    for number, run in enumerate(rounds_of(directory)):
+        manifest = read_manifest(run)
+        names.add((manifest.model_name, manifest.benchmark.name))
+        thinker = manifest.config.model if manifest.fixed_thoughts is None else manifest.fixed_thoughts.model
+        if thinker != manifest.config.model:
+            raise UsageError(f"{str(run)!r} was given the thoughts of {thinker!r}, so its answers are no model's own artifacts")
+        for key, best in _of_run(run, number, evaluator, pick, seed).items():
+            if key not in found or best[0] < found[key][0]:
+                found[key] = best
+    if len(names) > 1:
+        raise UsageError(f"{str(directory)!r} holds runs of different models or benchmarks, so no one model's artifacts")
+    if not found:
+        raise UsageError(
+            f"{str(directory)!r} holds no answer that is an exact match under {evaluator.protocol.name!r}, so no artifacts"
+        )
+    steps = {key: artifact for key, (_, artifact) in found.items()}
+    ((model, benchmark),) = names
+    return Artifacts(directory, model, benchmark, steps, _fingerprint(steps))
+
+
+def _of_run(
+    run: Path, number: int, evaluator: ActionEvaluator, pick: Pick, seed: int
+) -> dict[StepKey, tuple[tuple[int, ...], Artifact]]:
+    chosen: dict[StepKey, tuple[tuple[int, ...], Artifact]] = {}
+    whole: set[StepKey] = set()
+    for record in Records(run):
+        key = record.task.key
+        if not record.finished and key in whole:
+            continue
+        if record.finished:
+            whole.add(key)
+        chosen.pop(key, None)
+        ranked = ((_rank(pick, seed, key, number, place), sample) for place, sample in _exact(record, evaluator))
+        best = next(ranked, None) if pick == "first" else min(ranked, key=lambda each: each[0], default=None)
+        if best is not None and (action := best[1].action) is not None:
+            sample = best[1]
+            chosen[key] = best[0], Artifact(action, sample.thought, sample.conclusion, sample.raw_response)
+    return chosen
+
+
+def _exact(record: StepRecord, evaluator: ActionEvaluator) -> Iterator[tuple[int, Sample]]:
+    """The samples of a record that are exact matches, each with its place among all."""
+    known: dict[Action, bool] = {}
+    for place, sample in enumerate(record.samples):
+        action = sample.action
+        if action is None or isinstance(action, Unsupported) or sample.outcome.verdict == "infrastructure_failure":
+            continue
+        if action not in known:
+            known[action] = evaluator.evaluate(record.task, action).exact_match
+        if known[action]:
+            yield place, sample
+
+
+def _rank(pick: Pick, seed: int, key: StepKey, number: int, place: int) -> tuple[int, ...]:
+    return (number, place) if pick == "first" else (drawn(seed, *key, number, place, "artifact"),)
+
+
+def _fingerprint(steps: Mapping[StepKey, Artifact]) -> str:
+    whole = sha256()
+    for key in sorted(steps):
+        artifact = steps[key]
+        row = (tuple(key), artifact.action.model_dump_json(), *artifact[1:])
+        whole.update(repr(row).encode("utf-8", "surrogatepass") + b"\n")
+    return whole.hexdigest()[:16]

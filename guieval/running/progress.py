@@ -1,0 +1,139 @@
+"""How far a run has come: counts for whoever shows them while it goes, and the outcome at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from guieval.data.selection import Selection
+from guieval.engines import EndpointStats
+from guieval.journal.run_files import RecordedOverlay
+from guieval.metrics import RunTally
+from guieval.running.resolve import ResolvedRun
+from guieval.steps import Plan, StepRecord, Verdict
+from guieval.telemetry.costs import Tokens
+
+
+@dataclass
+class Failures:
+    """How many steps failed at one stage, and the first one's message."""
+
+    count: int
+    example: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is left at one moment: episodes with a step that could start, episodes not begun, and how the servers fare.
+
+    ``wait`` says which servers are waited for and for how long already, ``None`` when none are.
+    """
+
+    ready: int = 0
+    waiting: int = 0
+    endpoints: Sequence[EndpointStats] = ()
+    wait: str | None = None
+
+
+@dataclass
+class Progress:
+    """Where a run stands, given to the caller's ``on_progress`` after every step."""
+
+    total: int
+    done: int = 0
+    exact: int = 0
+    failures: int = 0
+    in_a_row: int = 0
+    resumed: int = 0
+    by_stage: dict[str, Failures] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    """What the user should know before the end: the answers are not what they seem."""
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    """How the done steps ended, those of earlier sessions too."""
+    tokens: Tokens = field(default_factory=Tokens)
+    """The tokens of every answer in the journal, those of earlier sessions too."""
+    in_flight: int = 0
+    shrinks: bool = False
+    """Whether ``total`` may still fall, because episodes end at their first mismatch."""
+    last_failure: tuple[str, str] | None = None
+    """Stage and message of the last step that failed."""
+    halted: str | None = None
+    """Why no further step is begun."""
+    load: Callable[[], Load] = Load
+    """Returns what is left now; may be called from another thread."""
+
+    def count(self, record: StepRecord) -> None:
+        """Count one more record."""
+        self.done += 1
+        self.exact += record.sample.outcome.exact_match
+        self.verdicts[record.sample.outcome.verdict] += 1
+        self.tokens.add(record)
+        if record.finished:
+            self.in_a_row = 0
+            return
+        self.failures += 1
+        error = next(sample.error for sample in record.samples if sample.outcome.verdict == "infrastructure_failure")
+        self.in_a_row += error is not None and error.stage == "generate"
+        if error is not None:
+            self.last_failure = (error.stage, error.message)
+            self.by_stage.setdefault(error.stage, Failures(0, error.message)).count += 1
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended, and what failed in this session, by stage.
+
+    ``interrupted``: the user stopped it. ``gave_up``: too many requests in a row were not answered. ``halted`` says why it
+    began no further step, where it did not. ``tokens`` are those of every answer in the journal, ``endpoints`` the servers as
+    they fared in this session, and ``foreign`` is the protocol's mark where its source does not evaluate such data.
+    """
+
+    directory: Path
+    tally: RunTally
+    selection: Selection
+    protocol: str
+    interrupted: bool
+    gave_up: bool
+    failures: Mapping[str, Failures]
+    overlay: RecordedOverlay | None = None
+    warnings: tuple[str, ...] = ()
+    halted: str | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    endpoints: Sequence[EndpointStats] = ()
+    foreign: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        run: ResolvedRun,
+        directory: Path,
+        tally: RunTally,
+        progress: Progress,
+        *,
+        interrupted: bool,
+        gave_up: bool,
+        endpoints: Sequence[EndpointStats],
+    ) -> RunOutcome:
+        """The outcome of a run that has come this far."""
+        return cls(
+            directory,
+            tally,
+            run.selection,
+            run.protocol.name,
+            interrupted,
+            gave_up,
+            progress.by_stage,
+            run.overlay,
+            tuple(progress.warnings),
+            progress.halted,
+            progress.tokens,
+            endpoints,
+            run.protocol.foreign_mark(filter(None, [run.benchmark.dataset])),
+        )
+
+    @property
+    def plan(self) -> Plan:
+        """The steps that count of every episode."""
+        return self.selection.plan

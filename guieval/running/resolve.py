@@ -1,0 +1,364 @@
+"""The one way from a configuration to a run: :func:`resolve` finds and checks everything that a run needs, and freezes it.
+
+A :class:`ResolvedRun` is what the runner takes, beside a directory and callbacks. Nothing is set on it afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.content_digest import Content, read_content
+from guieval.data.overlays import Overlaid, read_overlay
+from guieval.data.preflight import SECONDS, inspect
+from guieval.data.selection import Selection, select
+from guieval.engines import EndpointStats, ReportsStats, ReportsWait
+from guieval.engines.vllm.arguments import named_arguments
+from guieval.errors import DataError, GuievalError, UsageError
+from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
+from guieval.history import DrawnPast
+from guieval.history.modes import Mode, PatchPolicy, get_mode
+from guieval.journal.run_files import RecordedOverlay
+from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
+from guieval.registry import build_model, load_benchmark, model_config
+from guieval.running.config import RunConfig
+from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine
+from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
+from guieval.steps import Episode, EpisodeKey, Plan
+
+if TYPE_CHECKING:
+    from guieval.engines.vllm.server import VLLMServer
+
+
+@dataclass(frozen=True)
+class ResolvedRun:
+    """Everything that a configuration, its plug-ins and their data come to."""
+
+    config: RunConfig
+    benchmark: ABCBenchmark
+    model: ABCModel
+    answering: Answering
+    mode: Mode
+    evaluator: ActionEvaluator
+    sampling: Sequence[Mapping[str, Any]]
+    """The request parameters of each sample of a step."""
+    selection: Selection
+    content: Content
+    """What the planned steps hold: a digest, and the types of their reference actions."""
+    screenshots: ScreenshotCheck
+    overlay: RecordedOverlay | None = None
+    """The overlay of further accepted actions, as the manifest records it; its ``sha256`` is part of the run's identity."""
+    thoughts: Engine | None = None
+    """Writes the thoughts of off-policy patches."""
+    fixed: FixedThoughts | None = None
+    """The thoughts that the model is made to think; steps without one are left out."""
+    mixture: DrawnPast | None = None
+    """What a mixed history holds."""
+    accept_changes: bool = False
+    """Whether a resume continues where model, data, prompts or sampling differ, and marks the run as mixed."""
+    server: VLLMServer | None = None
+    """The server that must be started before the run is executed."""
+
+    @property
+    def engine(self) -> Engine:
+        """Who answers."""
+        return self.answering.engine
+
+    @property
+    def protocol(self) -> Protocol:
+        """How steps are judged."""
+        return self.evaluator.protocol
+
+    @property
+    def plan(self) -> Plan:
+        """The steps that count of every episode."""
+        return self.selection.plan
+
+    @property
+    def endpoints(self) -> Sequence[EndpointStats]:
+        """How the servers fare, of an engine that knows it."""
+        return self.engine.stats() if isinstance(self.engine, ReportsStats) else ()
+
+    @property
+    def waiting(self) -> str | None:
+        """Which servers are waited for now, in words; ``None`` when none are."""
+        for engine in (self.engine, self.thoughts):
+            if isinstance(engine, ReportsWait) and (wait := engine.waiting()) is not None:
+                return wait
+        return None
+
+
+class ScreenshotCheck:
+    """Looks at the screenshots of the chosen steps before a model is asked: once for all runs over the same steps."""
+
+    def __init__(self) -> None:
+        self._done = False
+
+    def skip(self) -> None:
+        """Count the screenshots as looked at."""
+        self._done = True
+
+    def look(self, run: ResolvedRun, *, resume: bool) -> str | None:
+        """Raise :class:`UsageError` where screenshots are missing or damaged.
+
+        The steps of a run that is resumed cannot be changed, so there it is a warning, unless no step at all can be asked.
+        """
+        benchmark = run.benchmark
+        if self._done or not benchmark.needs_data or benchmark.skip_damaged:
+            return None
+        self._done = True
+        if not _shows_screenshots(benchmark, run.model, run.engine, run.selection):
+            return None
+        found = inspect(benchmark, run.selection.refs, run.plan, seconds=SECONDS)
+        if found.reasons and (not resume or found.unusable == found.steps):
+            raise found.refusal(benchmark)
+        return str(found) if found.reasons else None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of a run that the caller has at hand, e.g. weights in training; they stand in for what a configuration names."""
+
+    benchmark: ABCBenchmark
+    model: ABCModel
+    answering: Answering
+    overlay: RecordedOverlay | None = None
+    thoughts: Engine | None = None
+    fixed: FixedThoughts | None = None
+    mixture: DrawnPast | None = None
+
+
+def resolve(
+    config: RunConfig,
+    server: VLLMServer | None = None,
+    *,
+    parts: Parts | None = None,
+    like: ResolvedRun | None = None,
+    accept_changes: bool = False,
+) -> ResolvedRun:
+    """Find and check everything that a configuration names.
+
+    Engine ``vllm`` needs ``server`` (:func:`guieval.running.engine_choice.open_server`), which must run while the run is
+    executed. ``parts`` are used in place of what ``config`` names. What ``like`` has read of the benchmark, and of the answers
+    to mix in, is not read again where it is the same. Raises :class:`UsageError` for an unknown name, a missing data folder, a
+    model without a server, a selection that the benchmark cannot give, patches that the mode or the engine does not allow, or
+    thoughts that the model does not take.
+    """
+    mode = run_mode(config)
+    named_arguments(config.vllm)  # whatever the engine: a secret among them would be written into the run's files
+    shared = like if like is not None and _over(config) == _over(like.config) else None
+    given = _parts(config, server, shared) if parts is None else parts
+    benchmark, model, engine = given.benchmark, given.model, given.answering.engine
+    evaluator = ActionEvaluator(get_protocol(config.protocol or benchmark.protocol))
+    sampling = sample_parameters(config, model.config)
+    if shared is not None:
+        fixed, selection, content, screenshots = shared.fixed, shared.selection, shared.content, shared.screenshots
+    else:
+        fixed = given.fixed or _fixed_thoughts(config, model, benchmark)
+        selection = _select(config, benchmark, model, engine)
+        if fixed is not None:
+            selection = fixed.among(selection)
+            _try_thought(benchmark, model, selection, fixed)
+    mixture = given.mixture or _mixture(config, model, benchmark, evaluator, like)
+    if shared is None:
+        content = read_content(selection.refs, selection.plan, lambda ref: load_episode(benchmark, ref))
+        screenshots = ScreenshotCheck()
+    return ResolvedRun(
+        config,
+        benchmark,
+        model,
+        given.answering,
+        mode,
+        evaluator,
+        sampling,
+        selection,
+        content,
+        screenshots,
+        overlay=given.overlay,
+        thoughts=(given.thoughts or auxiliary_engine(config)) if mode.patch.method == "off-policy" else None,
+        fixed=fixed,
+        mixture=mixture,
+        accept_changes=accept_changes,
+        server=server,
+    )
+
+
+def run_mode(config: RunConfig) -> Mode:
+    """The mode with its patches, its mixed history and its given thoughts; :class:`UsageError` if they do not fit."""
+    mode = get_mode(config.mode).patched(patch_policy(config))
+    if config.mix:
+        mode = mode.mixed()
+    return mode.with_fixed_thoughts() if config.fixed_thoughts is not None else mode
+
+
+def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
+    """The request parameters of each sample of a step.
+
+    A single sample is asked with the first's. Of several, each that is not greedy gets the seed ``seed`` + its number: that of
+    ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the first. Raises
+    :class:`UsageError` when a server would be asked the same greedy question more than once.
+    """
+    first = request_parameters(model.sampling, config.sampling)
+    if config.samples == 1:
+        if config.resampling:
+            raise UsageError("setting 'resampling' is for further samples, and there are none: add --samples N")
+        return [first]
+    further = request_parameters(first, config.resampling)
+    if asks_a_model(config, model) and is_greedy(further):
+        raise UsageError(
+            f"{config.samples} samples of greedy decoding ({greedy_because(further)}) would be {config.samples} times the same "
+            f"answer: add {drawing_options(further, 'resampling')}, which leaves the first one greedy; 'sampling' in place of "
+            "'resampling' changes the first one too"
+        )
+    seed = further["seed"] if further.get("seed") is not None else config.seed
+    samples = [first, *(dict(further) for _ in range(config.samples - 1))]
+    return [given if is_greedy(given) else {**given, "seed": seed + number} for number, given in enumerate(samples)]
+
+
+def patch_policy(config: RunConfig) -> PatchPolicy:
+    """How a run patches mismatches. Raises :class:`UsageError` for settings of patches that do not go together."""
+    given = {"patch_budget": config.patch_budget, "patch_model": config.patch_model, "patch_base_urls": config.patch_base_urls}
+    flags = {"patch_budget": "--patch-budget", "patch_model": "--patch-model", "patch_base_urls": "--patch-base-url"}
+    if config.patch == "none":
+        for name, value in given.items():
+            if value:  # a budget of 0 means no patch
+                raise UsageError(f"{flags[name]} is for patches, and there are none: add --patch thought-free, say")
+        return PatchPolicy()
+    budget = None if config.patch_budget == "unlimited" else config.patch_budget
+    policy = PatchPolicy(config.patch, 1 if config.patch_budget is None else budget)  # type: ignore[arg-type]  # it checks
+    for name in ("patch_model", "patch_base_urls"):
+        if policy.method == "off-policy" and not given[name]:
+            raise UsageError(
+                "off-policy patches are written by an auxiliary model: add --patch-base-url URL of an OpenAI-compatible "
+                "endpoint and --patch-model NAME, as it is called there"
+            )
+        if policy.method != "off-policy" and given[name]:
+            raise UsageError(f"{flags[name]} is for --patch off-policy; {policy.method} patches ask no auxiliary model")
+    return policy
+
+
+def load_episode(benchmark: ABCBenchmark, ref: EpisodeRef) -> Episode:
+    """An episode; :class:`DataError` for whatever its loader raises."""
+    with _blaming(f"episode {ref.key} cannot be loaded"):
+        return benchmark.load(ref)
+
+
+@contextmanager
+def _blaming(what: str) -> Iterator[None]:
+    """Turn whatever a loader raises against its contract into the :class:`DataError` that it should have raised."""
+    try:
+        yield
+    except GuievalError:
+        raise
+    except Exception as error:  # a loader may be anyone's code
+        raise DataError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def _over(config: RunConfig) -> tuple[Any, ...]:
+    """The settings that decide which steps a run is over, and what they hold."""
+    names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay")
+    return config.choice, *(getattr(config, name) for name in names)
+
+
+def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
+    """The benchmark, the model and the engine that a configuration names; the benchmark is that of ``shared``, if given."""
+    benchmark, overlay = _benchmark(config) if shared is None else (shared.benchmark, shared.overlay)
+    checkpoint = model_config(config.model, config.adapter)
+    options = {"options": {**checkpoint.options, **config.options}}
+    model = build_model(checkpoint.model_copy(update=options), thinking=config.thinking)
+    return Parts(benchmark, model, choose_engine(config, model, benchmark.root, server), overlay)
+
+
+def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]:
+    benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
+    if config.skip_damaged:
+        benchmark = benchmark.skipping_damaged()
+    if config.overlay is None:
+        return benchmark, None
+    overlay = read_overlay(Path(config.overlay))
+    recorded = RecordedOverlay(file=str(overlay.file), sha256=overlay.sha256, steps=overlay.steps)
+    return Overlaid(benchmark, overlay), recorded
+
+
+def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:
+    """What is to be run; :class:`UsageError` when the configuration asks for what the benchmark cannot give."""
+    with _blaming(f"benchmark {benchmark.name!r} cannot be listed"):
+        unusable: Mapping[EpisodeKey, str] = {}
+        if benchmark.skip_damaged and benchmark.needs_data:
+            whole = select(benchmark, replace(config.choice, limit=None))  # a sample is drawn from what can be shown
+            if _shows_screenshots(benchmark, model, engine, whole):
+                unusable = inspect(benchmark, whole.refs, whole.plan).reasons
+        return select(benchmark, config.choice, unusable)
+
+
+def _shows_screenshots(benchmark: ABCBenchmark, model: ABCModel, engine: Engine, selection: Selection) -> bool:
+    """Whether the model is shown any, judged by the first step; yes where that cannot be prepared."""
+    if engine.images == "none":
+        return False
+    ref = selection.refs[0]
+    try:
+        task = benchmark.load(ref).steps[selection.plan[ref.key][0]]
+        return bool(model.prepare_input(task, ()).images)
+    except Exception:  # a plug-in may be anyone's code; the step will fail, and its record names the failure
+        return True
+
+
+def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: ABCBenchmark) -> FixedThoughts | None:
+    """The thoughts of an earlier run, for a model that takes them, over the benchmark that they are about."""
+    if config.fixed_thoughts is None:
+        return None
+    if not model.fixes_thought:
+        raise UsageError(f"model {config.model!r} cannot be given a thought; `guieval models` shows which models can")
+    source = Path(config.fixed_thoughts)
+    fixed = read_thoughts(source)
+    if fixed.benchmark != benchmark.name:
+        raise UsageError(f"the thoughts of {str(source)!r} are about benchmark {fixed.benchmark!r}, not {benchmark.name!r}")
+    return fixed
+
+
+def _try_thought(benchmark: ABCBenchmark, model: ABCModel, selection: Selection, fixed: FixedThoughts) -> None:
+    """Let the adapter raise now what it would raise at every step: that it takes no thought with these settings."""
+    ref = selection.refs[0]
+    task = benchmark.load(ref).steps[selection.plan[ref.key][0]]
+    try:
+        model.prepare_fixed_thought(task, (), fixed.texts[task.key])
+    except UsageError:
+        raise
+    except Exception:  # an adapter may be anyone's code; any other failure is recorded with its step
+        return
+
+
+def _mixture(
+    config: RunConfig, model: ABCModel, benchmark: ABCBenchmark, evaluator: ActionEvaluator, like: ResolvedRun | None
+) -> DrawnPast | None:
+    """The histories that a configuration wants mixed, of the answers of an earlier run of the same model."""
+    from guieval.history.mixing import Mixture, read_mix
+    from guieval.running.history_artifacts import read_artifacts
+
+    if not config.mix:
+        if config.mix_artifacts is not None:
+            raise UsageError("mix_artifacts is for mixed histories, and there are none: add --set mix.start=P, say")
+        return None
+    mix = read_mix(config.mix)
+    if config.mix_artifacts is None:
+        raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
+    known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
+    if isinstance(known, Mixture) and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
+        return Mixture(mix, known.artifacts)
+    artifacts = read_artifacts(Path(config.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
+    for what, theirs, ours in (
+        ("model", artifacts.model, model.config.name),
+        ("benchmark", artifacts.benchmark, benchmark.name),
+    ):
+        if theirs != ours:
+            raise UsageError(f"the answers of {config.mix_artifacts!r} are of {what} {theirs!r}, not of {ours!r}")
+    return Mixture(mix, artifacts)
+
+
+def _unmixed(config: RunConfig) -> RunConfig:
+    return config.model_copy(update={"mix": {}})

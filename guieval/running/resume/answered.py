@@ -1,0 +1,131 @@
+"""What earlier sessions of a run left in its journal: the steps that are done, and those that must be asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.journal import Records, journal_file
+from guieval.metrics import RunTally
+from guieval.running.progress import Progress
+from guieval.running.resolve import ResolvedRun
+from guieval.running.resume.changes import reference_types
+from guieval.steps import Episode, EpisodeKey, Sample, StepKey, StepRecord, Verdict
+from guieval.telemetry.costs import Tokens
+
+
+@dataclass(frozen=True)
+class DoneStep:
+    """A finished step of an earlier session: where its record lies, how it ended, and whether it matched."""
+
+    offset: int
+    exact: bool
+    verdict: Verdict
+
+
+class Answered:
+    """Reads the journal in ``directory`` once; the records themselves are read again when they are needed."""
+
+    def __init__(self, run: ResolvedRun, directory: Path) -> None:
+        self._run = run
+        self._directory = directory
+        self._records = Records(directory)
+        self.tally = RunTally(run.mode, run.model.action_space, run.benchmark.action_space, reference_types(run, directory))
+        self.tokens = Tokens()
+        self._done: dict[EpisodeKey, dict[int, DoneStep]] = {}
+        self._partial: dict[StepKey, int] = {}
+        """Where the record lies of a step that has some of its samples."""
+        for offset, record in self._records.with_offsets():
+            self.tally.add(record)
+            self.tokens.add(record)
+            self._note(offset, record)
+
+    def _note(self, offset: int, record: StepRecord) -> None:
+        task = record.task
+        if any(sample.answered for sample in record.samples) and len(record.samples) == len(self._run.sampling):
+            self._partial[task.key] = offset
+        if record.finished and task.step_index in self._run.plan.get(task.episode_key, ()):
+            self._partial.pop(task.key, None)
+            outcome = record.sample.outcome
+            self._done.setdefault(task.episode_key, {})[task.step_index] = DoneStep(
+                offset, outcome.exact_match, outcome.verdict
+            )
+
+    def progress(self) -> Progress:
+        """Where the run stands at the start of a session."""
+        done = [step for steps in self._done.values() for step in steps.values()]
+        progress = Progress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
+        progress.shrinks = self._run.mode.stop == "first-mismatch"
+        progress.verdicts.update(step.verdict for step in done)
+        progress.exact = sum(step.exact for step in done)
+        return progress
+
+    @property
+    def damage(self) -> str | None:
+        """How many lines of the journal hold no record, in words."""
+        if not (damaged := self._records.damaged):
+            return None
+        lines = "1 line" if len(damaged) == 1 else f"{len(damaged):,} lines"
+        return (
+            f"{lines} of {str(journal_file(self._directory))!r} held no record, first: line {damaged[0]}; "
+            "these steps are asked again"
+        )
+
+    def has_work(self) -> bool:
+        """Whether a step is left to be asked."""
+        return not all(self.is_over(ref, self.kept(ref)) for ref in self._run.selection.refs)
+
+    def kept(self, ref: EpisodeRef) -> Mapping[int, DoneStep]:
+        """The finished steps of an episode that need not be asked again."""
+        done = self._done.get(ref.key, {})
+        return _unbroken(done, self._run.plan[ref.key]) if self._run.mode.sequential else done
+
+    def is_over(self, ref: EpisodeRef, kept: Mapping[int, DoneStep]) -> bool:
+        """Whether an episode of which these steps are kept has ended."""
+        mismatches = sum(not step.exact for step in kept.values())
+        return mismatches > self._run.mode.mismatches or len(kept) == len(self._run.plan[ref.key])
+
+    def take_back(self, ref: EpisodeRef, kept: Mapping[int, DoneStep], progress: Progress) -> None:
+        """Take out of ``progress`` the finished steps of an episode that are asked again."""
+        again = [step for index, step in self._done.get(ref.key, {}).items() if index not in kept]
+        progress.done -= len(again)
+        progress.resumed -= len(again)
+        progress.exact -= sum(step.exact for step in again)
+        progress.verdicts.subtract(step.verdict for step in again)
+
+    def records(self, kept: Mapping[int, DoneStep]) -> Iterable[StepRecord]:
+        """The records of these steps."""
+        return (self._records.at(step.offset) for step in kept.values())
+
+    def drop_samples(self, episode: Episode, kept: Mapping[int, DoneStep]) -> None:
+        """Forget the samples of steps whose past was another one than it is now."""
+        counted = self._run.plan[episode.key]
+        end = max((step.offset for step in kept.values()), default=-1)
+        for task in episode.steps:
+            if self._partial.get(task.key, end) < end or task.step_index != counted[len(kept)]:
+                self._partial.pop(task.key, None)
+
+    def samples(self, step: StepKey) -> dict[int, Sample]:
+        """The answered samples of a step that lacks some, by number; they are given out once."""
+        offset = self._partial.pop(step, None)
+        if offset is None:
+            return {}
+        samples = self._records.at(offset).samples
+        return {number: sample for number, sample in enumerate(samples) if sample.answered}
+
+
+def _unbroken(done: Mapping[int, DoneStep], counted: Iterable[int]) -> dict[int, DoneStep]:
+    """The counted steps from an episode's first on whose answer came after the one to the step before.
+
+    After a gap, or after an answer that was given anew, the past was another one: those steps are asked again.
+    """
+    kept: dict[int, DoneStep] = {}
+    end = -1
+    for index in counted:
+        if index not in done or done[index].offset < end:
+            break
+        kept[index] = done[index]
+        end = done[index].offset
+    return kept

@@ -1,0 +1,174 @@
+"""What a run is: its manifest, and the parts of two manifests that must be equal for their records to belong together."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guieval import __version__
+from guieval.errors import UsageError
+from guieval.journal import SCHEMA, plan_rows, read_manifest
+from guieval.journal.run_files import Manifest
+from guieval.models.patch_thoughts import thought_fingerprint
+from guieval.models.written_prompts import example_requests, fixed_thought_form
+from guieval.running.config import parse
+from guieval.running.resolve import ResolvedRun
+from guieval.running.resume.trust import code_digests
+
+_DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
+"""Fields of a checkpoint's file for its reader; none of them changes what is asked or how a reply is read."""
+
+PROMPTS = "prompts fingerprint"
+"""Name of the field that differs when an adapter no longer asks in the same words."""
+
+THOUGHT = "thought prompt fingerprint"
+"""Name of the field that differs when the thoughts of patches are no longer asked for in the same words."""
+
+FIXED_THOUGHTS = "fixed thoughts fingerprint"
+"""Name of the field that differs when a model is given other thoughts, or the same in another form."""
+
+ARTIFACTS = "artifacts fingerprint"
+"""Name of the field that differs when the answers that a mixed history holds are no longer the same."""
+
+
+def digest(value: Any) -> str:
+    """A short fingerprint of a JSON-able value, equal for equal values."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Difference(NamedTuple):
+    """One thing in which a resume differs from its run: in words, and whether a user may accept it."""
+
+    text: str
+    acceptable: bool
+
+
+CONTENT = "data of the chosen steps"
+"""Name of what differs when instructions, labels or boxes have changed since the run began."""
+_ACCEPTABLE = (
+    *("model", "adapter", "thinking", "options", "sampling", "resampling", "vllm", "model_path", "engine", "checkpoint."),
+    *(PROMPTS, THOUGHT, CONTENT, "overlay fingerprint"),
+)
+"""First words of the names of what a user may accept: which model is asked, how, and what its data say. What a run is over, its
+mode, its protocol and its number of samples are not among them: with others it is another run."""
+
+
+def manifest_of(run: ResolvedRun) -> dict[str, Any]:
+    """The manifest: what identifies a run, and what it ran with."""
+    plan, mode, model, benchmark, protocol = run.plan, run.mode, run.model, run.benchmark, run.protocol
+    more: dict[str, Any] = {} if run.overlay is None else {"overlay": run.overlay.to_json()}
+    if run.config.replay is not None:  # the servers of the earlier run gave the answers
+        recorded = read_manifest(Path(run.config.replay)).to_json()
+        more |= {"served": recorded["served"]} if "served" in recorded else {}
+    if run.fixed is not None:
+        more["fixed_thoughts"] = {**run.fixed.to_json(), "form": digest(fixed_thought_form(model))}
+    return {
+        "schema": SCHEMA,
+        "guieval": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "config": run.config.model_dump(mode="json"),
+        "model": model.config.model_dump(mode="json"),
+        "benchmark": {
+            "name": benchmark.name,
+            "episodes": len(plan),
+            "steps": sum(map(len, plan.values())),
+            "fingerprint": digest(plan_rows(plan)),
+            "content": run.content.sha256,
+        },
+        "selection": run.selection.to_json(),
+        **more,
+        **({"code": code} if (code := code_digests(run.config)) else {}),
+        **({"mixing": run.mixture.to_json()} if run.mixture is not None else {}),
+        "prompts": {
+            "fingerprint": digest(example_requests(model)),
+            **({"thought": digest(thought_fingerprint())} if mode.patch.asks else {}),
+        },
+        "protocol": {"name": protocol.name, "fingerprint": digest(protocol.judgement())},
+        "mode": mode.to_json(),
+        "action_spaces": {"model": model.action_space.to_json(), "benchmark": benchmark.action_space.to_json()},
+    }
+
+
+def differences(old: Manifest, new: Manifest) -> list[Difference]:
+    """Every field in which a resume would differ from the run that it resumes."""
+    differing: list[Difference] = []
+    before, after = identity(old), identity(new)
+    for name in (PROMPTS, CONTENT):
+        if before[name] is None or after[name] is None:  # begun before it was recorded, or an episode cannot be loaded
+            del before[name], after[name]
+    if old.code is not None and new.code is not None:
+        differing += [
+            Difference(f"the {what}, whose content has changed", True)
+            for what, was in old.code.items()
+            if new.code.get(what, was) != was
+        ]
+        if "adapter file" in old.code.keys() & new.code.keys():  # its content counts, not where it lies
+            for values in (before, after):
+                values.pop("adapter", None)
+                values.pop("checkpoint.adapter", None)
+    for name in before.keys() | after.keys():
+        if before.get(name) != after.get(name):
+            text = f"{name} (was {before.get(name)!r}, now {after.get(name)!r})"
+            differing.append(Difference(text, name.startswith(_ACCEPTABLE)))
+    return sorted(differing)
+
+
+def refuse_unlike(
+    old: Manifest,
+    new: Manifest,
+    directory: Path,
+    *,
+    accept: bool = False,
+    hint: str = "",
+    example: Callable[[], str] = str,
+) -> list[Difference]:
+    """Raise :class:`UsageError` naming every field in which a resume would differ from the run it resumes.
+
+    With ``accept``, those that a user may accept are returned instead; ``hint`` tells the user how to accept them. ``example``
+    returns an example of changed data, in words.
+    """
+    differing = differences(old, new)
+    differing = [one._replace(text=f"the {CONTENT}{example()}") if one.text.startswith(CONTENT) else one for one in differing]
+    refused = [one for one in differing if not (accept and one.acceptable)]
+    if refused:
+        raise UsageError(
+            f"{str(directory)!r} cannot be resumed, because it differs in {', '.join(one.text for one in refused)}"
+            + f"; {hint}" * (bool(hint) and all(one.acceptable for one in differing))
+        )
+    return differing
+
+
+def identity(manifest: Manifest) -> dict[str, Any]:
+    """What two manifests must share for their records to belong to one run."""
+    settings = manifest.config.to_json()
+    config = parse(settings, kept=settings).identity()
+    checkpoint = {name: value for name, value in manifest.model.to_json().items() if name not in _DESCRIPTIVE}
+    fixed, mixing, thought = manifest.fixed_thoughts, manifest.mixing, manifest.prompts.thought
+    return {
+        **_flat(config),
+        **_flat({"checkpoint": checkpoint}),
+        "benchmark fingerprint": manifest.benchmark.fingerprint,
+        "overlay fingerprint": None if manifest.overlay is None else manifest.overlay.sha256,
+        CONTENT: manifest.benchmark.content,
+        PROMPTS: manifest.prompts.fingerprint,
+        **({} if thought is None else {THOUGHT: thought}),
+        **({} if fixed is None else {FIXED_THOUGHTS: [fixed.sha256, fixed.form]}),
+        **({} if mixing is None else {ARTIFACTS: mixing.artifacts.sha256}),
+        "protocol": manifest.protocol.name,
+        "protocol fingerprint": manifest.protocol.fingerprint,
+    }
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        flat.update(inner)
+    return flat

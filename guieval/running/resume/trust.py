@@ -1,0 +1,177 @@
+"""What a run folder may decide on resume, and what only its user may.
+
+A run folder is data that people send each other. Its settings may not make guieval run code, send a key or screenshots to a
+server, or report anywhere, unless the user names that again, confirms it with ``--trust-run``, or has begun a run with the same
+setting on this machine before. What a user began is kept as lines of text in ``$XDG_STATE_HOME/guieval/trusted.txt``
+(default ``~/.local/state``); it holds no secret. Code (an adapter file, the program that serves the model) has to be named
+again in any case.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guieval.errors import UsageError
+from guieval.running.config import RunConfig, merge, parse
+
+_CODE_ARGUMENTS = frozenset(
+    {"python", "command", "middleware", "plugins", "tool-parser-plugin", "reasoning-parser-plugin", "worker-cls"}
+    | {"worker-extension-cls", "scheduler-cls", "logits-processors", "distributed-executor-backend", "trust-remote-code"}
+)
+"""Settings of a launched vLLM server that name a program, a module or a file that is executed."""
+
+_OUTWARD = frozenset(
+    {"adapter", "base_urls", "api_key_env", "insecure_tls", "model_path", "vllm", "engine", "cluster", "cluster_address"}
+    | {"patch_base_urls", "patch_api_key_env", "proxy", "track", "tracking"}
+)
+"""Settings that a run folder cannot decide alone."""
+
+
+class Reach(NamedTuple):
+    """One thing outside the run folder that a configuration reaches for: in words, and how the user would name it again."""
+
+    text: str
+    option: tuple[str, ...]
+    code: bool = False
+
+    @property
+    def words(self) -> str:
+        """The option as it is typed in a shell."""
+        return shlex.join(self.option)
+
+
+def reaches(config: RunConfig) -> Iterator[Reach]:
+    """Everything that a configuration sends to, starts or imports: endpoints with the variable of their key, weights, code."""
+    if config.adapter is not None and config.adapter.endswith(".py"):
+        yield Reach(f"import the adapter file {config.adapter!r}", ("--adapter", config.adapter), code=True)
+    unproven = " without verifying its certificate" if config.insecure_tls else ""
+    through = f" through the proxy {config.proxy!r}" if config.proxy else ""
+    again = ("--set", f"proxy={config.proxy}") if config.proxy else ()
+    key, patch_key = ("--api-key-env", config.api_key_env), ("--set", f"patch_api_key_env={config.patch_api_key_env}")
+    for option, urls, named in (("--base-url", config.base_urls, key), ("--patch-base-url", config.patch_base_urls, patch_key)):
+        variable = named[-1].rpartition("=")[2]
+        for url in urls:  # the key and the screenshots go there
+            text = f"ask the server {url!r}{through}{unproven} with the key in {variable}"
+            yield Reach(text, (option, url, *named, *again))
+    if config.engine in ("vllm", "vllm-inprocess", "transformers"):
+        if config.model_path is not None:
+            yield Reach(f"load the weights {config.model_path!r}", ("--set", f"model_path={config.model_path}"))
+        for name, value in sorted(config.vllm.items()):
+            plain = name.removeprefix("--").replace("_", "-")
+            yield Reach(
+                f"start vLLM with {plain}={json.dumps(value, sort_keys=True)}",
+                ("--set", f"vllm.{name}={value if isinstance(value, str) else json.dumps(value)}"),
+                code=plain in _CODE_ARGUMENTS,
+            )
+    if config.cluster != "none":
+        yield Reach(f"join the Ray cluster {config.cluster_address!r}", ("--cluster-address", config.cluster_address))
+    for name in config.track:
+        yield Reach(f"report to {name} with {json.dumps(config.tracking, sort_keys=True)}", ("--track", name))
+
+
+def remember(configs: Sequence[RunConfig]) -> None:
+    """Keep what the user's own runs reach for, so that resuming them asks for no confirmation on this machine."""
+    known = _known()
+    new = dict.fromkeys(each.text for config in configs for each in reaches(config) if not each.code and each.text not in known)
+    if not new:
+        return
+    with suppress(OSError):  # without a home folder a resume asks to confirm, which is safe
+        _file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _file().open("a", encoding="utf-8") as stream:
+            stream.writelines(f"{json.dumps(text)}\n" for text in new)
+
+
+def resumed(
+    base: Mapping[str, Any],
+    file: Path | None,
+    overrides: Sequence[str],
+    flags: Mapping[str, Any],
+    *,
+    trust: bool,
+    folder: Path,
+) -> RunConfig:
+    """The configuration of a run that is resumed: its folder's settings ``base`` with the user's over them.
+
+    ``trust`` is ``--trust-run``. Raises :class:`UsageError` when the folder's settings reach for something that the user
+    neither names, nor has begun a run with, nor confirms; code has to be named in any case.
+    """
+    try:
+        config = merge(file, overrides, flags, base=base)
+    except UsageError as error:
+        if str(error) == _problem(base):  # the user has given nothing that it speaks of
+            raise UsageError(f"{str(folder / 'manifest.json')!r}, field config: {error}") from None
+        raise
+    own = merge(file, overrides, flags, base={name: value for name, value in base.items() if name not in _OUTWARD})
+    named = {each.text for each in reaches(own.model_copy(update={"engine": config.engine, "cluster": config.cluster}))}
+    unnamed = [each for each in reaches(config) if each.text not in named]
+    if code := [each for each in unnamed if each.code]:
+        raise UsageError(
+            f"the run folder {str(folder)!r} wants to {code[0].text}; guieval runs no code that only a run folder names: "
+            f"look at it, then add {code[0].words}"
+        )
+    known = _known()
+    if not trust and (unknown := [each for each in unnamed if each.text not in known]):
+        wishes = "; ".join(each.text for each in unknown[:3]) + ("; ..." if len(unknown) > 3 else "")
+        raise UsageError(
+            f"the run folder {str(folder)!r} wants to {wishes}; no run was begun so on this machine: "
+            f"name it again ({unknown[0].words}), or add --trust-run if you trust the folder"
+        )
+    return config
+
+
+def _problem(base: Mapping[str, Any]) -> str | None:
+    try:
+        parse(base, kept=base)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:
+    """What goes on with the runs in ``directory``, as it is typed in a shell; it names code outside the package again."""
+    code = dict.fromkeys(each.words for config in configs for each in reaches(config) if each.code)
+    return " ".join(["guieval run --resume", shlex.quote(str(directory)), *code])
+
+
+def code_digests(config: RunConfig) -> dict[str, str]:
+    """SHA-256 of the files outside the package that a configuration executes, by what they are; those that exist."""
+    named = {name.removeprefix("--").replace("_", "-"): value for name, value in config.vllm.items()}
+    command = named.get("command")
+    words = shlex.split(command) if isinstance(command, str) else command if isinstance(command, list) else []
+    files: dict[str, Any] = {
+        "adapter file": config.adapter if config.adapter and config.adapter.endswith(".py") else None,
+        "vllm.command": words[0] if words and config.engine == "vllm" else None,
+        "vllm.python": named.get("python") if config.engine == "vllm" else None,
+    }
+    found: dict[str, str] = {}
+    for what, name in files.items():
+        where = shutil.which(name) or name if isinstance(name, str) else None
+        with suppress(OSError):  # what cannot be read cannot be run either, and whoever runs it says so
+            if where is not None:
+                found[what] = sha256(Path(where).read_bytes()).hexdigest()
+    return found
+
+
+def _known() -> set[str]:
+    try:
+        lines = _file().read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return set()
+    known = set()
+    for line in lines:
+        with suppress(ValueError):
+            known.add(str(json.loads(line)))
+    return known
+
+
+def _file() -> Path:
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "guieval" / "trusted.txt"

@@ -1,0 +1,75 @@
+"""Warns while a run goes that its answers are not what they seem: replies that cannot be read, a wrong coordinate frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guieval.errors import one_line
+from guieval.models import ABCModel
+from guieval.models.frame_audit import FrameWatch
+from guieval.steps import Sample, StepRecord
+
+LOOKED_AT = 20
+"""Replies at the start of a session that are looked at."""
+
+
+class AnswerWatch:
+    """Looks at every record of a session; warns once of each problem."""
+
+    def __init__(self, model: ABCModel, directory: Path) -> None:
+        self._directory = directory
+        self._frames = FrameWatch(model)
+        self._replies = ReplyWatch()
+
+    def add(self, record: StepRecord) -> list[str]:
+        """Take in one more record; the warnings that it gives rise to."""
+        unreadable = self._replies.add(record)
+        frame = self._frames.add(record.task, record.sample)
+        warnings = [] if unreadable is None else [unreadable]
+        return warnings if frame is None else [*warnings, f"{frame}: guieval audit {self._directory}"]
+
+    def close(self) -> list[str]:
+        """The warnings at the end of a session."""
+        unreadable = self._replies.close()
+        return [] if unreadable is None else [unreadable]
+
+
+class ReplyWatch:
+    """Counts the first replies of a session that hold no action, and warns once when they are more than half.
+
+    The reason is usually the wrong adapter, a wrong chat template, or too few tokens.
+    """
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._unreadable = 0
+        self._first: Sample | None = None
+        self._over = False
+
+    def add(self, record: StepRecord) -> str | None:
+        """Take in one more record; a warning as soon as more than half of :data:`LOOKED_AT` replies could not be read."""
+        for sample in record.samples:
+            if sample.raw_response is None or self._over:
+                continue
+            self._seen += 1
+            if sample.error is not None and sample.error.stage == "parse":
+                self._unreadable += 1
+                self._first = self._first or sample
+            if self._unreadable > LOOKED_AT / 2:
+                return self._warning()
+            self._over = self._seen >= LOOKED_AT
+        return None
+
+    def close(self) -> str | None:
+        """The session has ended: a warning where it had fewer replies, and more than half of them could not be read."""
+        return self._warning() if not self._over and self._unreadable > self._seen / 2 else None
+
+    def _warning(self) -> str:
+        self._over = True
+        assert self._first is not None and self._first.error is not None  # one of those that were counted
+        reply = one_line(self._first.raw_response or "", 300)
+        content = f'is "{reply}"' if reply else "is empty"
+        reason = one_line(self._first.error.message, 300)
+        cut = ", and the server cut it off at the limit of tokens" if self._first.finish_reason == "length" else ""
+        seen = f"{self._unreadable} of the first {self._seen} replies" if self._seen > 1 else "the first reply"
+        return f"{seen} could not be read as an action; the first {content} ({reason}{cut})"

@@ -1,0 +1,72 @@
+"""Screenshots on their way into requests: read, resized and encoded in threads, each once, in a cache of bounded size."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeAlias
+
+from guieval.data.screenshots import Screenshot, check_data, read_screenshot, resized_png
+from guieval.models import ImageForm, ImageRef
+
+CACHE_BYTES = 64 * 1024 * 1024
+"""How much is kept for later steps that show the same screenshot."""
+
+_Key: TypeAlias = tuple[str, tuple[int, int], tuple[int, int] | None]
+"""File, the size its record says it has, and the size to send: what decides a screenshot's bytes, or that there are none."""
+
+
+class ImageLoader:
+    """Reads, resizes and encodes screenshots off the event loop, each (file, size) once, in a cache of bounded bytes.
+
+    Every file is read and checked, also when nothing but its name is sent (``form`` "file"): a server takes a damaged PNG for
+    a whole one. With ``check`` the image data is unpacked too (:func:`guieval.data.screenshots.check_data`).
+    """
+
+    def __init__(self, root: Path, threads: ThreadPoolExecutor, *, form: ImageForm, check: bool = True) -> None:
+        self._form = form
+        self._check = check
+        self._root = root
+        self._threads = threads
+        self._cache: OrderedDict[_Key, Screenshot] = OrderedDict()
+        self._bytes = 0
+        self._loading: dict[_Key, asyncio.Future[Screenshot]] = {}
+
+    async def load(self, image: ImageRef) -> Screenshot:
+        """The screenshot's bytes: the file's own, or a resized PNG. Raises :class:`ScreenshotError`."""
+        key = (image.task.screenshot, image.task.screenshot_size, image.resize)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        if key not in self._loading:
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(self._threads, self._read, image)
+            self._loading[key] = future
+            future.add_done_callback(lambda _: self._loading.pop(key, None))
+        screenshot = await asyncio.shield(self._loading[key])
+        if key not in self._cache:
+            self._cache[key] = screenshot
+            self._bytes += self._weight(screenshot)
+            while self._bytes > CACHE_BYTES and len(self._cache) > 1:
+                _, dropped = self._cache.popitem(last=False)
+                self._bytes -= self._weight(dropped)
+        return screenshot
+
+    def _read(self, image: ImageRef) -> Screenshot:
+        screenshot = read_screenshot(self._root, image.task.screenshot, image.task.screenshot_size)
+        if image.resize is not None and image.resize != screenshot.size:
+            screenshot = resized_png(screenshot, image.resize)
+        elif self._check:  # resizing would have decoded it
+            check_data(screenshot)
+        # here, in a thread, and not when the request is written
+        if self._form == "base64" or (self._form == "file" and screenshot.path is None):
+            _ = screenshot.base64
+        if self._form == "file":
+            _ = screenshot.sha256
+        return screenshot
+
+    def _weight(self, screenshot: Screenshot) -> int:
+        # with "file" too, for a server may refuse the file and be sent the bytes
+        return len(screenshot.data) if self._form == "bytes" else len(screenshot.data) * 7 // 3

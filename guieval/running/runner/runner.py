@@ -1,0 +1,121 @@
+"""Runs a model over a benchmark: asynchronous, no barrier, one journal line as soon as a step is answered.
+
+One step's way: history -> ``prepare_input`` -> screenshots read and resized in threads -> ``generate`` -> parsed and scored
+(:mod:`guieval.models.scored_reply`) -> journal -> the episode's next step becomes ready. Every failure of a step is stored on
+its record with its stage; failures of the run itself (the journal cannot be written, the server does not know the model) end it
+with the journal intact.
+
+Where several samples of a step are asked for, each is a request of its own: so each has a seed of its own, is retried by
+itself, and is as long as it is, which one request with ``n`` allows none of; a server with a prefix cache computes the prompt
+once either way. What an episode remembers (SOEval, equations 4 and 5, knows one answer to a step), whether it goes on, and
+every step metric are of the first sample. A step is done when all its samples are answered; a resume asks for those that are
+missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.errors import DataError, FatalEngineError, ServersAway
+from guieval.journal import Journal
+from guieval.running.progress import Progress, RunOutcome
+from guieval.running.resolve import ResolvedRun
+from guieval.running.resume.answered import Answered
+from guieval.running.resume.changes import check_directory, open_journal
+from guieval.running.resume.identity import manifest_of
+from guieval.running.resume.served import ServedModels
+from guieval.running.runner.session import Session
+
+
+class Runner:
+    """Does one resolved run in one directory. :meth:`execute` may be called once.
+
+    ``on_progress`` is called after every step. ``halt`` is asked before each step; once it returns a reason, no further step is
+    begun, and those in flight are waited for. ``takes`` is asked before an episode is begun; those it refuses are left to
+    others.
+    """
+
+    def __init__(
+        self,
+        run: ResolvedRun,
+        directory: Path,
+        *,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        halt: Callable[[Progress], str | None] = lambda progress: None,
+        takes: Callable[[EpisodeRef], bool] = lambda ref: True,
+    ) -> None:
+        self.run = run
+        self.directory = directory
+        self.broken_off: RunOutcome | None = None
+        """What the run had come to when :meth:`execute` raised an error that no further step could survive."""
+        self._on_progress = on_progress
+        self._halt = halt
+        self._takes = takes
+        self._session: Session | None = None
+        self._stop_asked = False
+
+    def begin(self) -> None:
+        """Write down what the run will do, and nothing more, so that :meth:`execute` with ``resume`` may come at any time.
+
+        Raises :class:`UsageError`, and writes nothing, where screenshots cannot be used.
+        """
+        self.run.screenshots.look(self.run, resume=False)
+        with open_journal(self.run, self.directory, resume=False):
+            pass
+
+    def left(self) -> bool:
+        """Whether :meth:`execute` with ``resume`` would ask for any step; reads the journal, and changes nothing.
+
+        Raises :class:`UsageError` where that would: there is no run, or it is another one.
+        """
+        check_directory(self.run, self.directory, manifest_of(self.run), resume=True)
+        return Answered(self.run, self.directory).has_work()
+
+    def execute(self, *, resume: bool) -> RunOutcome:
+        """Run to the end, to the user's Ctrl-C, to :meth:`stop`, or to an error that no further step could survive.
+
+        Raises :class:`UsageError` (unlike resume, empty plan), :class:`guieval.errors.JournalError` (the directory is held
+        or full) and :class:`FatalEngineError` (wrong key, unknown model, no server any more).
+        What was answered before is in the journal.
+        """
+        if not resume:
+            self.run.screenshots.look(self.run, resume=False)
+        with open_journal(self.run, self.directory, resume=resume) as journal:
+            served = ServedModels(self.run, journal)
+            if resume:
+                served.confirm()
+            answered = Answered(self.run, self.directory)
+            progress = answered.progress()
+            resumed = progress.resumed
+            progress.warnings += self.run.answering.notes
+            if answered.has_work() and (warning := self.run.screenshots.look(self.run, resume=True)) is not None:
+                progress.warnings.append(warning)
+            if answered.damage is not None:
+                progress.warnings.append(answered.damage)
+            session = self._begin_session(journal, served, answered, progress)
+            try:
+                asyncio.run(session.drive())
+            except (DataError, FatalEngineError) as error:
+                if not resumed and not journal.appended and not isinstance(error, ServersAway):
+                    raise
+                self.broken_off = session.outcome()
+                kept = f"{error}; every answer before is kept, and `guieval run --resume {self.directory}` continues from there"
+                raise type(error)(kept) from error
+        return session.outcome()
+
+    def stop(self) -> None:
+        """Stop in order, as Ctrl-C does; may be called from any thread, also before the run has begun."""
+        self._stop_asked = True
+        if self._session is not None:
+            self._session.stop_soon()
+
+    def _begin_session(self, journal: Journal, served: ServedModels, answered: Answered, progress: Progress) -> Session:
+        self._session = Session(
+            self.run, journal, served, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
+        )
+        if self._stop_asked:  # before there was a session
+            self._session.stop_soon()
+        return self._session

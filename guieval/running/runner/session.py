@@ -1,0 +1,289 @@
+"""One session of a run: asks for every step that is left, until all are answered, the user stops it, or nothing can go on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.errors import DataError, EngineError, FatalEngineError
+from guieval.journal import Journal
+from guieval.journal.served_model import ReportsServed
+from guieval.models import Engine
+from guieval.running.progress import Load, Progress, RunOutcome
+from guieval.running.resolve import ResolvedRun, load_episode
+from guieval.running.resume.answered import Answered
+from guieval.running.resume.served import ServedModels
+from guieval.running.runner.answer_watch import AnswerWatch
+from guieval.running.runner.image_cache import ImageLoader
+from guieval.running.runner.past import Past
+from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
+from guieval.running.runner.step import Asker
+from guieval.running.runner.task_pool import Gate, Workers
+from guieval.steps import Episode, EpisodeKey, StepRecord
+
+WINDOW_PER_SLOT = 4
+"""Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""
+
+
+class Session:
+    """What lives while a run is executed. :meth:`drive` may be called once; see :class:`Runner` for the callbacks."""
+
+    def __init__(
+        self,
+        run: ResolvedRun,
+        journal: Journal,
+        served: ServedModels,
+        answered: Answered,
+        progress: Progress,
+        *,
+        on_progress: Callable[[Progress], None],
+        halt: Callable[[Progress], str | None],
+        takes: Callable[[EpisodeRef], bool],
+    ) -> None:
+        self._run = run
+        self._journal = journal
+        self._served = served
+        self._answered = answered
+        self._progress = progress
+        self._on_progress = on_progress
+        self._halt = halt
+        self._takes = takes
+        self._past = Past(run)
+        self._patched: Counter[EpisodeKey] = Counter()
+        self._watch = AnswerWatch(run.model, journal.directory)
+        self._gate = Gate(run.answering.concurrency)
+        self._scheduler = Scheduler(
+            run.selection.refs,
+            self._activate,
+            sequential=run.mode.sequential,
+            window=WINDOW_PER_SLOT * self._gate.most,
+            count=lambda ref: len(run.plan[ref.key]),
+        )
+        self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
+        self._asker = self._make_asker()
+        self._workers = Workers()
+        self._changed = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._driver: asyncio.Task[None] | None = None
+        self._stop_asked = False
+        self._stopped = False
+        progress.load = lambda: Load(self._scheduler.ready, self._scheduler.waiting, run.endpoints, run.waiting)
+
+    async def drive(self) -> None:
+        """Answer everything that is left, or stop before the end."""
+        self._loop, self._driver = asyncio.get_running_loop(), asyncio.current_task()
+        restore = _on_signals(self._loop, self._stop)
+        self._journal.on_failure(self.stop_soon)
+        try:
+            if self._stop_asked:
+                self._stop()
+            if self._answered.has_work():
+                await self._prepare()
+            self._on_progress(self._progress)
+            self._workers.fill(self._gate.limit, self._work)
+            await self._workers.done()
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+        else:
+            if warnings := self._watch.close():
+                self._progress.warnings += warnings
+                self._on_progress(self._progress)
+        finally:
+            restore()
+            self._journal.on_failure(lambda: None)
+            await self._workers.cancel()
+            await self._run.engine.close()
+            if self._run.thoughts is not None:
+                await self._run.thoughts.close()
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        self._journal.check()
+
+    def stop_soon(self) -> None:
+        """Stop in order; may be called from any thread, also before :meth:`drive`."""
+        self._stop_asked = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: the session has ended by itself
+                self._loop.call_soon_threadsafe(self._stop)
+
+    def outcome(self) -> RunOutcome:
+        """What the run has come to."""
+        return RunOutcome.of(
+            self._run,
+            self._journal.directory,
+            self._answered.tally,
+            self._progress,
+            interrupted=self._stopped and not self._gives_up,
+            gave_up=self._gives_up,
+            endpoints=self._run.endpoints,
+        )
+
+    def _stop(self) -> None:
+        if not self._stopped and self._driver is not None:
+            self._driver.cancel()
+        self._stopped = True
+
+    async def _prepare(self) -> None:
+        """Make the engine ready, and record which model it asks."""
+        if self._run.answering.prepare is not None:
+            try:
+                await self._run.answering.prepare()
+            except FatalEngineError:
+                raise
+            except EngineError as error:
+                raise FatalEngineError(str(error), attempts=error.attempts) from None
+        engine = self._run.engine
+        if isinstance(engine, ReportsServed) and (served := engine.served()) is not None:
+            self._warn(self._served.note_served(served, resumed=self._progress.resumed > 0))
+
+    async def _work(self) -> None:
+        """Answer one step after the other, as long as there are any."""
+        while not self._stopped and not self._scheduler.exhausted and not self._halted():
+            if self._workers.dismisses(self._gate.limit):
+                break
+            taken = self._scheduler.take()
+            if taken is None:
+                if self._scheduler.exhausted:  # what was waiting turned out to be done already
+                    break
+                self._changed.clear()
+                await self._changed.wait()
+                continue
+            active, index = taken
+            self._progress.in_flight += 1
+            record = await self._ask(active.episode, index)
+            self._progress.in_flight -= 1
+            self._take_in(active, record)
+            self._changed.set()
+            if not self._scheduler.exhausted and self._progress.halted is None:
+                self._workers.fill(self._gate.limit, self._work)
+            await asyncio.sleep(0)  # an engine may answer without ever waiting; a signal must get through even so
+        self._changed.set()
+
+    async def _ask(self, episode: Episode, index: int) -> StepRecord:
+        task = episode.steps[index]
+        return await self._asker.answer(
+            task,
+            self._past.before(episode, index),
+            patched=self._patched[task.episode_key],
+            last=index == self._run.plan[task.episode_key][-1],
+            earlier=self._answered.samples(task.key),
+        )
+
+    def _take_in(self, active: ActiveEpisode, record: StepRecord) -> None:
+        """Record an answered step, and let it have its consequences: what its episode remembers, and whether it goes on."""
+        self._warn(self._served.note_replies(record, resumed=self._progress.resumed > 0))
+        self._journal.append(record)
+        self._answered.tally.add(record)
+        self._progress.warnings += self._watch.add(record)
+        go_on = self._goes_on(record)
+        if not go_on:
+            self._progress.total -= len(active.pending)
+        elif self._run.mode.sequential:
+            self._past.remember(active.episode, record)
+            self._patched[active.ref.key] += record.patch is not None
+        if self._scheduler.finished(active, go_on=go_on):
+            self._past.forget(active.ref.key)
+            self._patched.pop(active.ref.key, None)
+        self._progress.count(record)
+        self._on_progress(self._progress)
+        if self._gives_up:
+            self._stop()
+
+    def _activate(self, ref: EpisodeRef) -> ActiveEpisode | None:
+        """Load an episode whose turn has come; ``None`` where nothing of it is left, or where it is left to others."""
+        if not self._takes(ref):
+            return None
+        run, counted = self._run, self._run.plan[ref.key]
+        kept = self._answered.kept(ref)
+        self._answered.take_back(ref, kept, self._progress)
+        if self._answered.is_over(ref, kept):
+            self._progress.total -= len(counted) - len(kept)
+            return None
+        try:
+            episode = load_episode(run.benchmark, ref)
+        except DataError as error:
+            raise DataError(f"{error}; a new run with --skip-damaged leaves such episodes out") from error
+        if [ref.key, ref.length] != [episode.key, len(episode)]:
+            raise DataError(
+                f"episode {ref.key} of {ref.length} steps is in the index of {run.benchmark.name!r}, "
+                f"but what it loads is {episode.key} of {len(episode)}"
+            )
+        if run.mode.sequential:
+            for record in self._answered.records(kept):
+                self._past.remember(episode, record)
+            self._patched[ref.key] = sum(not step.exact for step in kept.values())
+            self._answered.drop_samples(episode, kept)
+        return ActiveEpisode(ref, episode, [index for index in counted if index not in kept])
+
+    def _goes_on(self, record: StepRecord) -> bool:
+        """Whether the episode's next step may run.
+
+        In a sequential mode a step that was never answered suspends its episode: going on with a made-up past would give
+        the later steps a history that the resumed run would not give them.
+        """
+        if not self._run.mode.sequential:
+            return True
+        if not record.finished:
+            return False
+        return self._run.mode.stop == "never" or record.sample.outcome.exact_match or record.patch is not None
+
+    @property
+    def _gives_up(self) -> bool:
+        most = self._run.answering.give_up_after
+        return most is not None and self._progress.in_a_row >= most
+
+    def _halted(self) -> bool:
+        self._progress.halted = self._progress.halted or self._halt(self._progress)
+        return self._progress.halted is not None
+
+    def _warn(self, warning: str | None) -> None:
+        if warning is not None:
+            self._progress.warnings.append(warning)
+
+    def _make_asker(self) -> Asker:
+        run = self._run
+
+        def images(engine: Engine) -> ImageLoader:
+            return ImageLoader(run.benchmark.root, self._threads, form=engine.images, check=run.config.decode_check)
+
+        return Asker(
+            model=run.model,
+            engine=run.engine,
+            evaluator=run.evaluator,
+            mode=run.mode,
+            sampling=run.sampling,
+            images=images(run.engine),
+            gate=self._gate,
+            thoughts=run.thoughts,
+            thought_images=None if run.thoughts is None else images(run.thoughts),
+            fixed=run.fixed,
+        )
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP stop the run in order; outside the main thread signals stay the caller's.
+
+    A program that ignores SIGHUP, as ``nohup`` makes it, goes on.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    signals = [signal.SIGINT, *(number for number, handler in before.items() if handler != signal.SIG_IGN)]
+    try:
+        for number in signals:
+            loop.add_signal_handler(number, stop)
+    except (ValueError, RuntimeError):
+        return lambda: None
+
+    def restore() -> None:
+        for number in signals:
+            loop.remove_signal_handler(number)
+        for number, handler in before.items():  # the loop leaves the default, whatever the caller had
+            if handler is not None:
+                signal.signal(number, handler)
+
+    return restore

@@ -1,0 +1,213 @@
+"""Asks a model about one step: prompt, screenshots, every sample, and the thought of a patch where the step needs one.
+
+Whatever goes wrong is named by its stage on the sample that it cost; only what no further step could survive is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from guieval.data.screenshots import FileDigest, Screenshot
+from guieval.engines import request_id
+from guieval.errors import EngineError, FatalEngineError, ScreenshotError
+from guieval.evaluation import ActionEvaluator
+from guieval.history import HistoryEntry
+from guieval.history.modes import Mode, after
+from guieval.models import ABCModel, Engine, ImageRef, Reply, Request
+from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought, unbound
+from guieval.models.scored_reply import failed_sample, read_reply
+from guieval.running.fixed_thoughts import FixedThoughts
+from guieval.running.runner.image_cache import ImageLoader
+from guieval.running.runner.task_pool import Gate
+from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel
+
+
+@dataclass
+class Asked:
+    """What became known while a step was asked: the names that replies give their model, and the screenshot's digest."""
+
+    models: dict[str, None] = field(default_factory=dict)
+    screen: FileDigest | None = None
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who is asked and how, for all steps of a run.
+
+    ``sampling`` are the request parameters of each sample of a step. ``thoughts`` writes the thoughts of off-policy patches,
+    and takes its screenshots from ``thought_images``. ``fixed`` are the thoughts that the model is made to think.
+    """
+
+    model: ABCModel
+    engine: Engine
+    evaluator: ActionEvaluator
+    mode: Mode
+    sampling: Sequence[Mapping[str, Any]]
+    images: ImageLoader
+    gate: Gate
+    thoughts: Engine | None = None
+    thought_images: ImageLoader | None = None
+    fixed: FixedThoughts | None = None
+
+    async def answer(
+        self,
+        task: StepTaskModel,
+        past: Sequence[HistoryEntry],
+        *,
+        patched: int,
+        last: bool,
+        earlier: Mapping[int, Sample] | None = None,
+    ) -> StepRecord:
+        """The step's record: its samples, and its patch where one is due.
+
+        ``patched`` steps of the episode were patched before; ``last`` says that no step of it comes after this one. ``earlier``
+        are samples that an earlier session had answered under the same past, by their index: only the others are asked.
+        """
+        earlier = earlier or {}
+        asked = Asked()
+        samples = await self._samples(task, past, earlier, asked)
+        if len(samples) < len(self.sampling):  # nothing could be asked, and the samples at hand stay where they are
+            earlier = {}
+        if self.fixed is not None:
+            samples = [self.fixed.with_thought(task.key, sample) for sample in samples]
+        origins = tuple(entry.origin for entry in past)
+        record = StepRecord(
+            task=task,
+            history=origins,
+            samples=tuple(samples),
+            earlier=tuple(sorted(earlier)),
+            models=tuple(asked.models),
+            screen=asked.screen,
+        )
+        if self.mode.stop == "never" or not record.finished:
+            return record
+        if after(record.sample.outcome.exact_match, patched, self.mode.patch) != "patch":
+            return record
+        return await self._patch(record, past, last=last)
+
+    async def _patch(self, record: StepRecord, past: Sequence[HistoryEntry], *, last: bool) -> StepRecord:
+        """A mismatched step with its patch; as one without an answer, to be asked again, where the thought cannot be had."""
+        method = self.mode.patch.method
+        assert method != "none"  # it allows no patch
+        task = record.task
+        if method == "thought-free" or last:  # whose thought nobody would see
+            return record.model_copy(update={"patch": Patch(method=method)})
+        thought = await self._thought(method, task, past)
+        if isinstance(thought, Patch):
+            return record.model_copy(update={"patch": thought})
+        thought = thought.model_copy(update={"usage": record.sample.usage})  # what the answer itself cost was paid all the same
+        return record.model_copy(update={"samples": (thought, *record.samples[1:])})
+
+    async def _thought(self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry]) -> Patch | Sample:
+        """The thought that leads to a step's reference action, or the failed sample that says why there is none."""
+        about = "the thought of its patch: "
+        policy = self.model if method == "on-policy" else None
+        try:
+            prepared = off_policy_input(task) if policy is None else on_policy_input(policy, task, past)
+            wanted = prepared.images
+        except Exception as error:  # an adapter may be anyone's code
+            return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
+        if policy is not None:
+            engine, ask, sampling, images = self.engine, self._generate, unbound(self.sampling[0]), self.images
+        else:
+            assert self.thoughts is not None and self.thought_images is not None  # off-policy patches have an engine for them
+            engine, ask, sampling, images = self.thoughts, self.thoughts.generate, {}, self.thought_images
+        loaded = await _load(wanted, engine, images, about=about)
+        if isinstance(loaded, Sample):
+            return loaded
+        name = request_id(task.key, len(self.sampling))  # after those of the samples
+        async with self.gate:
+            reply = await _reply(ask, Request(prepared, loaded, sampling, name, task), about=about)
+        if isinstance(reply, Sample):
+            return reply
+        try:
+            thought = read_thought(reply.text, reasoning=reply.reasoning, model=policy, task=task)
+        except Exception as error:  # its parser may be anyone's code
+            return failed_sample("parse", f"{about}{type(error).__name__}: {error}")
+        return Patch(method=method, thought=thought, usage=reply.usage)
+
+    async def _samples(
+        self, task: StepTaskModel, past: Sequence[HistoryEntry], earlier: Mapping[int, Sample], asked: Asked
+    ) -> Sequence[Sample]:
+        """Every sample of a step, or the one that says why there is none."""
+        try:
+            if self.fixed is None:
+                prepared = self.model.prepare_input(task, past)
+            else:
+                prepared = self.model.prepare_fixed_thought(task, past, self.fixed.texts[task.key])
+            wanted = prepared.images
+        except Exception as error:  # an adapter's bug costs its step, not the run; the record names it
+            return [failed_sample("prepare", f"{type(error).__name__}: {error}")]
+        loaded = await _load(wanted, self.engine, self.images)
+        if isinstance(loaded, Sample):
+            return [loaded]
+        shown = {image.task.screenshot: screenshot for image, screenshot in zip(wanted, loaded, strict=False)}
+        asked.screen = shown[task.screenshot].original if task.screenshot in shown else None
+        requests = [
+            Request(prepared, loaded, sampling, request_id(task.key, number), task)
+            for number, sampling in enumerate(self.sampling)
+            if number not in earlier
+        ]
+        if len(requests) == 1 and not earlier:
+            return [await self._sample(requests[0], asked)]
+        asking = [asyncio.create_task(self._sample(request, asked)) for request in requests]
+        try:
+            new = iter(await asyncio.gather(*asking))
+            return [earlier[number] if number in earlier else next(new) for number in range(len(self.sampling))]
+        finally:  # after one has ended the run the others must not go on
+            for each in asking:
+                each.cancel()
+
+    async def _sample(self, request: Request, asked: Asked) -> Sample:
+        async with self.gate:
+            started = time.monotonic()
+            reply = await _reply(self._generate, request)
+        if isinstance(reply, Sample):
+            return reply
+        if reply.model is not None:
+            asked.models[reply.model] = None
+        return read_reply(
+            self.model,
+            self.evaluator,
+            request.task,
+            reply.text,
+            reasoning=reply.reasoning,
+            usage=reply.usage,
+            finish_reason=reply.finish_reason,
+            seconds=round(time.monotonic() - started, 4),
+            attempts=reply.attempts,
+            logprob=reply.logprob,
+        )
+
+    async def _generate(self, request: Request) -> Reply:
+        return await self.model.generate(request, self.engine)
+
+
+async def _load(
+    wanted: Sequence[ImageRef], engine: Engine, images: ImageLoader, *, about: str = ""
+) -> tuple[Screenshot, ...] | Sample:
+    """The screenshots of a request, where its engine wants any, or the failed sample that says what became of them."""
+    if engine.images == "none":
+        return ()
+    try:
+        return tuple([await images.load(image) for image in wanted])
+    except ScreenshotError as error:
+        return failed_sample("screenshot", f"{about}{error}")
+    except Exception as error:  # an image that cannot be made: an adapter may ask for a size beyond memory
+        return failed_sample("prepare", f"{about}{type(error).__name__}: {error}")
+
+
+async def _reply(ask: Callable[[Request], Awaitable[Reply]], request: Request, *, about: str = "") -> Reply | Sample:
+    """The answer to a request, or the failed sample that says why there is none."""
+    try:
+        return await ask(request)
+    except FatalEngineError:
+        raise
+    except EngineError as error:
+        return failed_sample("generate", f"{about}{error}", attempts=error.attempts)
+    except Exception as error:  # an adapter may answer by itself, in any way
+        return failed_sample("generate", f"{about}{type(error).__name__}: {error}")

@@ -1,0 +1,183 @@
+"""What is reported of runs beside the figures: where they stand, what they cost, and trackers such as W&B that follow them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guieval.errors import UsageError
+from guieval.journal import METRICS
+from guieval.metrics import RunSummary
+from guieval.running.display import Cost, Display, RunDisplay
+from guieval.running.engine_choice import asks_a_model
+from guieval.running.progress import Progress, RunOutcome
+from guieval.running.resolve import ResolvedRun
+from guieval.running.resume.identity import manifest_of
+from guieval.running.view import View, Watch
+from guieval.scoring.score import store_summary
+from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
+from guieval.telemetry.tracking import Tracking, check_tracking, final_figures
+
+
+class Callbacks(NamedTuple):
+    """What a runner calls while it runs."""
+
+    on_progress: Callable[[Progress], None]
+    halt: Callable[[Progress], str | None]
+
+
+class Telemetry:
+    """Reports on ``runs`` that are done one after the other.
+
+    Without ``tracked``, trackers do not follow them. Raises :class:`UsageError` for an unknown or missing tracker, a damaged
+    price file, and a budget without a price.
+    """
+
+    def __init__(self, runs: Sequence[ResolvedRun], display: Display, *, tracked: bool = True) -> None:
+        self._display = display
+        self._runs = list(runs)
+        self._tracked = tracked
+        self._budget: Budget | None = None
+        self._tracking: Tracking | None = None
+        self._shown: RunDisplay | None = None
+        self._warnings: list[str] = []
+        for run in runs:
+            check_tracking(run.config.track, run.config.tracking)
+            limit, price = run.config.budget, _price(run)
+            if limit is None:
+                continue
+            if price is None:
+                raise UsageError(
+                    f"a budget needs the price of {_names(run)[0]!r}, and none is known; give it with --prices FILE"
+                )
+            self._budget = self._budget or Budget(limit, price)
+
+    @contextmanager
+    def following(self, run: ResolvedRun, directory: Path) -> Iterator[Callbacks]:
+        """Show the run as it goes, keep the budget, and report to the trackers; :meth:`close` reports the end."""
+        config = run.config
+        title = f"{config.model} on {config.bench}, {config.mode}{self._number(run)}"
+        self._warnings = []
+        with self._display.following(title, self._cost(run)) as shown:
+            self._shown = shown
+            if config.track and self._tracked:
+                self._tracking = Tracking(
+                    config.track,
+                    {**config.tracking, "name": self._name(run)},
+                    directory,
+                    _facts(run),
+                    secrets=[os.environ.get(name, "").strip() for name in (config.api_key_env, config.patch_api_key_env)],
+                    warn=self._warn,
+                )
+            try:
+                yield Callbacks(self._seen(shown), self._halt(run))
+            except BaseException:
+                if self._tracking is not None:
+                    self._tracking.finish({}, {"directory": str(directory.resolve())}, failed=True)
+                    self._tracking = None
+                raise
+            finally:
+                self._shown = None
+
+    def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[RunSummary, list[str]]:
+        """Store an ended run's summary and cost, report to the trackers, and return remarks on both."""
+        directory = outcome.directory
+        cost = bill(outcome.tokens, _price(run)) if asks_a_model(run.config, run.model.config) else None
+        if self._budget is not None:
+            self._budget.close(outcome.tokens)
+        servers = [server.to_json() for server in outcome.endpoints]
+        summary = store_summary(directory, outcome.tally, outcome.plan, cost=cost, servers=servers)
+        if self._tracking is not None:
+            figures = final_figures(summary.model_dump(mode="json"))
+            if cost is not None and cost["amount"] is not None:
+                figures["cost"] = cost["amount"]
+            report = {"directory": str(directory.resolve()), "report": str((directory / METRICS).resolve())}
+            self._tracking.finish(figures, report, failed=not summary.complete)
+            self._tracking = None
+        text = None if cost is None else describe(cost)
+        label = "tokens:  " if cost is None or cost["price"] is None else "cost:    "
+        notes = [] if text is None else [f"{label} {run.config.mode}: {text}"]
+        return summary, notes + [f"warning:  {run.config.mode}: {warning}" for warning in self._warnings]
+
+    def _seen(self, shown: RunDisplay) -> Callable[[Progress], None]:
+        watch = Watch("")
+
+        def see(progress: Progress) -> None:
+            shown.update(progress)
+            if self._tracking is not None:
+                self._tracking.live(lambda: live_figures(watch.look(progress, time.monotonic())), progress.done)
+
+        return see
+
+    def _halt(self, run: ResolvedRun) -> Callable[[Progress], str | None]:
+        budget = self._budget
+        if budget is None:
+            return lambda progress: None
+        return lambda progress: budget.reached(progress.tokens, progress.in_flight * run.config.samples)
+
+    def _number(self, run: ResolvedRun) -> str:
+        place = next((number for number, other in enumerate(self._runs, 1) if other is run), None)
+        return f" ({place} of {len(self._runs)})" if place is not None and len(self._runs) > 1 else ""
+
+    def _warn(self, text: str) -> None:
+        self._warnings.append(text)
+        if self._shown is not None:
+            self._shown.warn(text)
+
+    def _name(self, run: ResolvedRun) -> str:
+        config = run.config
+        given = config.tracking.get("name")
+        if given is None:
+            return f"{config.model}-{config.bench}-{config.mode}"
+        return f"{given}-{config.mode}" if len(self._runs) > 1 else str(given)
+
+    def _cost(self, run: ResolvedRun) -> Cost:
+        price, budget = _price(run), self._budget
+
+        def cost(tokens: Tokens) -> str | None:
+            if price is None:
+                return None
+            value = price.cost(tokens) if budget is None else budget.spent(tokens)
+            if value is None:
+                return None
+            return amount(value, price.currency) + (f" of {amount(budget.limit, price.currency)}" if budget else "")
+
+        return cost
+
+
+def live_figures(view: View) -> dict[str, float]:
+    """What trackers get of a run as it goes: counts, and exact match as a fraction of the done steps."""
+    figures: dict[str, float] = {
+        "steps_done": view.done,
+        "steps_total": view.total,
+        "prompt_tokens": view.tokens_in,
+        "completion_tokens": view.tokens_out,
+        **view.verdicts,
+    }
+    if view.recent is not None:
+        figures["steps_per_second"] = view.recent
+    if view.done:
+        figures["exact_match"] = view.exact / view.done
+    return figures
+
+
+def _names(run: ResolvedRun) -> list[str]:
+    """By which names the model may be priced, the one that is surely asked first."""
+    config = run.model.config
+    return [run.config.served_model] if run.config.served_model else [name for name in (config.hf_id, config.name) if name]
+
+
+def _price(run: ResolvedRun) -> Price | None:
+    if run.config.engine not in ("auto", "openai") or not asks_a_model(run.config, run.model.config):
+        return None
+    return find_price(read_prices(Path(run.config.prices) if run.config.prices else None), _names(run))
+
+
+def _facts(run: ResolvedRun) -> dict[str, Any]:
+    """What a tracker gets of a run: what its manifest holds, but for the machine."""
+    manifest = manifest_of(run)
+    return {name: manifest[name] for name in ("guieval", "config", "benchmark", "protocol", "prompts", "selection")}

@@ -1,0 +1,54 @@
+"""Answers that are there, and the steps they answer, before anything is judged: one form for runs and predictions files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from guieval.actions import ActionSpace
+from guieval.data.benchmark import EpisodeRef
+from guieval.data.selection import Choice, Selection
+from guieval.evaluation import ActionEvaluator
+from guieval.history.modes import Mode
+from guieval.steps import Plan, ReferenceTypes, Sample, Setting, StepTaskModel
+
+
+def _nothing(ref: EpisodeRef) -> Iterable[StepTaskModel]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Answers and the steps they answer.
+
+    ``title`` names them. ``protocol`` is the one they are scored under by default. ``spaces`` are the model's and the
+    benchmark's. ``plan`` and ``refs`` hold every step that may count. ``types`` are the reference types of planned steps as
+    the run wrote them down; ``None`` where the steps themselves tell. ``left_out`` counts rows of a file that have no answer
+    that can be read, and no step among these. ``count`` is the number of predictions, ``None`` for a run. ``served`` is the
+    :func:`guieval.journal.caveats.mark` of a run.
+
+    ``answers`` yields steps with their samples, none where a step has no answer; an evaluator judges replies that are parsed
+    on the way. ``unanswered`` yields the steps of an episode that ``answers`` passes over. ``select`` returns the steps that a
+    choice asks for; it raises :class:`guieval.errors.UsageError` when there are none, or not all of them. ``notes`` returns,
+    once the answers were read, what the reader should know of the input, with notes on the protocols in their place.
+    """
+
+    title: str
+    benchmark: str
+    dataset: str
+    setting: Setting
+    protocol: str
+    model: str
+    mode: Mode
+    spaces: tuple[ActionSpace, ActionSpace]
+    plan: Plan
+    refs: Sequence[EpisodeRef]
+    answers: Callable[[ActionEvaluator], Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]]
+    select: Callable[[Choice], Selection]
+    notes: Callable[[Sequence[str]], list[str]]
+    unanswered: Callable[[EpisodeRef], Iterable[StepTaskModel]] = _nothing
+    types: ReferenceTypes | None = None
+    overlays: tuple[str, ...] = ()
+    left_out: int = 0
+    count: int | None = None
+    served: str = ""

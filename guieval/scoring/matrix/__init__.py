@@ -1,0 +1,39 @@
+"""One prediction under every protocol: a journal, or a file of predictions, becomes columns of judged steps.
+
+Answers are read once; no model is asked. Figures of the columns are :mod:`guieval.metrics`' business, how they are shown
+:mod:`guieval.reports`'.
+"""
+
+from guieval.scoring.matrix.answered_files import answered_file
+from guieval.scoring.matrix.answers import (
+    ALL,
+    JudgedAnswers,
+    judge_answers,
+    judge_predictions,
+    judge_run,
+    protocols_for,
+    score_predictions,
+    score_run,
+)
+from guieval.scoring.matrix.disagreements import Disagreement, agreeing, disagreements, disputed
+from guieval.scoring.matrix.own_sets import Placed, on_own_sets
+from guieval.scoring.matrix.voting import voted
+
+__all__ = [
+    "ALL",
+    "Disagreement",
+    "JudgedAnswers",
+    "Placed",
+    "agreeing",
+    "answered_file",
+    "disagreements",
+    "disputed",
+    "judge_answers",
+    "judge_predictions",
+    "judge_run",
+    "on_own_sets",
+    "protocols_for",
+    "score_predictions",
+    "score_run",
+    "voted",
+]

@@ -1,0 +1,192 @@
+"""Answers from a predictions file of any format that guieval reads, together with the steps they answer.
+
+Most formats hold the labels too, so such a file is scored by itself; otherwise, or to have a benchmark's whole data as the
+denominator, its data folder gives the steps. What the formats are is :mod:`guieval.scoring.predictions`' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import ActionSpace
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.overlays import Overlay, describe_overlay
+from guieval.data.sample_sets import StepLabel
+from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict
+from guieval.errors import DataError, UsageError, nearest
+from guieval.evaluation import ActionEvaluator
+from guieval.history.modes import get_mode
+from guieval.registry import benchmarks, load_benchmark, load_model
+from guieval.scoring import predictions
+from guieval.scoring.answered import Answered
+from guieval.scoring.predictions import Predicted, Predictions
+from guieval.scoring.predictions_file import Prediction, answered_by, read_predictions
+from guieval.steps import EpisodeKey, Sample, StepTaskModel
+
+OWN = "guieval"
+"""The format that names steps of a benchmark and nothing else, and may hold raw replies."""
+DEFAULT_PROTOCOL = "guievalkit"
+"""Under which answers are scored whose data has no loader, and so no protocol of its own."""
+NAMED = 50
+"""How many rows with another label than the benchmark's are named."""
+
+
+def answered_file(
+    file: Path,
+    bench: str | None = None,
+    data: Path | None = None,
+    *,
+    format: str | None = None,
+    model: str | None = None,
+    mode: str = "offline",
+    bench_options: Mapping[str, Any] | None = None,
+    overlay: Overlay | None = None,
+    skip_damaged: bool = False,
+) -> Answered:
+    """Open a predictions file; ``format`` names how it is written (default: what it looks like).
+
+    A file that holds its steps counts these alone, unless ``data`` names the folder of a benchmark, all of whose steps then
+    count; of a file with answers to several benchmarks ``bench`` chooses one. ``model`` is the checkpoint whose raw replies a
+    file of our own format holds, ``skip_damaged`` leaves rows out that cannot be read.
+
+    Raises :class:`UsageError` and :class:`DataError` naming what is wrong: an unknown format, benchmark or model, steps that
+    the file does not hold, a damaged row.
+    """
+    chosen = _format(file, format, owned=bench is not None)
+    if chosen == OWN:
+        if bench is None:
+            raise UsageError(f"a predictions file needs --bench, the benchmark its steps are of (format {OWN!r} does not say)")
+        benchmark = load_benchmark(bench, data, **(bench_options or {}))
+        adapter = load_model(model) if model is not None else None
+        lines = read_predictions(file, benchmark.name, raw=adapter is not None)
+        return answered_by(benchmark, lines, file.name, adapter=adapter, mode=mode, overlay=overlay)
+    if model is not None:
+        raise UsageError(f"--model reads raw replies, and a file of format {chosen!r} holds actions; leave it out")
+    if data is None and bench_options:
+        raise UsageError("--set is for a benchmark's loader: add --data, its data folder")
+    first = bench or (chosen if chosen in benchmarks() else None)
+    opened = load_benchmark(first, data, **(bench_options or {})) if first is not None and data is not None else None
+    steps = () if opened is None else (step for ref in opened.index() for step in opened.load(ref).steps)
+    read = predictions.read_predictions(file, chosen, steps=steps, skip_damaged=skip_damaged)
+    name = _benchmark_of(file, read, bench)
+    rows = [row for row in read.rows if row.benchmark == name]
+    notes = list(_notes(read))
+    if data is None:
+        return _by_itself(file, name, rows, mode, overlay, [*notes, *read.assumed], len(read.skipped) + read.unanswered)
+    if opened is None:
+        opened = load_benchmark(name, data, **(bench_options or {}))
+    return answered_by(opened, _lines(rows, opened), file.name, mode=mode, overlay=overlay, notes=notes)
+
+
+def _format(file: Path, format: str | None, *, owned: bool) -> str:
+    if format is not None:
+        return predictions.get_format(format).NAME
+    try:
+        return predictions.detect_format(file).NAME
+    except (UsageError, DataError) as error:
+        if not owned:
+            raise UsageError(f"{error}; a file of guieval's own format needs --bench, the benchmark its steps are of") from None
+        return OWN  # with a benchmark named it is most likely our own format, whose reader names the line and field
+
+
+def _benchmark_of(file: Path, read: Predictions, bench: str | None) -> str:
+    names = read.benchmarks
+    if not names:
+        raise UsageError(f"{str(file)!r} holds no answer that can be scored")
+    if bench is None and len(names) > 1:
+        raise UsageError(f"{str(file)!r} holds answers to steps of {', '.join(names)}; choose one of them by --bench")
+    if bench is not None and bench not in names:
+        raise UsageError(f"{str(file)!r} holds answers to steps of {', '.join(names)}, not of {bench!r}{nearest(bench, names)}")
+    return bench or names[0]
+
+
+def _notes(read: Predictions) -> Iterator[str]:
+    yield f"read as format {read.format}"
+    if read.repeated:
+        yield f"{read.repeated:,} rows are repeated word for word and count once"
+    if read.unanswered:
+        yield f"{read.unanswered:,} rows hold no answer (the source kept none) and count nowhere"
+    if read.skipped:
+        yield f"{len(read.skipped):,} damaged rows are left out, the first: {read.skipped[0]}"
+    if read.differing:
+        named = [f"{row.episode_id} ({row.differs})" for row in read.differing[:NAMED]]
+        more = f" and {len(read.differing) - NAMED:,} more" if len(read.differing) > NAMED else ""
+        yield (
+            f"{len(read.differing):,} rows state another box than the benchmark, whose own label decides: "
+            f"{', '.join(named)}{more}"
+        )
+
+
+def _lines(rows: Sequence[Predicted], benchmark: ABCBenchmark) -> dict[EpisodeKey, dict[int, Prediction]]:
+    lines: dict[EpisodeKey, dict[int, Prediction]] = {}
+    for row in rows:
+        line = Prediction(subset=row.subset, episode_id=row.episode_id, step_index=row.step_index, action=row.action)
+        lines.setdefault(EpisodeKey(benchmark.name, row.subset, row.episode_id), {})[row.step_index] = line
+    return lines
+
+
+def _by_itself(
+    file: Path, name: str, rows: Sequence[Predicted], mode: str, overlay: Overlay | None, notes: list[str], left_out: int
+) -> Answered:
+    """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
+    answers: list[tuple[StepTaskModel, Predicted]] = []
+    for row in rows:
+        if row.task is None:
+            raise UsageError(f"{str(file)!r} does not hold the steps that it answers; add --data, the data folder of {name}")
+        answers.append((row.task if overlay is None else overlay.apply(row.task), row))
+    by_episode: dict[EpisodeKey, dict[int, StepTaskModel]] = {}
+    for task, _ in answers:
+        by_episode.setdefault(task.episode_key, {})[task.step_index] = task
+    plan = {key: sorted(steps) for key, steps in by_episode.items()}
+    firsts = {key: next(iter(steps.values())) for key, steps in by_episode.items()}
+    refs = [EpisodeRef(key, first.episode_length, split=first.split) for key, first in firsts.items()]
+    lacking = sum(len(plan[ref.key]) < ref.length for ref in refs)
+    if lacking:
+        notes.append(
+            f"the file lacks steps of {lacking:,} of its {len(refs):,} episodes; their figures are over the steps it has"
+        )
+    if overlay is not None:
+        added = sum(task is not row.task for task, row in answers)
+        if added < overlay.steps:
+            notes.append(f"{added:,} of the {overlay.steps:,} steps that the overlay adds to are in the file")
+    where = f"the file {str(file)!r}"
+    text = f"the {len(answers):,} steps of {name} that {file.name} holds, in {len(refs):,} episodes"
+    first = answers[0][0]
+
+    def select(choice: Choice) -> Selection:
+        if not choice.narrows:
+            return Selection(refs, plan, "", text)
+        if choice.sample_set is not None:
+            check_dataset(choice.sample_set, first.dataset, where)
+        found = narrow(refs, choice, lambda ref: _labels(by_episode[ref.key].values()), where, plan=plan)
+        return restrict(found, plan, where)
+
+    def judged(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
+        for task, row in answers:
+            yield task, (Sample(raw_response="", action=row.action, outcome=evaluator.evaluate(task, row.action)),)
+
+    loader = benchmarks().get(name)
+    return Answered(
+        title=file.name,
+        benchmark=name,
+        dataset=first.dataset,
+        setting=first.setting,
+        protocol=DEFAULT_PROTOCOL if loader is None else loader.protocol,
+        model="",
+        mode=get_mode(mode),
+        spaces=(ActionSpace(), ActionSpace() if loader is None else loader.action_space),
+        plan=plan,
+        refs=refs,
+        answers=judged,
+        select=select,
+        notes=lambda others: [*notes, *others],
+        overlays=() if overlay is None else (describe_overlay(overlay),),
+        left_out=left_out,
+        count=len(answers),
+    )
+
+
+def _labels(steps: Iterable[StepTaskModel]) -> dict[int, StepLabel]:
+    return {task.step_index: StepLabel.of(task) for task in steps}

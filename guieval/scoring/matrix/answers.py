@@ -1,0 +1,226 @@
+"""One set of answers under every protocol: a journal, or a file of predictions, becomes columns of steps.
+
+Answers are read once and judged once for each distinct set of deciding rules, however many protocols there are; which steps
+count is chosen afterwards, so that every protocol can be looked at on its own sample set. No model is asked.
+
+Of several records of a step the last finished one counts. In a mode that ends an episode at its first mismatch, a step that
+comes after the first measured one without an exact match is *not reached* under that protocol, recorded or not; where the run
+patched mismatches, a step after the first mismatch that no patch was left for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from guieval.actions import Action
+from guieval.data.overlays import Overlay
+from guieval.data.selection import Choice, Selection
+from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
+from guieval.evaluation.table import grounding
+from guieval.metrics.columns import RunColumns
+from guieval.scoring.answered import Answered
+from guieval.scoring.matrix.answered_files import answered_file
+from guieval.scoring.matrix.ledger import Ledger, stopped
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.steps import Plan, Sample, Setting, StepTaskModel
+
+ALL = "all"
+"""In a list of protocols: every one written for the data set, the run's own first."""
+
+Answer: TypeAlias = tuple[StepTaskModel, Action | None]
+
+
+def protocols_for(dataset: str, setting: Setting = "high") -> list[str]:
+    """Names of the protocols that were written for a data set, those for any data among them.
+
+    Of a data set that no protocol names, all those of its kind: for ``grounding`` those that were written for grounding data
+    and those for any, otherwise every one that was not written for grounding.
+    """
+    if _written_for(dataset):
+        return list_protocols(dataset)
+    pointing = {protocol.name for protocol in grounding.PROTOCOLS}
+    if setting == "grounding":
+        return [name for name in list_protocols() if name in pointing or get_protocol(name).datasets is None]
+    return [name for name in list_protocols() if name not in pointing]
+
+
+def _written_for(dataset: str) -> bool:
+    return any(dataset in (get_protocol(name).datasets or ()) for name in list_protocols())
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedAnswers:
+    """Answers judged under some protocols, before it is chosen which steps count.
+
+    ``answered`` is where they come from, ``notes`` what the reader should know of them.
+    """
+
+    answered: Answered
+    notes: tuple[str, ...]
+    _ledger: Ledger
+
+    @property
+    def evaluators(self) -> tuple[ActionEvaluator, ...]:
+        """The evaluators that judged, in the order of the protocols."""
+        return self._ledger.evaluators
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The protocols' names."""
+        return tuple(evaluator.protocol.name for evaluator in self._ledger.evaluators)
+
+    def part(self, choice: Choice | None = None) -> Selection:
+        """The steps of ``choice`` (``None``: all that the run set out to do).
+
+        Raises :class:`guieval.errors.UsageError` when there are none, or not all of them.
+        """
+        selection = self.answered.select(choice or Choice())
+        for ref in selection.refs:  # what was not predicted has a label all the same, and belongs into its cell
+            for task in self.answered.unanswered(ref):
+                self._ledger.label(task)
+        return selection
+
+    def again(self) -> Iterator[Answer]:
+        """Read the answers that count once more, each with its step."""
+        for number, (task, samples) in enumerate(self.answered.answers(self.evaluators[0])):
+            if self._ledger.counts(number, task):
+                yield task, samples[0].action
+
+    def hold(self, plan: Plan) -> bool:
+        """Whether there is a record of every step of ``plan``, be it of a request that failed."""
+        return self._ledger.hold(self._ledger.rows_of(plan))
+
+    def columns(self, choice: Choice | None = None, protocols: Sequence[str] | None = None) -> RunColumns:
+        """The steps of ``choice`` under ``protocols`` (default: all that judged); raises as :meth:`part`."""
+        return self.columns_of(self.part(choice), protocols)
+
+    def columns_of(self, part: Selection, protocols: Sequence[str] | None = None) -> RunColumns:
+        """The steps of ``part``, which must lie within the answers' plan, as :meth:`columns`."""
+        ledger, answered = self._ledger, self.answered
+        rows = ledger.rows_of(part.plan)
+        names = self.protocols if protocols is None else tuple(protocols)
+        numbers = np.repeat(np.arange(len(part.plan), dtype=np.int32), [len(steps) for steps in part.plan.values()])
+        judged = {name: ledger.judged(self.protocols.index(name), rows) for name in names}
+        if answered.mode.stop == "first-mismatch":
+            starts = np.searchsorted(numbers, np.arange(len(part.plan)))
+            judged = {name: stopped(each, numbers, starts, answered.mode.mismatches) for name, each in judged.items()}
+        return RunColumns(
+            title=answered.title,
+            benchmark=answered.benchmark,
+            dataset=answered.dataset,
+            model=answered.model,
+            mode=answered.mode.label,
+            stop=answered.mode.stop,
+            selection=part.text,
+            episodes=tuple(part.plan),
+            episode=numbers,
+            judged=judged,
+            left_out=answered.left_out,
+            **ledger.columns(rows),
+        )
+
+
+def judge_answers(
+    answered: Answered,
+    protocols: Sequence[str | Protocol] | None = None,
+    *,
+    beside: Callable[[StepTaskModel, tuple[Sample, ...]], None] | None = None,
+) -> JudgedAnswers:
+    """Judge answers under ``protocols`` (default: their own); :data:`ALL` stands for those of their data set.
+
+    ``beside`` is called with every step and its samples, so that they need not be read once more for it. Raises
+    :class:`guieval.errors.UsageError` for an unknown protocol.
+    """
+    dataset, setting = answered.dataset, answered.setting
+    evaluators = _evaluators(protocols, answered.protocol, dataset, setting)
+    ledger = Ledger(answered.plan, answered.refs, evaluators, answered.spaces)
+    ledger.expect(answered.types or {})
+    for number, (task, samples) in enumerate(answered.answers(evaluators[0])):
+        ledger.add(number, task, samples)
+        if beside is not None:
+            beside(task, samples)
+    notes = answered.notes(_unfit(protocols, evaluators, dataset, setting))
+    if ledger.unplanned:
+        notes.append(f"{ledger.unplanned:,} records are of steps outside the plan and count nowhere")
+    if answered.count is not None:
+        notes.append(f"{answered.count:,} predictions")
+    return JudgedAnswers(answered, tuple(notes), ledger)
+
+
+def judge_run(directory: Path | str, protocols: Sequence[str | Protocol] | None = None, **how: Any) -> JudgedAnswers:
+    """Read a run directory once and judge its answers under ``protocols`` (default: the one it was run with).
+
+    Arguments and errors as in :func:`guieval.scoring.recorded_run.recorded_answers` and :func:`judge_answers`.
+    """
+    return judge_answers(recorded_answers(directory, **how), protocols)
+
+
+def judge_predictions(
+    file: Path,
+    bench: str | None = None,
+    data: Path | None = None,
+    protocols: Sequence[str | Protocol] | None = None,
+    **how: Any,
+) -> JudgedAnswers:
+    """Judge a predictions file of any format under ``protocols`` (default: its benchmark's own).
+
+    Arguments and errors as in :func:`guieval.scoring.matrix.answered_file` and :func:`judge_answers`.
+    """
+    return judge_answers(answered_file(file, bench, data, **how), protocols)
+
+
+def score_run(
+    directory: Path | str,
+    protocols: Sequence[str | Protocol] | None = None,
+    *,
+    choice: Choice | None = None,
+    overlay: Overlay | None = None,
+) -> RunColumns:
+    """A run directory under ``protocols`` (default: the one it was run with), as columns; see :func:`judge_run`.
+
+    ``choice`` restricts it to a part of what was run. Raises :class:`guieval.errors.UsageError` when there is no run, no such
+    protocol, or when the run does not hold all of that part.
+    """
+    return judge_run(directory, protocols, overlay=overlay).columns(choice)
+
+
+def score_predictions(
+    file: Path,
+    bench: str | None = None,
+    data: Path | None = None,
+    protocols: Sequence[str | Protocol] | None = None,
+    *,
+    choice: Choice | None = None,
+    **how: Any,
+) -> RunColumns:
+    """A predictions file under ``protocols`` (default: its benchmark's own), as columns; see :func:`judge_predictions`."""
+    return judge_predictions(file, bench, data, protocols, **how).columns(choice)
+
+
+def _evaluators(
+    protocols: Sequence[str | Protocol] | None, own: str, dataset: str, setting: Setting
+) -> tuple[ActionEvaluator, ...]:
+    asked: list[str | Protocol] = []
+    for protocol in [own] if protocols is None else protocols:
+        asked += [own, *protocols_for(dataset, setting)] if protocol == ALL else [protocol]
+    evaluators = [ActionEvaluator(protocol) for protocol in dict.fromkeys(asked)]
+    return tuple({evaluator.protocol.name: evaluator for evaluator in evaluators}.values())
+
+
+def _unfit(
+    protocols: Sequence[str | Protocol] | None, evaluators: Sequence[ActionEvaluator], dataset: str, setting: Setting
+) -> list[str]:
+    """Notes where protocols judge data that they are not written for."""
+    if ALL in (protocols or ()) and not _written_for(dataset):
+        kind = "grounding" if setting == "grounding" else "step navigation"
+        return [f"no protocol is written for the data set {dataset!r}, so all means every protocol of {kind}"]
+    foreign = [evaluator.protocol for evaluator in evaluators if not evaluator.protocol.applies_to(dataset)]
+    return [
+        f"{protocol.name} is written for {', '.join(sorted(protocol.datasets or ()))}, not for {dataset}"
+        for protocol in foreign
+    ]

@@ -1,0 +1,278 @@
+"""The planned steps as rows, and what was answered and judged at each, before it is chosen which of them count.
+
+An answer is judged once for each distinct set of deciding rules, however many protocols there are: per step there are few, for
+most protocols differ in rules that a step's two action types never ask.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.actions import Action, ActionSpace, Click, LongPress, Unsupported
+from guieval.data.benchmark import EpisodeRef
+from guieval.evaluation import ActionEvaluator
+from guieval.metrics.columns import (
+    FAILED,
+    NOT_REACHED,
+    NOT_RUN,
+    RIGHT,
+    TYPES,
+    UNPARSEABLE,
+    UNSUPPORTED,
+    WRONG,
+    Judged,
+)
+from guieval.scoring.matrix.voting import voted
+from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepTaskModel
+
+_TYPE_CODES = {name: code for code, name in enumerate(TYPES)}
+
+
+class _Bucket:
+    """Answers of one kind: the protocols that judge it alike are one group, whose judgements stand in one column."""
+
+    def __init__(self, evaluators: Sequence[ActionEvaluator], group_of: Sequence[int]) -> None:
+        self.evaluators = evaluators
+        """One of each group."""
+        self.group_of = np.asarray(group_of, dtype=np.intp)
+        """(p,) the group of each protocol."""
+        self.row, self.number = array("q"), array("q")
+        self.matches = [array("b") for _ in evaluators]
+        """1: the type matches, 2: everything does."""
+        self.distance = [array("d") for _ in evaluators]
+        self.similarity = [array("d") for _ in evaluators]
+
+    def add(self, row: int, number: int, task: StepTaskModel, action: Action) -> None:
+        """Judge the answer that counts for a step."""
+        self.row.append(row)
+        self.number.append(number)
+        for evaluator, matches, distance, similarity in zip(
+            self.evaluators, self.matches, self.distance, self.similarity, strict=True
+        ):
+            judgement = evaluator.judge(task, action)
+            matches.append(judgement.type_match + 2 * judgement.exact_match)
+            distance.append(math.nan if judgement.distance is None else judgement.distance)
+            similarity.append(math.nan if judgement.text_similarity is None else judgement.text_similarity)
+
+    def exact(self, task: StepTaskModel, action: Action) -> NDArray[np.bool_]:
+        """(p,) whether a sample's action is exact under each protocol."""
+        return np.array([evaluator.judge(task, action).exact_match for evaluator in self.evaluators])[self.group_of]
+
+    def last(self) -> NDArray[np.bool_]:
+        """(p,) whether the answer added last is exact under each protocol."""
+        return np.array([matches[-1] > 1 for matches in self.matches])[self.group_of]
+
+
+class Ledger:
+    """The planned steps as rows, and what was answered and judged at each."""
+
+    def __init__(
+        self, plan: Plan, refs: Iterable[EpisodeRef], evaluators: tuple[ActionEvaluator, ...], spaces: Sequence[ActionSpace]
+    ) -> None:
+        self.evaluators = evaluators
+        self.unplanned = 0
+        self._none = np.zeros(len(evaluators), dtype=np.bool_)
+        self._spaces = spaces
+        self._steps = dict(plan)
+        counts = [len(steps) for steps in plan.values()]
+        n = sum(counts)
+        self._start = dict(zip(plan, np.cumsum([0, *counts]).tolist(), strict=False))
+        self._buckets: dict[tuple[Any, ...], _Bucket] = {}
+        self._many: dict[int, tuple[NDArray[np.int16], NDArray[np.bool_]]] = {}
+        self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
+        # One value a row; arrays of Python, whose single items are written several times as fast as numpy's.
+        whole = {ref.key: ref.length for ref in refs}
+        self._length = array("i")
+        for key, steps in plan.items():
+            self._length.extend([whole.get(key, steps[-1] + 1)] * len(steps))
+        self._step_index = array("i", [index for steps in plan.values() for index in steps])
+        self._label, self._rank, self._number = array("i", [0]) * n, array("b", [-1]) * n, array("q", [-1]) * n
+        self._reference_type, self._predicted_type = array("b", [-1]) * n, array("b", [-1]) * n
+        self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
+        self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
+        self._base_end = array("b", [NOT_RUN]) * n
+        """How a step ended where that does not depend on a protocol; of the others WRONG."""
+
+    def expect(self, types: ReferenceTypes) -> None:
+        """Take in what the references of planned steps are, asked or not."""
+        for key, of_steps in types.items():
+            for index, type_ in of_steps.items():
+                row = self._row(key, index)
+                if row is not None:
+                    self._reference_type[row] = _TYPE_CODES.get(type_, -1)
+
+    def _row(self, key: EpisodeKey, index: int) -> int | None:
+        steps = self._steps.get(key, ())
+        return self._start[key] + steps.index(index) if index in steps else None
+
+    def rows_of(self, plan: Plan) -> NDArray[np.intp]:
+        """The rows of a part of the plan, in its order."""
+        pieces: list[NDArray[np.intp]] = []
+        for key, steps in plan.items():
+            start, own = self._start[key], self._steps[key]
+            places = np.asarray(steps, dtype=np.intp)
+            pieces.append(start + (places if isinstance(own, range) else np.searchsorted(np.asarray(own), places)))
+        return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.intp)
+
+    def counts(self, number: int, task: StepTaskModel) -> bool:
+        """Whether the answer with that number is the one that counts for its step."""
+        row = self._row(task.episode_key, task.step_index)
+        return row is not None and self._number[row] == number
+
+    def label(self, task: StepTaskModel) -> int | None:
+        """Take in what a step is, answered or not; its row, or ``None`` where it is not in the plan."""
+        row = self._row(task.episode_key, task.step_index)
+        if row is not None:
+            self._reference_type[row] = _TYPE_CODES[task.action.type]
+            self._label[row] = self._labels.setdefault(tuple(sorted(task.groups.items())), len(self._labels))
+            self._length[row] = task.episode_length
+        return row
+
+    def add(self, number: int, task: StepTaskModel, samples: Sequence[Sample]) -> None:
+        """Take in one record, the ``number``-th; a later one replaces it unless that is less finished."""
+        row = self.label(task)
+        if row is None:
+            self.unplanned += 1
+            return
+        if not samples:
+            return
+        answered = [sample for sample in samples if sample.answered]
+        first = samples[0]
+        measured = first.answered
+        rank = 2 * measured + (len(answered) == len(samples))
+        if rank < self._rank[row]:
+            return
+        self._rank[row], self._number[row] = rank, number
+        self._samples[row], self._drawn[row] = len(answered), len(samples)
+        self._many.pop(row, None)
+        action = first.action
+        self._predicted_type[row] = -1 if action is None else _TYPE_CODES[action.type]
+        self._covered[row] = measured and action is not None and all(action in space for space in self._spaces)
+        self._elsewhere[row] = measured and _in_another_box(task, action)
+        bucket = self._bucket(task, action) if measured else FAILED
+        self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
+        if not isinstance(bucket, int) and action is not None:
+            bucket.add(row, number, task, action)
+        if len(samples) > 1 and answered:
+            votes = [] if not measured else [self._none if isinstance(bucket, int) else bucket.last()]
+            votes += [self._exact(task, sample.action) for sample in answered[len(votes) :]]
+            self._many[row] = (np.sum(votes, axis=0, dtype=np.int16), votes[voted([sample.action for sample in answered])])
+
+    def _exact(self, task: StepTaskModel, action: Action | None) -> NDArray[np.bool_]:
+        bucket = self._bucket(task, action)
+        return self._none if action is None or isinstance(bucket, int) else bucket.exact(task, action)
+
+    def _bucket(self, task: StepTaskModel, action: Action | None) -> _Bucket | int:
+        """Where an answer is judged, or how the step ends when there is nothing to judge."""
+        if action is None:
+            return UNPARSEABLE
+        accepted = (task.action.type, *dict.fromkeys(each.type for each in task.alternatives if each.type != task.action.type))
+        if isinstance(action, Unsupported) and action.type not in accepted:
+            return UNSUPPORTED
+        kind = (task.dataset, accepted, action.type)
+        bucket = self._buckets.get(kind)
+        if bucket is None:
+            groups: dict[Any, int] = {}
+            chosen: list[ActionEvaluator] = []
+            group_of: list[int] = []
+            for evaluator in self.evaluators:
+                rules = evaluator.protocol.rules_for(task.dataset)
+                deciding = tuple(rules.deciding(each, action.type) for each in accepted)
+                if deciding not in groups:
+                    groups[deciding] = len(groups)
+                    chosen.append(evaluator)
+                group_of.append(groups[deciding])
+            bucket = self._buckets[kind] = _Bucket(chosen, group_of)
+        return bucket
+
+    def judged(self, protocol: int, rows: NDArray[np.intp]) -> Judged:
+        """What one protocol says of some rows, in a mode that does not stop."""
+        n = len(self._number)
+        end = np.array(self._base_end)
+        type_match, exact_match = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+        distance, similarity = np.full(n, np.nan), np.full(n, np.nan)
+        for bucket in self._buckets.values():
+            where, number = np.array(bucket.row, dtype=np.intp), np.array(bucket.number)
+            counts = np.asarray(self._number)[where] == number
+            where = where[counts]
+            group = int(bucket.group_of[protocol])
+            matches = np.array(bucket.matches[group])[counts]
+            type_match[where] = (matches & 1) > 0
+            exact_match[where] = matches > 1
+            end[where] = np.where(matches > 1, RIGHT, WRONG)
+            distance[where] = np.array(bucket.distance[group])[counts]
+            similarity[where] = np.array(bucket.similarity[group])[counts]
+        exact_samples, vote = exact_match.astype(np.int16), exact_match.copy()
+        for row, (counted_exact, voted_exact) in self._many.items():
+            exact_samples[row], vote[row] = counted_exact[protocol], voted_exact[protocol]
+        return Judged(
+            self.evaluators[protocol].protocol.name,
+            end[rows],
+            type_match[rows],
+            exact_match[rows],
+            distance[rows],
+            similarity[rows],
+            exact_samples[rows],
+            vote[rows],
+        )
+
+    def hold(self, rows: NDArray[np.intp]) -> bool:
+        """Whether each of some rows has a record."""
+        return bool((np.asarray(self._base_end)[rows] != NOT_RUN).all())
+
+    def columns(self, rows: NDArray[np.intp]) -> dict[str, Any]:
+        """What no protocol changes of some rows, by the names in :class:`guieval.metrics.columns.RunColumns`."""
+        return {
+            "step_index": np.asarray(self._step_index)[rows],
+            "length": np.asarray(self._length)[rows],
+            "reference_type": np.asarray(self._reference_type)[rows],
+            "predicted_type": np.asarray(self._predicted_type)[rows],
+            "covered": np.asarray(self._covered)[rows].astype(np.bool_),
+            "elsewhere": np.asarray(self._elsewhere)[rows].astype(np.bool_),
+            "samples": np.asarray(self._samples)[rows],
+            "drawn": np.asarray(self._drawn)[rows],
+            "groups": self._groups(rows),
+        }
+
+    def _groups(self, rows: NDArray[np.intp]) -> dict[str, list[str]]:
+        """For each key of the steps' labels the rows' values, "" where a step has none."""
+        labels = [dict(label) for label in self._labels]
+        mine = np.asarray(self._label)[rows].tolist()
+        keys = sorted({key for number in set(mine) for key in labels[number]})
+        return {key: [labels[number].get(key, "") for number in mine] for key in keys}
+
+
+def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
+    """Whether a predicted point lies in one of the step's boxes that does not hold the reference point."""
+    if not (isinstance(action, Click | LongPress) and isinstance(task.action, Click | LongPress) and len(task.boxes)):
+        return False
+    inside = task.boxes.containing(action.point)
+    return bool(inside.any()) and bool((inside & ~task.boxes.containing(task.action.point)).any())
+
+
+def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
+    """The same in a mode where an episode ends at its first measured step that is no exact match.
+
+    ``allowed`` so many such steps are patched before it ends with the next.
+    """
+    if not len(episode):
+        return judged
+    missed = (judged.measured & ~judged.exact_match).astype(np.int64)
+    before = np.cumsum(missed) - missed
+    beyond = before - before[starts][episode] > allowed
+    return Judged(
+        judged.protocol,
+        np.where(beyond, NOT_REACHED, judged.end).astype(np.int8),
+        judged.type_match & ~beyond,
+        judged.exact_match & ~beyond,
+        np.where(beyond, np.nan, judged.distance),
+        np.where(beyond, np.nan, judged.similarity),
+        np.where(beyond, 0, judged.exact_samples).astype(np.int16),
+        judged.vote & ~beyond,
+    )

@@ -1,0 +1,74 @@
+"""Each protocol on the steps that its published numbers count, where the answers hold all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from guieval.data.selection import Choice, Selection
+from guieval.errors import UsageError
+from guieval.evaluation import Figure, Protocol
+from guieval.metrics.columns import Judged, RunColumns
+from guieval.metrics.figures import FigureValue, figures_of, terms
+from guieval.metrics.intervals import Interval, quoted
+from guieval.scoring.matrix.answers import JudgedAnswers
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A protocol and the steps it is looked at on.
+
+    ``sample_set`` is its own set for the data set, if it has one, and ``held`` whether these steps are that set; otherwise they
+    are what was asked for, or all that was run. ``columns`` hold the protocol, and perhaps others on the same steps.
+    """
+
+    protocol: Protocol
+    part: Selection
+    columns: RunColumns
+    sample_set: str | None = None
+    held: bool = False
+
+    @property
+    def judged(self) -> Judged:
+        """What the protocol says of the steps."""
+        return self.columns.judged[self.protocol.name]
+
+    @cached_property
+    def figures(self) -> list[tuple[Figure, FigureValue, Interval | None]]:
+        """The protocol's own figures on the steps, each with its interval over episodes."""
+        return [
+            (figure, value, quoted(*terms(figure, self.protocol.failure, self.columns, self.judged)))
+            for figure, value in figures_of(self.protocol, self.columns)
+        ]
+
+
+def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Placed]:
+    """Every protocol that judged, in order; a ``choice`` that asks for certain steps holds for all of them."""
+    asked = answers.part(choice)
+    common = answers.columns_of(asked)
+    sets = {} if choice is not None and choice.narrows else _sets(answers)
+    held: dict[str, tuple[Selection, RunColumns]] = {}
+    for name in dict.fromkeys(sets.values()):
+        if (part := _whole(answers, name)) is not None:
+            mine = [protocol for protocol, own in sets.items() if own == name]
+            held[name] = (part, answers.columns_of(part, mine))
+    placed: list[Placed] = []
+    for evaluator in answers.evaluators:
+        own = sets.get(evaluator.protocol.name)
+        part, columns = held.get(own or "", (asked, common))
+        placed.append(Placed(evaluator.protocol, part, columns, own, own in held))
+    return placed
+
+
+def _sets(answers: JudgedAnswers) -> dict[str, str]:
+    """The sample set that a protocol's published numbers count, of those that have one for the data."""
+    named = {each.protocol.name: each.protocol.sample_sets.get(answers.answered.dataset) for each in answers.evaluators}
+    return {protocol: name for protocol, name in named.items() if name is not None}
+
+
+def _whole(answers: JudgedAnswers, sample_set: str) -> Selection | None:
+    try:
+        part = answers.part(Choice(sample_set=sample_set))
+    except UsageError:  # the set is not all there, or of a form that these answers do not tell
+        return None
+    return part if answers.hold(part.plan) else None

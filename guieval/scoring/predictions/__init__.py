@@ -1,0 +1,166 @@
+"""Other evaluations' predictions files, read in unified terms so that they can be scored under any protocol.
+
+A format is a module here (or an object in one) that fulfils :class:`Format`; adding one is writing it and naming it in
+:data:`FORMATS`.
+They yield :class:`Predicted` answers; many files hold the labels too, so that they can be scored alone (:func:`tasks`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from guieval.actions import Action, Unsupported
+from guieval.errors import DataError, UsageError, nearest
+from guieval.scoring.predictions import agentcpm, grounding, guievalkit, kairos, lz_dong, os_atlas, own, ui_s1
+from guieval.scoring.predictions.predicted import Format, Predicted
+from guieval.scoring.predictions.rows import Row, open_rows
+from guieval.steps import StepTaskModel
+
+__all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions", "tasks"]
+
+FORMATS: dict[str, Format] = {
+    each.NAME: cast(Format, each) for each in (own, guievalkit, agentcpm, os_atlas, ui_s1, *grounding.FORMATS, kairos, lz_dong)
+}
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A file that was read: its answers in the file's order, and what was left out.
+
+    ``repeated`` counts rows that say the same of the same step once more, ``unanswered`` those of which the source kept no
+    answer (such a step was not run, as far as the file tells); ``skipped`` are the damaged rows, if that was asked for.
+    ``assumed`` says in words what such files leave open, and how it is taken.
+    """
+
+    format: str
+    rows: tuple[Predicted, ...]
+    repeated: int = 0
+    unanswered: int = 0
+    skipped: tuple[DataError, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The benchmarks whose steps the answers are to, in the file's order; empty where it does not say."""
+        return tuple(dict.fromkeys(row.benchmark for row in self.rows if row.benchmark))
+
+    @property
+    def differing(self) -> tuple[Predicted, ...]:
+        """The answers whose rows state another label than the benchmark, whose own label decides."""
+        return tuple(row for row in self.rows if row.differs)
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes have an answer."""
+        return len({row.key[:3] for row in self.rows})
+
+    @property
+    def unparseable(self) -> Counter[str]:
+        """How many answers hold no action, by the reason."""
+        return Counter(row.reason for row in self.rows if row.action is None and row.response is None)
+
+    @property
+    def unsupported(self) -> Counter[str]:
+        """How many answers the unified space has no word for, by their name."""
+        return Counter(row.action.name for row in self.rows if isinstance(row.action, Unsupported))
+
+    def to_lines(self) -> Iterator[str]:
+        """The answers as guieval's own predictions file, one line each, without line breaks."""
+        for row in self.rows:
+            values: dict[str, Any] = {"subset": row.subset, "episode_id": row.episode_id, "step_index": row.step_index}
+            if row.response is not None:
+                values["response"] = row.response
+            else:
+                values["action"] = None if row.action is None else row.action.model_dump(mode="json")
+            yield json.dumps(values, ensure_ascii=False)
+
+
+def get_format(name: str) -> Format:
+    """The format called ``name``; :class:`UsageError` with the nearest name when there is none."""
+    if name not in FORMATS:
+        raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def detect_format(file: Path) -> Format:
+    """The one format whose file this looks like, by its first whole row.
+
+    Raises :class:`UsageError` where no format, or more than one, takes it for its own, :class:`DataError` for an unreadable
+    file.
+    """
+    damaged: DataError | None = None
+    for first in open_rows(file):
+        if isinstance(first, Row):
+            break
+        damaged = damaged or first
+    else:
+        raise damaged or DataError(f"{file}: holds no row")
+    found = [each for each in FORMATS.values() if each.recognises(first.values)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = " and ".join(repr(each.NAME) for each in found)
+        raise UsageError(f"{str(file)!r} may be of the formats {names}; say which one by --format")
+    fields = ", ".join(map(repr, first.values))
+    raise UsageError(f"{str(file)!r} is of no known format ({', '.join(FORMATS)}); its first row has the fields {fields:.160}")
+
+
+def read_predictions(
+    file: Path, format: str | None = None, *, steps: Iterable[StepTaskModel] = (), skip_damaged: bool = False
+) -> Predictions:
+    """Every answer of a predictions file; ``format`` names how it is written (default: what its first row looks like).
+
+    ``steps`` are the benchmark's, for files that name no step themselves (ScreenSpot-Pro's). Raises :class:`UsageError` for a
+    format that is unknown, not told apart, or unable to be read, and :class:`DataError` naming file, row and field for a
+    damaged row or a step that is answered twice, and not alike, which ``skip_damaged`` leaves out and counts instead.
+    """
+    chosen = detect_format(file) if format is None else get_format(format)
+    read = chosen.reader(lambda: _whole(file), steps)
+    found: dict[tuple[str, str, str, int], Predicted] = {}
+    skipped: list[DataError] = []
+    repeated = unanswered = 0
+    for row in open_rows(file):
+        try:
+            if isinstance(row, DataError):
+                raise row
+            answer = read(row)
+            if answer is None:
+                unanswered += 1
+                continue
+            if found.get(answer.key) == answer:
+                repeated += 1
+                continue
+            if answer.key in found:
+                raise row.error("(whole row)", f"step {answer.step_index} of episode {answer.episode_id!r} is answered twice")
+        except DataError as error:
+            if not skip_damaged:
+                raise
+            skipped.append(error)
+            continue
+        found[answer.key] = answer
+    if not found and not unanswered and not skipped:
+        raise DataError(f"{file}: holds no row")
+    return Predictions(chosen.NAME, tuple(found.values()), repeated, unanswered, tuple(skipped), chosen.ASSUMED)
+
+
+def tasks(
+    file: Path, format: str | None = None, *, steps: Iterable[StepTaskModel] = (), skip_damaged: bool = False
+) -> Iterator[tuple[StepTaskModel, Action | None]]:
+    """The steps of a self-contained file with the answer to each, ``None`` where it holds no action.
+
+    Raises as :func:`read_predictions` does, and :class:`UsageError` where the file does not hold the steps.
+    """
+    read = read_predictions(file, format, steps=steps, skip_damaged=skip_damaged)
+    for row in read.rows:
+        if row.task is None or row.response is not None:
+            raise UsageError(f"{str(file)!r} does not hold the steps that it answers; name their benchmark and its data folder")
+        yield row.task, row.action
+
+
+def _whole(file: Path) -> Iterator[Row]:
+    return (row for row in open_rows(file) if isinstance(row, Row))

@@ -1,0 +1,258 @@
+"""Results of grounding evaluations: a point beside the instruction that it answers, one format for each way to write the rows.
+
+A row names an image, an instruction, the target's box and the predicted point (null: the reply held none). Box and point are
+pixels or fractions of the image. Where the benchmark's own steps are given, a row answers one of them, and that step's label
+decides: see :class:`_KnownSteps`. A point off the image is unparseable here; the authors call it wrong, which it is either way.
+
+Sources: likaixin2000/ScreenSpot-Pro-GUI-Grounding ``eval_screenspot_pro.py``, whose rows (under ``details``) UI-Venus, MAI-UI
+and others write too; Tongyi-MAI/MAI-UI ``evaluation/grounding`` (the lines that it writes when a server answers);
+YXB-NKU/SE-GUI ``src/eval`` (under ``results``); qizhanggu/mobilepilot-runtime ``artifacts/evaluation`` (a file of two
+conditions answers each step twice and has to be split by ``config``).
+
+ScreenSpot-Pro's rows are steps of their own where they state the image's size (``img_size``), as some forks write them; one
+without an ``id`` is then called ``<task_filename>#<row>``. Rows of negative instructions do not keep whether the model refused,
+and are refused here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from guieval.actions import Boxes, Click
+from guieval.errors import DataError, UsageError
+from guieval.frames import PIXELS, RELATIVE, Frame, Size
+from guieval.parsing import decoded
+from guieval.scoring.predictions.predicted import Predicted, Rows, attempted
+from guieval.scoring.predictions.rows import Row
+from guieval.steps import StepKey, StepTaskModel
+
+BENCHMARK = "screenspot-pro"
+SLACK = 0.51
+"""How far, in pixels, the edges of a row's box may be from the step's: half a pixel, where a copy has rounded them."""
+
+
+@dataclass(frozen=True)
+class GroundingFormat:
+    """One way to write the rows: a :class:`guieval.scoring.predictions.Format`, by the names of the fields.
+
+    ``size`` names the field with the image's [width, height], or the two fields with one of them each; ``holds_steps`` says
+    whether rows that have it are steps of their own where the benchmark's are not given.
+    """
+
+    NAME: str
+    SUMMARY: str
+    image: str
+    prompt: str
+    box: str
+    point: str
+    size: tuple[str, ...] = ("img_size",)
+    frame: Frame = PIXELS
+    holds_steps: bool = False
+    ASSUMED: tuple[str, ...] = ()
+
+    def recognises(self, values: Mapping[str, Any]) -> bool:
+        """A point beside the instruction and the image."""
+        return {self.image, self.prompt, self.box, self.point} <= values.keys()
+
+    def reader(self, rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
+        """Reads one row; without ``steps`` only rows that are steps of their own."""
+        known = _KnownSteps(self, steps)
+        first = next(rows(), None)
+        stated = self.holds_steps and first is not None and all(field in first for field in self.size)
+        if not known and first is not None and not stated:
+            raise UsageError(
+                "these rows do not hold the steps that they answer: add --data, the benchmark's data folder, and --bench, its "
+                f"name{f' (default: {self.NAME})' if self.NAME == BENCHMARK else ''}"
+            )
+        counts: Counter[str] = Counter()
+        return lambda row: self._read(row, known, counts)
+
+    def _read(self, row: Row, known: _KnownSteps, counts: Counter[str]) -> Predicted:
+        part = str(row.values.get("task_filename") or BENCHMARK)
+        number = counts[part]
+        counts[part] += 1
+        if row.values.get("gt_type", "positive") != "positive":
+            told = row.values["gt_type"]
+            raise row.error("gt_type", f"expected positive, got {told!r:.40}: whether it was refused is not kept")
+        task = known.find(row) if known else self._stated(row, f"{part}#{number}")
+        size = self.size_of(row) or task.screenshot_size
+        differs = "" if self.box_agrees(row, task) else f"{self.box} {row.value(self.box)!r:.80}"
+        pred = row.value(self.point)
+        action, reason = None, "there is no answer"
+        if pred is not None:
+            x, y = row.numbers(self.point, 2)
+            action, reason = attempted(lambda: Click(point=decoded([x, y], self.frame, size)))
+        return Predicted(task.benchmark, task.subset, task.episode_id, 0, action, reason, task=task, differs=differs)
+
+    def size_of(self, row: Row) -> Size | None:
+        """The image's size as the row states it."""
+        if not all(field in row for field in self.size):
+            return None
+        numbers = row.numbers(self.size[0], 2) if len(self.size) == 1 else [row.number(field) for field in self.size]
+        width, height = numbers
+        if not (width.is_integer() and height.is_integer() and width > 0 and height > 0):
+            raise row.error(self.size[0], f"expected a width and a height in pixels, got {list(numbers)!r:.80}")
+        return int(width), int(height)
+
+    def box_agrees(self, row: Row, task: StepTaskModel) -> bool:
+        """Whether the row's box is the step's, within half a pixel. A target that is not on the screen has no box."""
+        value = row.value(self.box)
+        corners = row.numbers(self.box, len(value) if isinstance(value, list) and len(value) > 4 else 4)
+        if task.action.type == "STOP":
+            return True
+        size = self.size_of(row) or task.screenshot_size
+        scales = [pixels / extent for pixels, extent in zip(size, self.frame.extent(size), strict=True)]
+        pixels = [number * scales[place % 2] for place, number in enumerate(corners)]
+        polygon = [number for corner in task.extras.get("polygon", ()) for number in corner]
+        if len(pixels) > 4:
+            # MAI-UI's conversion has added the first corner to the second, as if the numbers were x, y, width and height.
+            return _near(pixels[:2] + pixels[4:], polygon[:2] + polygon[4:], size)
+        return any(_near(pixels, box, size) for box in task.boxes)
+
+    def _stated(self, row: Row, name: str) -> StepTaskModel:
+        size = self.size_of(row)
+        if size is None:
+            raise row.error(self.size[0], "is missing")
+        width, height = size
+        x1, y1, x2, y2 = row.numbers(self.box, 4)
+        if not (x1 <= x2 and y1 <= y2):
+            raise row.error(
+                self.box, f"expected [x1, y1, x2, y2], the upper left corner first, got {row.value(self.box)!r:.80}"
+            )
+        labels = {"group": "group", "application": "application", "platform": "platform", "element": "ui_type"}
+        edges = [x1 * 1e3 / width, y1 * 1e3 / height, x2 * 1e3 / width, y2 * 1e3 / height]
+        return row.task(
+            benchmark=BENCHMARK,
+            dataset=BENCHMARK,
+            episode_id=row.identity("id") if "id" in row else name,
+            step_index=0,
+            episode_length=1,
+            setting="grounding",
+            instruction=row.text(self.prompt),
+            screenshot=row.text(self.image),
+            screenshot_size=size,
+            action=row.build(self.box, lambda: Click(point=PIXELS.decode((x1 + x2) / 2, (y1 + y2) / 2, size))),
+            boxes=row.build(self.box, lambda: Boxes([edges])),
+            groups={label: row.text(field) for label, field in labels.items() if field in row},
+        )
+
+
+FORMATS = (
+    GroundingFormat(
+        "screenspot-pro",
+        "ScreenSpot-Pro's results, details and metrics",
+        image="img_path",
+        prompt="prompt_to_evaluate",
+        box="bbox",
+        point="pred",
+        holds_steps=True,
+    ),
+    GroundingFormat(
+        "mai-ui",
+        "MAI-UI's results of a server, one line each",
+        image="img_filename",
+        prompt="instruction",
+        box="bbox",
+        point="pred",
+    ),
+    GroundingFormat(
+        "se-gui",
+        "SE-GUI's results, accuracy and results",
+        image="image",
+        prompt="question",
+        box="ground_truth",
+        point="extracted_answer",
+        frame=RELATIVE,
+    ),
+    GroundingFormat(
+        "mobilepilot",
+        "mobilepilot-runtime's runs of one condition",
+        image="img_filename",
+        prompt="instruction",
+        box="target_bbox_xyxy",
+        point="prediction_point",
+        size=("image_width", "image_height"),
+    ),
+)
+
+
+class _KnownSteps:
+    """The benchmark's steps, among which a row's is found by the image's name, the instruction and the row's ``id``.
+
+    The folders above an image, and its suffix, differ from copy to copy. Instructions may be in any of the benchmark's
+    languages. Where several steps share both, the row's ``id`` decides, else the image's folder, then the box; steps that
+    share all of it are answered in the benchmark's order. A box alone never rules out a step: the benchmark's label counts.
+    """
+
+    def __init__(self, form: GroundingFormat, steps: Iterable[StepTaskModel]) -> None:
+        self._form = form
+        self._by_prompt: dict[str, list[StepTaskModel]] = {}
+        self._by_id: dict[str, StepTaskModel] = {}
+        self._answered: set[StepKey] = set()
+        for task in steps:
+            told = (str(task.extras[name]) for name in ("instruction", "instruction_cn") if name in task.extras)
+            for prompt in dict.fromkeys(map(_words, (task.instruction, *told))):
+                self._by_prompt.setdefault(prompt, []).append(task)
+            self._by_id.setdefault(task.episode_id, task)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_prompt)
+
+    def find(self, row: Row) -> StepTaskModel:
+        """The step that a row answers; :class:`DataError` where there is none, or it cannot be told which."""
+        image = row.text(self._form.image)
+        alike = [task for task in self._by_prompt.get(_words(row.text(self._form.prompt)), ()) if _same_image(task, image)]
+        if not alike:
+            raise self._unknown(row)
+        name = str(row.values.get("id"))
+        alike = [task for task in alike if task.episode_id == name] or alike
+        alike = [task for task in alike if _folder(task.screenshot) == _folder(image)] or alike
+        if len(alike) > 1:
+            alike = [task for task in alike if self._form.box_agrees(row, task)] or alike
+        if any((task.boxes, task.extras.get("polygon")) != (alike[0].boxes, alike[0].extras.get("polygon")) for task in alike):
+            told = row.value(self._form.box)
+            raise row.error(self._form.box, f"{told!r:.120} is not the box of any step with that image and instruction")
+        found = next((task for task in alike if task.key not in self._answered), alike[0])
+        self._answered.add(found.key)
+        return found
+
+    def _unknown(self, row: Row) -> DataError:
+        named = self._by_id.get(str(row.values.get("id")))
+        benchmark = next(iter(self._by_id.values())).benchmark
+        if named is not None and _same_image(named, row.text(self._form.image)):
+            told = row.text(self._form.prompt)
+            problem = (
+                f"{told!r:.120} is not the instruction of {benchmark}'s step {named.episode_id!r}: {named.instruction!r:.120}"
+            )
+            return row.error(self._form.prompt, problem)
+        return row.error(
+            self._form.image, f"no step of {benchmark} in this data has the image {row.text(self._form.image)!r:.120}"
+        )
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _path(text: str) -> PurePosixPath:
+    return PurePosixPath(text.replace("\\", "/"))
+
+
+def _folder(image: str) -> str:
+    return _path(image).parent.name
+
+
+def _same_image(task: StepTaskModel, image: str) -> bool:
+    """Whether both name one image; ScreenSpot-v2's have the platform before the name, or in the folder's."""
+    ours, theirs = _path(task.screenshot).stem, _path(image).stem
+    return ours == theirs or ours.endswith(f"_{theirs}") or theirs.endswith(f"_{ours}")
+
+
+def _near(pixels: Sequence[float], unified: Iterable[float], size: Size) -> bool:
+    """Whether numbers in pixels and in thousandths of the image, x and y in turn, are the same within half a pixel."""
+    edges = [number * size[place % 2] / 1000.0 for place, number in enumerate(unified)]
+    return len(edges) == len(pixels) and all(abs(edge - told) <= SLACK for edge, told in zip(edges, pixels, strict=True))

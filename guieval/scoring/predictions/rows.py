@@ -1,0 +1,126 @@
+"""Opens a foreign predictions file as rows, and reads a row's fields so that damage is told by file, place and field.
+
+Three containers are in use: JSON lines, one JSON list, and one JSON object that holds the rows under ``details`` or
+``results``. Each may be packed with gzip. What a field means, and in which frame it is, stays with each format.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from guieval.data import typed_rows as rows
+from guieval.data.text_files import lines, open_text, rest
+from guieval.errors import DataError, first_problem
+from guieval.steps import StepTaskModel
+
+KEYS = ("details", "results")
+"""Under which of these keys a report that is one JSON object keeps its rows."""
+
+
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class Row(rows.Row):
+    """One JSON object of a predictions file; a field that is null is none."""
+
+    def __contains__(self, field: str) -> bool:
+        return self.values.get(field) is not None
+
+    def identity(self, field: str) -> str:
+        """An id that is not empty, which some files write as a number."""
+        value = self.value(field)
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            raise self.error(field, f"expected an id, got {value!r:.80}")
+        return str(value)
+
+    def whole(self, field: str, least: int | None = 0) -> int:
+        """A whole number, no less than ``least``."""
+        return super().whole(field, least)
+
+    def task(self, **fields: Any) -> StepTaskModel:
+        """A step record; :class:`DataError` naming the record's field where a value does not fit."""
+        try:
+            return StepTaskModel(**fields)
+        except ValidationError as error:
+            problem = first_problem(error)
+            raise self.error(problem.field or "(whole row)", f"{problem.sentence}") from None
+
+
+def open_rows(file: Path) -> Iterator[Row | DataError]:
+    """Every row of a UTF-8 file in its order; what is no row comes as the :class:`DataError` to raise or to count.
+
+    JSON lines are read one at a time; a list, or the rows inside one object, as a whole. Raises
+    :class:`DataError` at once when the file cannot be read, or is one JSON value that holds no rows.
+    """
+    try:
+        with open_text(file) as stream:
+            first = _first_line(file, stream)
+            if first.startswith(UTF_16):
+                raise DataError(f"{file}: is written in UTF-16; expected UTF-8")
+            stream.seek(0)
+            whole = _whole(first)
+            yield from _listed(file, rest(file, stream)) if whole else _lines(file, stream)
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _first_line(file: Path, stream: BinaryIO) -> bytes:
+    for line in lines(file, stream):
+        stripped: bytes = line.removeprefix(b"\xef\xbb\xbf").strip()  # the byte-order mark some editors write
+        if stripped:
+            return stripped
+    return b""
+
+
+def _whole(first: bytes) -> bool:
+    """Whether a file that begins with this line is one JSON value: a list, or an object that goes on or holds the rows."""
+    if first.startswith(b"["):
+        return True
+    if not first.startswith(b"{"):
+        return False
+    try:
+        value = from_json(first)
+    except ValueError:
+        starts = tuple(f'{{"{key}'.encode() for key in KEYS)
+        return first == b"{" or first.startswith(starts) or not first.endswith(b"}")
+    return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in KEYS)
+
+
+def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
+    for number, line in enumerate(lines(file, stream), 1):
+        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if not line.strip():
+            continue
+        where = f"{file}, line {number}"
+        try:
+            yield Row.of(from_json(line), where)
+        except ValueError as error:
+            yield DataError(f"{where}: is not JSON ({error})")
+        except DataError as error:
+            yield error
+
+
+def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
+    try:
+        value = from_json(data.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise DataError(f"{file}: is not JSON ({error})") from None
+    field = ""
+    if isinstance(value, dict):
+        key = next((key for key in KEYS if isinstance(value.get(key), list)), KEYS[0])
+        value, field = value.get(key), f"{key}."
+    if not isinstance(value, list):
+        raise DataError(f"{file}: expected JSON lines, a JSON list, or an object with the list {' or '.join(map(repr, KEYS))}")
+    for number, item in enumerate(value):
+        try:
+            yield Row.of(item, f"{file}, row {field}{number}")
+        except DataError as error:
+            yield error

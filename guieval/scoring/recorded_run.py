@@ -1,0 +1,164 @@
+"""A run directory as answers to be scored; its raw replies are parsed again where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from sys import intern
+
+from pydantic import ValidationError
+
+from guieval.data.benchmark import EpisodeRef
+from guieval.data.overlays import Overlay, describe_overlay
+from guieval.data.sample_sets import StepLabel
+from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict
+from guieval.errors import UsageError, first_problem
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
+from guieval.journal.run_files import Manifest, RecordedSelection
+from guieval.models import ABCModel, ModelConfig
+from guieval.models.scored_reply import read_reply
+from guieval.registry import build_model
+from guieval.scoring.answered import Answered
+from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
+
+
+def recorded_answers(
+    directory: Path | str, *, reparse: bool = False, adapter: str | None = None, overlay: Overlay | None = None
+) -> Answered:
+    """Open a run directory.
+
+    ``reparse`` parses the raw replies again with today's adapter, also those that crashed the parser during the run; an adapter
+    in a file of its own has to be named as ``adapter``. The run's plug-ins are needed only for that. ``overlay`` adds accepted
+    actions to its steps. Raises :class:`UsageError` when there is no run.
+    """
+    directory = Path(directory)
+    manifest, planned, records = read_manifest(directory), read_planned(directory), Records(directory)
+    model = recorded_model(manifest, adapter) if reparse else None
+    first = next(iter(records), None)
+    labels = _RecordedLabels()
+    overlaid: set[StepKey] = set()
+    whole = _whole_run(manifest, planned)
+
+    def answers(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
+        for record in records:
+            task, samples = record.task, record.samples
+            if overlay is not None and (changed := overlay.apply(task)) is not task:
+                overlaid.add(task.key)
+                task = changed
+            labels.add(task)
+            if model is not None:
+                samples = tuple(read_again(evaluator, model, task, sample) for sample in samples)
+            yield task, samples
+
+    def select(choice: Choice) -> Selection:
+        return _part(directory, planned, choice, labels, whole) if choice.narrows else whole
+
+    def notes(others: Sequence[str]) -> list[str]:
+        damaged = [f"line {number} of {records.path} holds no record and was passed over" for number in records.damaged]
+        lines = [*damaged, *caveats.notes(manifest), *others]
+        if overlay is not None and len(overlaid) < overlay.steps:
+            lines.append(f"{len(overlaid):,} of the {overlay.steps:,} steps that the overlay adds to are recorded in this run")
+        return lines
+
+    name = caveats.model_label(manifest)
+    return Answered(
+        title=f"{name} on {manifest.benchmark.name}, {manifest.mode.label}",
+        benchmark=manifest.benchmark.name,
+        dataset=manifest.benchmark.name if first is None else first.task.dataset,
+        setting="high" if first is None else first.task.setting,
+        protocol=manifest.protocol.name,
+        model=name,
+        mode=manifest.mode,
+        spaces=(manifest.action_spaces.model.space, manifest.action_spaces.benchmark.space),
+        plan=planned.plan,
+        refs=planned.refs,
+        answers=answers,
+        select=select,
+        notes=notes,
+        types=planned.types,
+        overlays=tuple(describe_overlay(added) for added in (manifest.overlay, overlay) if added is not None),
+        served=caveats.mark(manifest),
+    )
+
+
+class _RecordedLabels:
+    """What a journal holds on its steps, in little memory: their labels, and the splits of their episodes."""
+
+    def __init__(self) -> None:
+        self.splits: dict[EpisodeKey, str] = {}
+        self.datasets: dict[str, None] = {}
+        self._labels: dict[EpisodeKey, dict[int, StepLabel]] = {}
+        self._shared: dict[tuple[str, tuple[tuple[str, str], ...]], StepLabel] = {}
+
+    def add(self, task: StepTaskModel) -> None:
+        """Take in one recorded step."""
+        key = task.episode_key
+        if key not in self.splits:
+            self.splits[key] = intern(task.split)
+            self._labels[key] = {}
+        self.datasets[task.dataset] = None
+        kind = (task.action.type, tuple(task.groups.items()))
+        label = self._shared.get(kind)
+        if label is None:
+            label = self._shared[kind] = StepLabel.of(task)
+        self._labels[key][task.step_index] = label
+
+    def labels(self, ref: EpisodeRef) -> Mapping[int, StepLabel]:
+        """The labels of an episode's recorded steps, by their index."""
+        return self._labels.get(ref.key, {})
+
+
+def _whole_run(manifest: Manifest, planned: Planned) -> Selection:
+    """All steps of a run; runs of earlier versions did not write down which these are, and have no title."""
+    selection = manifest.selection or RecordedSelection()
+    text = selection.text or f"all episodes of the run ({len(planned.plan):,})"
+    return Selection(planned.refs, planned.plan, selection.title, text)
+
+
+def _part(directory: Path, planned: Planned, choice: Choice, labels: _RecordedLabels, whole: Selection) -> Selection:
+    """A part of a run; :class:`UsageError` when the run does not hold all of it.
+
+    Runs of earlier versions did not write splits down, but their records have them.
+    """
+    run = f"the run {str(directory)!r}"
+    refs = [replace(ref, split=labels.splits.get(ref.key, ref.split)) for ref in planned.refs]
+    if choice.sample_set is not None:
+        for dataset in labels.datasets:
+            check_dataset(choice.sample_set, dataset, run)
+    part = restrict(narrow(refs, choice, labels.labels, run, plan=planned.plan), planned.plan, run)
+    title = part.title if choice.sample_set is not None or not whole.title else f"{part.title} of {whole.title}"
+    return replace(part, title=title, text=f"{part.text}, of a run over {whole.text}")
+
+
+def recorded_model(manifest: Manifest, adapter: str | None = None) -> ABCModel:
+    """The adapter of the checkpoint that a run's manifest names, set up as it was; :class:`UsageError` when it cannot be.
+
+    A manifest is data: an adapter file that it names is not imported unless the caller names it as ``adapter``.
+    """
+    try:
+        recorded = manifest.model.to_json()
+        config = ModelConfig.model_validate(recorded, context=recorded)
+    except ValidationError as error:
+        raise UsageError(
+            f"the manifest's model has a field {first_problem(error).field!r} that this version cannot read"
+        ) from None
+    if adapter is not None:
+        config = config.model_copy(update={"adapter": adapter})
+    elif config.adapter.endswith(".py"):
+        raise UsageError(
+            f"the run was made with the adapter file {config.adapter!r}, and guieval runs no code that only a run folder "
+            f"names: look at it, then add --adapter {config.adapter}"
+        )
+    return build_model(config, thinking=manifest.config.thinking)
+
+
+def read_again(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, sample: Sample) -> Sample:
+    """A recorded answer as ``evaluator`` judges it; its reply is parsed again where a ``model`` is given."""
+    if model is not None and sample.raw_response is not None:
+        kept = {name: getattr(sample, name) for name in ("reasoning", "usage", "finish_reason", "seconds", "attempts")}
+        return read_reply(model, evaluator, task, sample.raw_response, **kept)
+    if not sample.answered:
+        return sample  # there is no reply, or none that could be parsed: nothing to score
+    return sample.model_copy(update={"outcome": evaluator.evaluate(task, sample.action)})

@@ -1,0 +1,142 @@
+"""The summary of answers that are there, a run's or a file's, under one protocol. No model is asked.
+
+Answers under several protocols at once are :mod:`guieval.scoring.matrix`'s business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from guieval.data.overlays import Overlay
+from guieval.data.selection import Choice
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import METRICS, read_manifest, write_atomically
+from guieval.metrics import RunSummary, RunTally
+from guieval.scoring.answered import Answered
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.steps import EpisodeKey, Plan, Sample, StepRecord, StepTaskModel
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A summary, its protocol, the steps it is over, and what the reader should know of the input.
+
+    ``steps_title`` fits a table's head; ``steps`` describes exactly what is counted; ``overlays`` describe what else was
+    accepted; ``served`` is the :func:`guieval.journal.caveats.mark` of the run; ``foreign`` is the protocol's mark where its
+    source does not evaluate such data (:meth:`guieval.evaluation.Protocol.foreign_mark`).
+    """
+
+    protocol: str
+    summary: RunSummary
+    warnings: tuple[str, ...] = ()
+    steps_title: str = ""
+    steps: str = ""
+    overlays: tuple[str, ...] = ()
+    served: str = ""
+    foreign: str = ""
+
+
+class Scorer:
+    """Takes in answers one by one and summarises them under ``protocol`` (default: their own).
+
+    Raises :class:`guieval.errors.UsageError` for an unknown protocol.
+    """
+
+    def __init__(self, answered: Answered, protocol: str | None = None) -> None:
+        self.evaluator = ActionEvaluator(answered.protocol if protocol is None else protocol)
+        self._answered = answered
+        self._seen: dict[EpisodeKey, dict[int, str]] = {}
+        self._datasets: dict[str, None] = {}
+        types = self._seen if answered.types is None else answered.types
+        self._tally = RunTally(answered.mode, *answered.spaces, types)
+
+    def add(self, task: StepTaskModel, samples: tuple[Sample, ...]) -> None:
+        """Take in a step with its samples; the first one is judged."""
+        self._see(task)
+        if samples:
+            first = samples[0]
+            outcome = self.evaluator.evaluate(task, first.action) if first.answered else first.outcome
+            self._tally.add(StepRecord(task=task, samples=samples), outcome)
+
+    def scored(self, choice: Choice | None = None) -> Scored:
+        """The summary over the steps of ``choice``; raises as :attr:`Answered.select`."""
+        answered = self._answered
+        selection = answered.select(choice or Choice())
+        for ref in selection.refs:  # what was not answered has a reference all the same
+            for task in answered.unanswered(ref):
+                self._see(task)
+        warnings, within = answered.notes(()), answered.plan
+        if answered.count is not None:
+            warnings.append(f"{answered.count} predictions for {sum(map(len, selection.plan.values()))} steps")
+            within = selection.plan
+        return Scored(
+            self.evaluator.protocol.name,
+            self._tally.summary(selection.plan, within, answered.left_out),
+            tuple(warnings),
+            selection.title,
+            selection.text,
+            answered.overlays,
+            answered.served,
+            self.evaluator.protocol.foreign_mark(self._datasets),
+        )
+
+    def _see(self, task: StepTaskModel) -> None:
+        self._datasets[task.dataset] = None
+        if self._answered.types is None:
+            self._seen.setdefault(task.episode_key, {})[task.step_index] = task.action.type
+
+
+def evaluate_answers(answered: Answered, protocol: str | None = None, *, choice: Choice | None = None) -> Scored:
+    """Score answers under ``protocol`` (default: their own); ``choice`` restricts them to some steps.
+
+    Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
+    """
+    scorer = Scorer(answered, protocol)
+    for task, samples in answered.answers(scorer.evaluator):
+        scorer.add(task, samples)
+    return scorer.scored(choice)
+
+
+def evaluate_run(
+    directory: Path | str,
+    protocol: str | None = None,
+    *,
+    reparse: bool = False,
+    adapter: str | None = None,
+    choice: Choice | None = None,
+    overlay: Overlay | None = None,
+) -> Scored:
+    """Score a run directory under ``protocol`` (default: the one it was run with).
+
+    Arguments and errors as in :func:`guieval.scoring.recorded_run.recorded_answers` and :func:`evaluate_answers`.
+    """
+    answered = recorded_answers(directory, reparse=reparse, adapter=adapter, overlay=overlay)
+    return evaluate_answers(answered, protocol, choice=choice)
+
+
+def store_summary(
+    directory: Path,
+    tally: RunTally,
+    plan: Plan,
+    *,
+    cost: Mapping[str, Any] | None = None,
+    servers: Sequence[Mapping[str, Any]] = (),
+) -> RunSummary:
+    """Compute a run's summary and write it to ``metrics.json``, with its protocol, steps and overlay.
+
+    ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in the last session.
+    """
+    summary = tally.summary(plan)
+    manifest = read_manifest(directory).to_json()
+    values = {
+        **{name: manifest.get(name) for name in ("protocol", "selection", "overlay", "served")},
+        "summary": summary.model_dump(mode="json"),
+        **({} if cost is None else {"cost": dict(cost)}),
+        **({"servers": [dict(server) for server in servers]} if servers else {}),
+    }
+    write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
+    return summary

@@ -1,0 +1,268 @@
+"""The conformance suite of model adapters.
+
+An adapter is tested against the contract in :mod:`guieval.models` alone, with made-up steps: no data, no server, no images.
+What only its authors' sources can say (is this the published prompt?) is left to each family's own tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from guieval.actions import (
+    ACTION_TYPES,
+    BUTTONS,
+    Action,
+    ActionSpace,
+    Box,
+    Boxes,
+    Click,
+    LongPress,
+    Point,
+    Scroll,
+    Unsupported,
+    Wait,
+)
+from guieval.errors import ParseError, UsageError
+from guieval.frames import Frame, Normalised, Size
+from guieval.history import HistoryEntry, reference_history
+from guieval.models import ABCModel, ModelConfig, ModelInput
+from guieval.steps import Setting, StepTaskModel
+from guieval.testing.conformance.finding import Finding
+
+SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
+"""Screenshots of the made-up steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
+
+SETTINGS: tuple[Setting, ...] = ("high", "low", "grounding")
+
+GARBAGE = (
+    "",
+    " ",
+    "I am not sure what to do.",
+    "Action:",
+    "<tool_call>\n</tool_call>",
+    "```json\n{\n```",
+    "[[",
+    "click(",
+    "\0",
+)
+"""Replies that hold no action in any family's format."""
+
+
+def example_step(
+    action: Action, *, setting: Setting = "high", size: Size = SIZES[0], index: int = 0, length: int = 8
+) -> StepTaskModel:
+    """A made-up step whose reference is ``action``; a box of 4 % of the screen lies around its point, if it has one."""
+    point: Point | None = getattr(action, "point", None)
+    boxes = Boxes([Box(point.x - 20, point.y - 20, point.x + 20, point.y + 20)]) if point else Boxes()
+    return StepTaskModel(
+        benchmark="conformance",
+        dataset="conformance",
+        episode_id="episode",
+        step_index=index,
+        episode_length=length,
+        setting=setting,
+        instruction='Turn on {Wi-Fi} and say "done"',
+        low_level_instruction="Tap the switch",
+        screenshot=f"{index}.png",
+        screenshot_size=size,
+        action=action,
+        boxes=boxes,
+    )
+
+
+def example_actions(space: ActionSpace) -> tuple[Action, ...]:
+    """The examples of an action space, and some with a duration of their own."""
+    point = Point(400.0, 600.0)
+    timed: tuple[Action, ...] = (LongPress(point=point, duration=2500.0), Wait(duration=2500.0))
+    return (*space.examples, *(action for action in timed if action in space))
+
+
+def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
+    """All violations of the contract by the adapter; empty if it conforms. ``name`` is its name in the findings."""
+    findings: list[Finding] = []
+    checks: tuple[tuple[str, Callable[[ABCModel], Iterator[str]]], ...] = (
+        ("round trip", _round_trips),
+        ("reference scores", _references_score),
+        ("input", _inputs),
+        ("instruction", _instructions),
+        ("fixed thought", _fixed_thoughts),
+        ("refusal", _refusals),
+        ("garbage", _garbage),
+    )
+    for title, check in checks:
+        try:
+            findings += [Finding(name or model.config.name, title, message) for message in check(model)]
+        except Exception as error:  # a plug-in may raise anything, which is a finding
+            message = f"{type(error).__name__}: {error}"
+            findings.append(Finding(name or model.config.name, title, message))
+    return findings
+
+
+def every_model(names: Sequence[str] | None = None) -> Iterator[tuple[str, ABCModel]]:
+    """The checkpoints with every state of their thinking switch, by unique names."""
+    from guieval.registry import adapter_class, list_adapters, list_models, load_model, model_config
+
+    chosen = list_models() if names is None else names
+    for name in chosen:
+        model = load_model(name)
+        if not model.thinking_switch:
+            yield name, model
+            continue
+        for thinking in (True, False):
+            yield f"{name} ({'thinking' if thinking else 'no thinking'})", load_model(name, thinking=thinking)
+    if names is None:
+        used = {model_config(name).adapter for name in chosen}
+        for adapter in list_adapters():
+            if adapter not in used:
+                yield adapter, adapter_class(adapter)(ModelConfig(name=adapter, adapter=adapter))
+
+
+# --- the checks: each yields one sentence per broken promise ---------------------------------------------------------
+
+
+def _round_trips(model: ABCModel) -> Iterator[str]:
+    for size in SIZES:
+        for action in example_actions(model.action_space):
+            settings = SETTINGS if isinstance(action, Click) else SETTINGS[:2]
+            for setting in settings:
+                task = example_step(action, setting=setting, size=size)
+                for thought, conclusion in ((None, None), ("I see the switch.", "Tap the switch.")):
+                    text = model.render(task, action, thought, conclusion)
+                    problem = _difference(action, model.parse_response(task, text).action, model.frame(task), size)
+                    if problem:
+                        yield f"{setting}, {size[0]}x{size[1]}: {action!r} was written {text!r} and read as {problem}"
+
+
+def _difference(action: Action, read: Action, frame: Frame, size: Size) -> str:
+    """What ``read`` is, unless it is ``action`` up to half a native unit and formats that have no duration."""
+    if read.type != action.type:
+        return repr(read)
+    changes: dict[str, object] = {}
+    if isinstance(action, Click | LongPress | Scroll) and isinstance(read, Click | LongPress | Scroll):
+        unit = 10.0**-frame.digits if isinstance(frame, Normalised) else 1.0
+        wanted, got = frame.encode(action.point, size), frame.encode(read.point, size)
+        if all(abs(one - other) <= unit / 2 + 1e-6 for one, other in zip(wanted, got, strict=True)):
+            changes["point"] = action.point
+    if isinstance(action, LongPress | Wait) and isinstance(read, LongPress | Wait):
+        default = type(action).model_fields["duration"].default
+        if read.duration == default or math.isclose(read.duration, action.duration):
+            changes["duration"] = action.duration
+    return "" if read.model_copy(update=changes) == action else repr(read)
+
+
+def _references_score(model: ABCModel) -> Iterator[str]:
+    from guieval.evaluation import ActionEvaluator, list_protocols
+
+    evaluators = {protocol: ActionEvaluator(protocol) for protocol in list_protocols()}
+    for action in model.action_space.examples:
+        task = example_step(action, setting="high")
+        read = model.parse_response(task, model.render(task, action)).action
+        for protocol, evaluator in evaluators.items():
+            # a protocol that does not count the label itself as right (it scores other actions) says nothing about adapters
+            if evaluator.evaluate(task, action).exact_match and not evaluator.evaluate(task, read).exact_match:
+                yield f"under {protocol}, the reference {action!r} read back as {read!r} is not an exact match"
+
+
+def _inputs(model: ABCModel) -> Iterator[str]:
+    actions = (*ActionSpace(buttons=frozenset(BUTTONS)).examples, Unsupported(name="zoom", arguments={"factor": 2}))
+    every = [example_step(action, index=index, length=len(actions)) for index, action in enumerate(actions)]
+    entries = reference_history(every)
+    answered = tuple(HistoryEntry(entry.task, entry.action, "I see it.", "Tapped it.", "a reply", "model") for entry in entries)
+    for setting in SETTINGS:
+        for past in ((), entries[:1], entries[:7], entries[:-1], answered[:7]):
+            task = every[len(past)].model_copy(update={"setting": setting})
+            first = model.prepare_input(task, past)
+            where = f"{setting}, {len(past)} past steps"
+            if first != model.prepare_input(task, past):
+                yield f"{where}: the same step gives two different inputs"
+            if not any(image.task == task for image in first.images):
+                yield f"{where}: the current screenshot is not shown"
+            if not {image.task.key for image in first.images} <= {step.key for step in every[: len(past) + 1]}:
+                yield f"{where}: a screenshot is shown that is neither past nor current"
+            if not first.messages or (first.messages[-1].role == "assistant") != first.prefill:
+                yield f"{where}: the last message must be the user's, or an assistant's turn marked as prefill"
+            if any(not message.parts for message in first.messages):
+                yield f"{where}: a message is empty"
+            for image in first.images:
+                if image.resize is not None and min(image.resize) < 1:
+                    yield f"{where}: a screenshot would be resized to {image.resize}"
+
+
+def _instructions(model: ABCModel) -> Iterator[str]:
+    """A task may hold what a careless template takes for its own placeholders."""
+    goal, low = "Find {history} {task} {low_level_instruction} %s in {query}", "Tap {instruction} and {screenshot}"
+    for setting in SETTINGS:
+        task = example_step(Click(point=Point(500.0, 500.0)), setting=setting, index=1)
+        task = task.model_copy(update={"instruction": goal, "low_level_instruction": low})
+        before = task.model_copy(update={"step_index": 0, "screenshot": "before.png"})
+        text = model.prepare_input(task, reference_history([before])).text
+        # families show a step instruction with the goal, in its place, or show only the goal
+        if goal not in text and (setting != "low" or low not in text):
+            yield f"{setting}: the instruction {goal!r} is not in the prompt word for word"
+
+
+THOUGHT = "The switch is at the top.\nI tap it."
+
+
+def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
+    """A given thought stands in an unfinished last turn, and the action alone, which is what comes back, is read.
+
+    Where the model is asked for no thought (a setting, or thinking off) none can be given either: :class:`UsageError`.
+    """
+    for setting in SETTINGS:
+        task = example_step(Click(point=Point(400.0, 600.0)), setting=setting, index=1)
+        past = reference_history([task.model_copy(update={"step_index": 0, "screenshot": "before.png"})])
+        try:
+            begun = model.prepare_fixed_thought(task, past, THOUGHT)
+        except UsageError:
+            if model.fixes_thought and setting == "high" and model.thinking is not False:
+                yield f"{setting}: fixes_thought is set, but no thought can be given"
+            continue
+        if not model.fixes_thought:
+            yield f"{setting}: a thought can be given, but fixes_thought is not set"
+            continue
+        last = begun.messages[-1]
+        turn = "".join(part for part in last.parts if isinstance(part, str))
+        if last.role != "assistant" or not begun.prefill:
+            yield f"{setting}: the thought must stand in an assistant's last turn, marked as prefill"
+        if turn.count(THOUGHT) != 1 or THOUGHT in ModelInput(begun.messages[:-1]).text:
+            yield f"{setting}: the thought must stand once, in the last turn, word for word; that is {turn!r}"
+        plain = model.prepare_input(task, past)
+        if begun.messages[: len(begun.messages) - 1] != plain.messages[: len(plain.messages) - plain.prefill]:
+            yield f"{setting}: with a given thought, the messages before it are others"
+        rest = _rest(model, task, turn)
+        action = model.parse_response(task, rest).action
+        problem = _difference(task.action, action, model.frame(task), task.screenshot_size)
+        if problem:
+            yield f"{setting}: {task.action!r} after a given thought was written {rest!r} and read as {problem}"
+
+
+def _rest(model: ABCModel, task: StepTaskModel, turn: str) -> str:
+    """What the model adds to a begun turn: the rest of a whole reply that begins so, else a reply without a thought."""
+    whole = model.render(task, task.action, THOUGHT)
+    return whole.removeprefix(turn) if whole.startswith(turn) else model.render(task, task.action)
+
+
+def _refusals(model: ABCModel) -> Iterator[str]:
+    everything = ActionSpace(types=frozenset(ACTION_TYPES), buttons=frozenset(BUTTONS))
+    for action in (*everything.examples, Unsupported(name="zoom")):
+        if action in model.action_space:
+            continue
+        task = example_step(action)
+        try:
+            text = model.render(task, action)
+        except ValueError:
+            continue
+        yield f"{action!r} is outside the action space, but was written {text!r} instead of raising ValueError"
+
+
+def _garbage(model: ABCModel) -> Iterator[str]:
+    for setting in SETTINGS:
+        task = example_step(Click(point=Point(500.0, 500.0)), setting=setting)
+        for text in GARBAGE:
+            try:
+                read = model.parse_response(task, text).action
+            except ParseError:
+                continue
+            yield f"{setting}: the reply {text!r} holds no action, but was read as {read!r}"

@@ -1,0 +1,1 @@
+"""Screens of coloured icons: a world small enough for a policy of a few million weights."""

@@ -1,0 +1,466 @@
+"""The mock server as an ASGI application: latency, faults and counts for every policy."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+import re
+import socket
+import struct
+import time
+import zlib
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from email.utils import formatdate
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from guieval.engines import parse_request_id, without_try
+from guieval.engines.http.tool_calls import text_as_calls
+from guieval.steps import StepKey
+
+if TYPE_CHECKING:
+    pass
+
+from guieval.testing.mock_server.settings import MockSettings
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+_EPISODE_TAG = re.compile(rb"\[EP[0-9]+\]")
+_TOOLS = re.compile(rb'"tools"\s*:\s*\[\s*\{')
+"""A request that offers functions: no text in a JSON body holds this, since its quotes are escaped there."""
+
+
+class SeenRequest(NamedTuple):
+    """A request as it arrived. Header names are lower case."""
+
+    headers: dict[str, str]
+    body: bytes
+
+
+class Tag(NamedTuple):
+    """The step of a request.
+
+    ``text`` decides latency and faults, ``chain`` names the episode whose steps follow each other; ``name`` and ``key`` are
+    of the step and sample, for the policies (``key`` is ``None`` when the request does not say).
+    """
+
+    text: str
+    chain: str
+    name: str
+    key: StepKey | None
+
+
+class Answer(NamedTuple):
+    """The answer of a policy."""
+
+    text: str
+    reasoning: str | None = None
+
+
+Answers: TypeAlias = Callable[[Tag, bytes], Answer]
+"""A policy: from the tag and the raw body to the reply; ``LookupError`` if it has none."""
+
+
+def uniform(*parts: object) -> float:
+    """A number in [0, 1) that is a pure function of ``parts``: the 8-byte blake2b digest of their repr as a tuple, / 2**64."""
+    return int.from_bytes(blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") / 2.0**64
+
+
+def latency_of(seed: int, tag: str, k: int, mean: float, sigma: float) -> float:
+    """Seconds to serve the k-th request of a tag: lognormal with the given mean, by Box-Muller (cosine)."""
+    if mean == 0.0:
+        return 0.0
+    first, second = uniform(seed, tag, k, "a"), uniform(seed, tag, k, "b")
+    z = math.sqrt(-2.0 * math.log(first or 2.0**-64)) * math.cos(2.0 * math.pi * second)
+    return mean * math.exp(sigma * z - sigma * sigma / 2.0)
+
+
+class MockApp:
+    """The ASGI application.
+
+    A request's tag is an ``[EP123]`` in its body where there is one, else its X-Request-Id without the try's suffix; ``k`` is
+    how many requests had the same tag before. A request without tag is a liveness probe: answered at once, not counted.
+    A fault is, in this order, a refusal (key, model, length), the one ``first_faults`` has for k, ``hang_at``, an error (at
+    once, before any waiting), and after the latency a hang or a malformed answer. ``faults_after`` holds back all but the
+    refusals, and makes them depend on the order of arrival.
+    """
+
+    def __init__(self, settings: MockSettings, answers: Answers) -> None:
+        self.settings = settings
+        self.seen: deque[SeenRequest] = deque(maxlen=settings.keep)
+        self._answers = answers
+        self._slots = asyncio.Semaphore(settings.concurrency) if settings.concurrency else None
+        self._earlier: Counter[str] = Counter()
+        self._chains: dict[str, float] = {}
+        self._counts = dict.fromkeys(("requests", "served", "failed", "malformed", "hung", "gone", "bytes"), 0)
+        self._in_flight = self._max_in_flight = self._serving = self._max_serving = 0
+        self._latency_sum = 0.0
+        self._first: float | None = None
+        self._last: float | None = None
+        self._log: IO[str] | None = settings.log.open("a", encoding="utf-8") if settings.log else None
+
+    def stats(self) -> dict[str, Any]:
+        """Counts since the start. Times are Unix seconds, ``latency_sum`` and ``longest_chain`` seconds of serving."""
+        return {
+            **self._counts,
+            "in_flight": self._in_flight,
+            "max_in_flight": self._max_in_flight,
+            "max_serving": self._max_serving,
+            "latency_sum": self._latency_sum,
+            "longest_chain": max(self._chains.values(), default=0.0),
+            "first_time": self._first,
+            "last_time": self._last,
+            "cpu_seconds": time.process_time(),
+            "rss_bytes": _rss_bytes(),
+        }
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log is not None:
+            self._log.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"].rstrip("/")
+        if scope["method"] == "POST":
+            await self._completion(scope, receive, send)
+        elif path == "/stats":
+            await _send(send, 200, _json(self.stats()))
+        elif path in ("/health", "/v1/health"):
+            await _send(send, 200, b"{}")
+        elif path.endswith("/models"):
+            if not self._knows(headers := dict(scope["headers"])):
+                await self._fail(401, headers=headers, send=send)
+                return
+            models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.listed_models]
+            await _send(send, 200, _json({"object": "list", "data": models}))
+        else:
+            await _send(send, 404, _error(f"there is nothing at {path!r}"))
+
+    async def _completion(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await _body(receive)
+        if self.seen.maxlen:
+            headers: dict[bytes, bytes] = dict(scope["headers"])
+            self.seen.append(
+                SeenRequest({name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}, body)
+            )
+        tag = _tag(dict(scope["headers"]).get(b"x-request-id", b""), body)
+        if tag is None:
+            await _send(send, 200, _completion_body(Answer("alive")))
+            return
+        arrival = time.time()
+        self._first = self._first or arrival
+        self._counts["requests"] += 1
+        self._counts["bytes"] += len(body)
+        k = self._earlier[tag.text]
+        self._earlier[tag.text] += 1
+        self._in_flight += 1
+        self._max_in_flight = max(self._max_in_flight, self._in_flight)
+        latency = latency_of(self.settings.seed, tag.text, k, self.settings.latency, self.settings.sigma)
+        outcome: str | None = None
+
+        def becomes(name: str) -> None:  # before anything is sent, so that a client's answer is already in the counts
+            nonlocal outcome
+            outcome = name
+            self._counts[name] += 1
+            self._in_flight -= name != "hung"
+
+        try:
+            await self._respond(tag, k, latency, body, scope, receive, send, becomes)
+        finally:
+            if outcome is None:
+                becomes("gone")
+            elif outcome == "hung":
+                self._in_flight -= 1
+            self._last = time.time()
+            if self._log is not None:
+                line = {"arrival": arrival, "end": self._last, "tag": tag.text, "k": k, "latency": latency}
+                print(json.dumps({**line, "bytes": len(body), "outcome": outcome}), file=self._log, flush=True)
+
+    async def _respond(
+        self,
+        tag: Tag,
+        k: int,
+        latency: float,
+        body: bytes,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        becomes: Callable[[str], None],
+    ) -> None:
+        """Answer or not; ``becomes`` is called with the name of the request's count, unless its client has disconnected."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if refusal := self._refusal(headers, body):
+            becomes("failed")
+            await self._fail(*refusal, headers=headers, send=send)
+            return
+        fault = self._fault(tag.text, k, body)
+        if fault == "hang":
+            becomes("hung")
+            await _disconnected(receive)
+            return
+        if fault.isdecimal():
+            becomes("failed")
+            await self._fail(int(fault), headers=headers, send=send)
+            return
+        if not await self._serve(tag, latency, receive):
+            return
+        try:
+            answer = self._answers(tag, body)
+        except LookupError as error:
+            becomes("failed")
+            await _send(send, 400, _error(str(error.args[0])))
+            return
+        if fault:
+            becomes("malformed")
+            await _send_malformed(send, fault, answer, receive, scope.get("transport"))
+            return
+        becomes("served")
+        await _send(send, 200, _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(body))))
+
+    async def _serve(self, tag: Tag, latency: float, receive: Receive) -> bool:
+        """Take a slot for the request's latency; false if the client disconnects in the meantime."""
+        if self._slots is not None:
+            await self._slots.acquire()
+        self._serving += 1
+        self._max_serving = max(self._max_serving, self._serving)
+        try:
+            if latency > 0.0:
+                try:
+                    async with asyncio.timeout(latency):
+                        await _disconnected(receive)
+                    return False
+                except TimeoutError:
+                    pass
+            self._latency_sum += latency
+            self._chains[tag.chain] = self._chains.get(tag.chain, 0.0) + latency
+            return True
+        finally:
+            self._serving -= 1
+            if self._slots is not None:
+                self._slots.release()
+
+    def _knows(self, headers: dict[bytes, bytes]) -> bool:
+        key = self.settings.api_key
+        return key is None or headers.get(b"authorization", b"") == b"Bearer " + key.encode()
+
+    def _refusal(self, headers: dict[bytes, bytes], body: bytes) -> tuple[int, str] | None:
+        """Status and message for a request that a server with these settings would refuse."""
+        settings = self.settings
+        if not self._knows(headers):
+            return 401, "Incorrect API key provided"
+        if settings.check_model and (model := json.loads(body).get("model")) not in settings.listed_models:
+            return 404, f"The model `{model}` does not exist."
+        if settings.longest_body is not None and len(body) > settings.longest_body:
+            return 400, "This model's maximum context length is 4096 tokens; the prompt is longer"
+        return None
+
+    async def _fail(self, status: int, message: str = "", *, headers: dict[bytes, bytes], send: Send) -> None:
+        message = message or f"the mock server fails with status {status}"
+        if self.settings.echo_key:
+            sent = headers.get(b"authorization", b"no key")
+            told = (
+                sent,
+                base64.b64encode(sent),
+                base64.urlsafe_b64encode(sent),
+                quote(sent.decode("latin-1"), safe="").encode(),
+            )
+            message += f" ({', '.join(each.decode('latin-1') for each in told)})"
+        extra = []
+        if self.settings.retry_after is not None and status in (429, 503):
+            extra.append((b"retry-after", self.settings.retry_after.encode()))
+        if self.settings.retry_after_date is not None and status in (429, 503):
+            date = formatdate(time.time() + self.settings.retry_after_date, usegmt=True)
+            extra.append((b"retry-after", date.encode()))
+        await _send(send, status, _error(message), extra)
+
+    def _fault(self, tag: str, k: int, body: bytes) -> str:
+        """``hang``, a status, a malformed kind, or nothing."""
+        settings = self.settings
+        if self._counts["requests"] <= settings.faults_after:
+            return ""
+        if k < len(settings.first_faults):
+            return settings.first_faults[k]
+        if (tag, k) in settings.hang_at:
+            return "hang"
+        if settings.error_rate:
+            about = (blake2b(body, digest_size=8).hexdigest(),) if settings.sticky_errors else (tag, k)
+            if uniform(settings.seed, *about, "error") < settings.error_rate:
+                return str(settings.error_status)
+        if settings.hang_rate and uniform(settings.seed, tag, k, "hang") < settings.hang_rate:
+            return "hang"
+        if settings.malformed_rate and uniform(settings.seed, tag, k, "malformed") < settings.malformed_rate:
+            kinds = settings.malformed_kinds
+            return kinds[int(uniform(settings.seed, tag, k, "kind") * len(kinds))]
+        return ""
+
+
+async def _body(receive: Receive) -> bytes:
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _tag(header: bytes, body: bytes) -> Tag | None:
+    name = without_try(header.decode("latin-1"))
+    found = _EPISODE_TAG.search(body)
+    text = found.group().decode() if found else name
+    try:
+        key, sample = parse_request_id(name)
+    except ValueError:
+        return Tag(text, text, name or text, None) if text else None
+    chain = text if found else f"{name.rpartition('|')[0].rpartition('|')[0]}|{sample}"
+    return Tag(text, chain, name, key)
+
+
+async def _send(
+    send: Send, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = (), kind: bytes = b"application/json"
+) -> None:
+    fields = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_malformed(send: Send, kind: str, answer: Answer, receive: Receive, transport: asyncio.Transport | None) -> None:
+    whole = _completion_body(answer)
+    match kind:
+        case "reset":
+            await _send_half(send, whole)
+            if transport is not None:
+                _reset(transport)
+        case "drip":
+            await _drip(send, receive, whole)
+        case "gzip":
+            await _send(send, 200, _compressed(whole), [(b"content-encoding", b"gzip")])
+        case "gzip-bomb":
+            await _send(send, 200, _bomb(), [(b"content-encoding", b"gzip")])
+        case "flood":
+            await _send(send, 200, whole + b" " * _FLOOD)
+        case "twice":
+            await _send_twice(send, whole, transport)
+        case "absurd-numbers":
+            await _send(send, 200, _with_absurd_numbers(whole))
+        case "cut-json":
+            await _send(send, 200, whole[:150])
+        case "html":
+            await _send(send, 200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
+        case "null-content":
+            await _send(send, 200, _completion_body(Answer(answer.text, answer.text), content=None))
+        case "empty-choices":
+            await _send(send, 200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
+        case _:
+            await _send(send, 200, _completion_body(Answer(answer.text[: len(answer.text) // 2])))
+
+
+_FLOOD = 9 * 1024 * 1024
+_DRIP = 0.05
+_DRIPS = 200
+
+
+async def _drip(send: Send, receive: Receive, body: bytes) -> None:
+    """Send a whole answer without its end, then a blank from time to time, so that a read timeout never expires."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    left = asyncio.ensure_future(_disconnected(receive))
+    try:
+        for number in range(_DRIPS):
+            await send({"type": "http.response.body", "body": b" " if number else body, "more_body": True})
+            await asyncio.wait((left,), timeout=_DRIP)
+            if left.done():
+                return
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        left.cancel()
+
+
+async def _send_half(send: Send, body: bytes) -> None:
+    fields = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Close a connection with a reset, like a machine that crashed."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+async def _send_twice(send: Send, body: bytes, transport: asyncio.Transport | None) -> None:
+    """Send an answer and, in the same packet, the same answer again."""
+    connection = None if transport is None else transport.get_extra_info("socket")
+    if transport is None or connection is None:
+        raise RuntimeError("an answer can be sent twice over a connection only")
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    await _send(send, 200, body)
+    transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+
+def _with_absurd_numbers(body: bytes) -> bytes:
+    values = json.loads(body)
+    values["usage"] = {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
+    values["choices"][0]["logprobs"] = {"content": [{"token": "a", "logprob": each} for each in (1e308, 1e308, 10**400)]}
+    return _json(values)
+
+
+@cache
+def _bomb() -> bytes:
+    return _compressed(bytes(256 * 1024 * 1024))
+
+
+def _compressed(data: bytes) -> bytes:
+    stream = zlib.compressobj(9, wbits=31)
+    return stream.compress(data) + stream.flush()
+
+
+_SAME = object()
+
+
+def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False) -> bytes:
+    """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
+    words, found = text_as_calls(answer.text) if calls else (answer.text, [])
+    if found:
+        message |= {"content": words or None, "tool_calls": found}
+    if answer.reasoning is not None:
+        message["reasoning_content"] = answer.reasoning
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if found else "stop"}
+    usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
+    return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
+
+
+def _error(message: str) -> bytes:
+    return _json({"error": {"message": message, "type": "mock_error"}})
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _rss_bytes() -> int | None:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return None
+    import resource
+
+    return pages * resource.getpagesize()

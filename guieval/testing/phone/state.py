@@ -1,0 +1,288 @@
+"""The simulated phone's state and the small vocabulary of changes to it: values only, no screens and no behaviour.
+
+How a change is carried out is in :mod:`guieval.testing.phone.transitions`, what a state looks like in
+:mod:`guieval.testing.phone.apps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from guieval.actions import StopStatus
+
+Size: TypeAlias = tuple[int, int]
+Colour: TypeAlias = tuple[int, int, int]
+Form: TypeAlias = Literal["note", "contact", "alarm", "mail", "message"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """What makes one phone look unlike another. ``rows`` and ``text`` scale row heights and text, ``margin`` is in dp."""
+
+    dark: bool
+    accent: Colour
+    wallpaper: tuple[Colour, Colour]
+    rows: float
+    text: float
+    margin: int
+    round_avatars: bool
+    tabs_on_top: bool
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing an app keeps: a note, a contact, a setting, a product, a conversation ...
+
+    ``lines`` are a conversation's messages, each beginning with ``<`` (received) or ``>`` (sent).
+    """
+
+    key: str
+    title: str
+    detail: str = ""
+    body: str = ""
+    group: str = ""
+    value: str = ""
+    options: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class View:
+    """One page of an app: which, of what, and what the user has done on it. ``scroll`` is in dp."""
+
+    app: str
+    page: str = "main"
+    item: str = ""
+    tab: str = ""
+    query: str = ""
+    scroll: int = 0
+    fields: tuple[tuple[str, str], ...] = ()
+    focus: str = ""
+    loading: bool = False
+
+    def text(self, name: str) -> str:
+        """What the field ``name`` holds."""
+        return dict(self.fields).get(name, "")
+
+    def with_text(self, name: str, text: str) -> View:
+        """The view after the field ``name`` was set."""
+        return replace(self, fields=tuple({**dict(self.fields), name: text}.items()))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Bring an app to the front, at its first page."""
+
+    app: str
+
+
+@dataclass(frozen=True)
+class Go:
+    """Open a page of the app in front."""
+
+    page: str
+    item: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Tab:
+    """Switch to a tab of the page."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Back:
+    """Leave the page."""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Put the cursor into a field, which brings up the keyboard."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Run the search typed on this page."""
+
+
+@dataclass(frozen=True)
+class Insert:
+    """Put text at the end of the focused field."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Erase:
+    """Take the last character from the focused field."""
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Do what the keyboard's enter key does on this page."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Give an item a flag, or take it away."""
+
+    collection: str
+    key: str
+    flag: str
+    on: bool
+
+
+@dataclass(frozen=True)
+class Choose:
+    """Set an item's value."""
+
+    collection: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Delete an item."""
+
+    collection: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Save:
+    """Make or change an item from what the page's fields hold; nothing happens while a needed field is empty."""
+
+    form: Form
+
+
+@dataclass(frozen=True)
+class Order:
+    """Buy everything in the shop's cart."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """Put a dialog or menu over the page."""
+
+    overlay: Overlay
+
+
+@dataclass(frozen=True)
+class Close:
+    """Take the dialog or menu away."""
+
+
+@dataclass(frozen=True)
+class Say:
+    """Show a short message at the bottom until the next action."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Reload:
+    """Load the page's content anew."""
+
+
+Effect: TypeAlias = (
+    Launch
+    | Go
+    | Tab
+    | Back
+    | Focus
+    | Submit
+    | Insert
+    | Erase
+    | Enter
+    | Mark
+    | Choose
+    | Remove
+    | Save
+    | Order
+    | Show
+    | Close
+    | Say
+    | Reload
+)
+Effects: TypeAlias = tuple[Effect, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer to a dialog or entry of a menu; ``chosen`` marks the present one in a list of options."""
+
+    label: str
+    effects: Effects
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Something modal over the page: a dialog with buttons, a list of options, or a menu from the screen's lower edge."""
+
+    kind: Literal["dialog", "options", "sheet"]
+    title: str
+    choices: tuple[Choice, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything about the phone. ``stack`` holds the pages of the app in front, empty on the home screen.
+
+    ``slow`` names what takes time (``APP:launch``, ``APP:search``, ``APP:page``); ``popups`` are shown once, when their app
+    is launched; ``made`` counts the items created by the user, whose keys are made of it.
+    """
+
+    size: Size
+    style: Style
+    clock: str
+    date: str
+    home: tuple[tuple[str, ...], ...]
+    dock: tuple[str, ...]
+    data: Mapping[str, tuple[Item, ...]] = field(hash=False)
+    slow: frozenset[str] = frozenset()
+    popups: tuple[tuple[str, Overlay], ...] = ()
+    stack: tuple[View, ...] = ()
+    home_page: int = 0
+    overlay: Overlay | None = None
+    toast: str = ""
+    made: int = 0
+    stopped: StopStatus | None = None
+
+    @property
+    def apps(self) -> tuple[str, ...]:
+        """Every installed app."""
+        return tuple(app for page in self.home for app in page) + self.dock
+
+    @property
+    def view(self) -> View | None:
+        """The page in front, ``None`` on the home screen."""
+        return self.stack[-1] if self.stack else None
+
+    def items(self, collection: str) -> tuple[Item, ...]:
+        """All items of a collection, in the app's order."""
+        return self.data[collection]
+
+    def item(self, collection: str, key: str) -> Item:
+        """One item; ``KeyError`` when it is not there (any more)."""
+        for item in self.data[collection]:
+            if item.key == key:
+                return item
+        raise KeyError(f"{collection}/{key}")
+
+    def with_items(self, collection: str, items: tuple[Item, ...]) -> State:
+        """The state after a collection was replaced."""
+        return replace(self, data={**self.data, collection: items})
+
+    def with_view(self, view: View) -> State:
+        """The state after the page in front was replaced."""
+        return replace(self, stack=(*self.stack[:-1], view))

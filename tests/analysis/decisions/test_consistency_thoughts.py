@@ -1,0 +1,258 @@
+"""Fixed thoughts in runs: what is asked, which steps are left out, what later steps remember, resuming, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.actions import Press
+from guieval.errors import UsageError
+from guieval.history import HistoryEntry
+from guieval.journal import Records, read_manifest, read_planned
+from guieval.journal.run_files import Manifest
+from guieval.models import Message, ModelConfig, ModelInput, Request
+from guieval.running.config import RunConfig
+from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
+from guieval.running.resume.identity import identity
+from guieval.running.runner import Runner
+from guieval.steps import Sample, StepError, StepKey, StepOutcome, StepTaskModel
+from tests.command_line import CommandLine
+from tests.made_runs import ANSWERED, FAILED, record, step, write_run
+from tests.scripted import (
+    ACTIONS,
+    ListBenchmark,
+    ScriptedEngine,
+    ScriptedModel,
+    make_episode,
+    past_of,
+    reply_with,
+    run_scripted,
+    runner_of,
+)
+
+HOME = Press(button="HOME")
+NOBODY = "http://127.0.0.1:9/v1"
+EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:1]), make_episode("c", ACTIONS[:2])]
+SILENT = {("a", 1), ("b", 0)}
+
+
+class ThoughtfulModel(ScriptedModel):
+    """A scripted model into whose mouth a thought can be put."""
+
+    fixes_thought = True
+
+    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
+        plain = self.prepare_input(task, history)
+        return ModelInput((*plain.messages, Message("assistant", (f"<{thought}>",))), prefill=True)
+
+
+def thinks(request: Request) -> str:
+    task = request.task
+    silent = (task.episode_id, task.step_index) in SILENT
+    return reply_with(task.action, " " if silent else f"thought {task.episode_id}{task.step_index}")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    run_scripted(tmp_path / "source", EPISODES, ScriptedEngine(thinks))
+    return tmp_path / "source"
+
+
+def opened(directory: Path, fixed: FixedThoughts, engine: ScriptedEngine, **settings: Any) -> Runner:
+    config = RunConfig(model="scripted", bench="scripted", fixed_thoughts=str(fixed.directory), **settings)
+    model = ThoughtfulModel(ModelConfig(name="scripted", adapter="scripted"))
+    return runner_of(config, directory, ListBenchmark(EPISODES), model, engine, 8, fixed=fixed)
+
+
+def same(request: Request) -> str:
+    return reply_with(request.task.action)
+
+
+def begun(engine: ScriptedEngine) -> dict[str, list[str]]:
+    """The unfinished turns that were asked, by step."""
+    found: dict[str, list[str]] = {}
+    for each in engine.requests:
+        last = each.input.messages[-1]
+        assert each.input.prefill and last.role == "assistant"
+        found.setdefault(f"{each.task.episode_id}{each.task.step_index}", []).append(str(last.parts[0]))
+    return found
+
+
+def test_every_sample_is_asked_with_the_thought_of_its_step(tmp_path: Path, source: Path) -> None:
+    engine = ScriptedEngine(same)
+    run = opened(tmp_path / "run", read_thoughts(source), engine, samples=3)
+    outcome = run.execute(resume=False)
+    asked = ["a0", "a2", "a3", "c0", "c1"]
+    assert begun(engine) == {name: [f"<thought {name}>"] * 3 for name in asked}
+    outcome_plan = {key: list(steps) for key, steps in outcome.plan.items()}
+    assert {key.episode_id: steps for key, steps in outcome_plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
+    assert "the 5 of 7 steps at which scripted gave a thought" in outcome.selection.text
+    assert outcome.selection.title.endswith("with a thought")
+    assert {key: list(steps) for key, steps in read_planned(tmp_path / "run").plan.items()} == outcome_plan
+
+
+def test_the_manifest_says_whose_thoughts_they_are(tmp_path: Path, source: Path) -> None:
+    fixed = read_thoughts(source)
+    opened(tmp_path / "run", fixed, ScriptedEngine(same)).execute(resume=False)
+    told = read_manifest(tmp_path / "run").to_json()["fixed_thoughts"]
+    assert told.pop("form")
+    assert read_manifest(tmp_path / "run").mode.label == "offline+fixed-thoughts"
+    assert told == {"run": str(source), "model": "scripted", "sha256": fixed.digest, "steps": 5, "without_thought": 2}
+
+
+def test_a_given_thought_is_what_later_steps_remember(tmp_path: Path, source: Path) -> None:
+    engine = ScriptedEngine(lambda request: reply_with(HOME if request.task.step_index == 2 else request.task.action))
+    opened(tmp_path / "run", read_thoughts(source), engine, mode="soeval").execute(resume=False)
+    last = next(each for each in engine.requests if (each.task.episode_id, each.task.step_index) == ("a", 3))
+    past = [(entry["origin"], entry["thought"]) for entry in past_of_last(last)]
+    # step 1 had no thought and was not asked; step 2 was asked and wrong
+    assert past == [("model", "thought a0"), ("reference", None), ("reference", None)]
+    assert {each.sample.thought for each in Records(tmp_path / "run")} == {f"thought {name}" for name in begun(engine)}
+
+
+def past_of_last(request: Request) -> list[dict[str, object]]:
+    past: list[dict[str, object]] = json.loads(str(request.input.messages[0].parts[0]))["past"]
+    return past
+
+
+def test_without_fixed_thoughts_nothing_changes(tmp_path: Path) -> None:
+    engine = ScriptedEngine(thinks)
+    run_scripted(tmp_path / "run", EPISODES, engine)
+    manifest = read_manifest(tmp_path / "run").to_json()
+    assert len(engine.requests) == 7 and "fixed_thoughts" not in manifest and "fixed_thoughts" not in manifest["mode"]
+    assert not [name for name in identity(Manifest.of(manifest)) if "fixed" in name or name.startswith("options")]
+    assert past_of(engine.requests[0]) == []
+
+
+def test_a_resume_with_other_thoughts_is_refused(tmp_path: Path, source: Path) -> None:
+    run, fixed = tmp_path / "run", read_thoughts(source)
+    opened(run, fixed, ScriptedEngine(same)).execute(resume=False)
+    again = ScriptedEngine(same)
+    opened(run, fixed, again).execute(resume=True)
+    assert again.requests == []
+    run_scripted(
+        tmp_path / "other", EPISODES, ScriptedEngine(lambda request: thinks(request).replace("thought a0", "thought a9"))
+    )
+    other = read_thoughts(tmp_path / "other")
+    assert other.digest != fixed.digest and other.texts.keys() == fixed.texts.keys()
+    with pytest.raises(UsageError, match="differs in fixed thoughts fingerprint"):
+        opened(run, other, ScriptedEngine(same)).execute(resume=True)
+
+
+def test_the_digest_is_of_the_thoughts_and_not_of_their_order(tmp_path: Path, source: Path) -> None:
+    run_scripted(tmp_path / "slow", EPISODES, ScriptedEngine(thinks), concurrency=1)
+    lines = (tmp_path / "slow" / "steps.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "slow" / "steps.jsonl").write_text("".join(reversed(lines)))
+    assert read_thoughts(tmp_path / "slow").digest == read_thoughts(source).digest
+
+
+def test_no_step_with_a_thought_among_those_asked_for(tmp_path: Path, source: Path) -> None:
+    (tmp_path / "b.txt").write_text("b\n")
+    with pytest.raises(UsageError, match="no thought at any of the steps asked for"):
+        opened(tmp_path / "run", read_thoughts(source), ScriptedEngine(same), episodes=str(tmp_path / "b.txt"))
+
+
+def test_which_thought_is_taken(tmp_path: Path) -> None:
+    def thought(index: int, raw: str = "", **more: Any) -> Any:
+        return record(step(HOME, index=index, length=9)).model_copy(
+            update={"samples": (Sample(raw_response=raw, outcome=ANSWERED, **more),)}
+        )
+
+    unread = {"error": StepError(stage="parse", message="no action"), "action": None}
+    records = [
+        thought(0, action=HOME, thought="old"),
+        thought(0, action=HOME, thought=" new\n"),
+        thought(1, action=HOME, thought="kept"),
+        record(step(HOME, index=1, length=9)),  # later, but nobody answered
+        thought(2, "Well. <think> cut off", **unread),
+        thought(3, "<thinking>\nI wait.\n</thinking>\n...", **unread),
+        thought(4, "...", reasoning="I press.", **unread),
+        thought(5, "<think>no</think>", action=HOME),  # read, and the adapter found no thought
+        thought(6, action=HOME, thought="\n"),
+        record(step(HOME, index=7, length=9)),
+    ]
+    found = read_thoughts(write_run(tmp_path / "run", records))
+    assert {key.step_index: text for key, text in found.texts.items()} == {0: "new", 1: "kept", 3: "I wait.", 4: "I press."}
+    assert found.without == 3 and found.model == "made-up-model"
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        ((Sample(raw_response="", action=HOME, outcome=ANSWERED),), "holds no thought: made-up-model gave none at 1 steps"),
+        ((Sample(outcome=FAILED),), "holds no answer"),
+    ],
+)
+def test_a_run_without_thoughts_is_refused(tmp_path: Path, samples: tuple[Sample, ...], said: str) -> None:
+    write_run(tmp_path / "run", [record(step(HOME), HOME).model_copy(update={"samples": samples})])
+    with pytest.raises(UsageError, match=said):
+        read_thoughts(tmp_path / "run")
+
+
+def test_a_failed_answer_is_given_no_thought(source: Path) -> None:
+    fixed = read_thoughts(source)
+    key = StepKey("scripted", "", "a", 0)
+    assert fixed.with_thought(key, Sample(outcome=FAILED)).thought is None
+    assert fixed.with_thought(key, Sample(raw_response="x", outcome=StepOutcome(verdict="unparseable"))).thought == "thought a0"
+
+
+@pytest.fixture
+def demo_source(tmp_path: Path) -> Path:
+    """A run over the demo benchmark's first step, with a thought."""
+    from guieval.registry import load_benchmark
+
+    task = next(iter(load_benchmark("demo", tmp_path / "demo", episodes=1))).steps[0]
+    answer = Sample(raw_response="", action=task.action, thought="I do it.", outcome=ANSWERED)
+    return write_run(tmp_path / "source", [record(task, HOME).model_copy(update={"samples": (answer,)})], benchmark="demo")
+
+
+def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
+    start: list[str | Path] = ["run", "--quiet", "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run"]
+    return [*start, "--base-url", NOBODY, "--set", "bench_options.episodes=1", *more]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--model", "ocr-baseline"], "cannot be given a thought"),
+        (["--model", "seeclick"], "cannot be given a thought"),
+        (["--model", "ui-tars-7b", "--mode", "sop"], "use --mode offline or soeval"),
+        (["--model", "gui-owl-7b", "--no-thinking"], "asked not to think"),
+    ],
+)
+def test_models_and_modes_that_take_no_thought(
+    tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], said: str
+) -> None:
+    told = guieval.sentence(*run_demo(tmp_path, *more, "--fixed-thoughts", demo_source))
+    assert said in told and not (tmp_path / "run").exists()
+
+
+def test_sources_that_are_none(tmp_path: Path, demo_source: Path, guieval: CommandLine) -> None:
+    model = ("--model", "ui-tars-7b")
+    nowhere = guieval.sentence(*run_demo(tmp_path, *model, "--fixed-thoughts", tmp_path / "nowhere"))
+    assert "is not a run directory" in nowhere
+    write_run(tmp_path / "other", [*Records(demo_source)], benchmark="aitz")
+    other = guieval.sentence(*run_demo(tmp_path, *model, "--fixed-thoughts", tmp_path / "other"))
+    assert "about benchmark 'aitz', not 'demo'" in other
+
+
+def test_adapter_options_are_given_by_set(tmp_path: Path, guieval: CommandLine) -> None:
+    from guieval.testing.mock_server import MockServer, MockSettings
+
+    with MockServer(MockSettings(policy="centre", model="qwen2.5-vl-7b")) as server:
+        arguments = run_demo(tmp_path, "--model", "qwen2.5-vl-7b", "--limit", "1", "--set", "options.max_pixels=200704")
+        arguments[arguments.index(NOBODY)] = server.base_url
+        assert guieval(*arguments).code == 0
+    recorded = read_manifest(tmp_path / "run")
+    manifest = recorded.to_json()
+    assert (
+        manifest["model"]["options"]["max_pixels"] == 200704 and identity(recorded)["checkpoint.options.max_pixels"] == 200704
+    )
+    told = guieval.sentence("run", "--resume", tmp_path / "run", "--set", "options.max_pixels=100352")
+    assert "checkpoint.options.max_pixels (was 200704, now 100352)" in told
+    wrong = guieval.sentence(*run_demo(tmp_path, "--model", "qwen2.5-vl-7b", "--set", "options.max_pixel=1"))
+    assert "has no option 'max_pixel' (did you mean 'max_pixels'?)" in wrong

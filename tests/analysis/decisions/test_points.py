@@ -1,0 +1,125 @@
+"""DBSCAN against its definition, and against scikit-learn where that is installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from guieval.analysis.decisions.points import METRICS, NOISE, Metric, dbscan
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def apart(points: Floats, metric: Metric) -> Floats:
+    difference = points[:, None] - points[None]
+    return np.asarray(np.sqrt((difference**2).sum(axis=2)) if metric == "l2" else np.abs(difference).sum(axis=2))
+
+
+def by_definition(points: Floats, weights: Ints, radius: float, least: int, metric: Metric) -> tuple[list[int], list[set[int]]]:
+    """The clusters of cores, by growing each, and of every point the clusters that it may belong to."""
+    near = apart(points, metric) <= radius
+    core = [int(weights[row].sum()) >= least for row in near]
+    cluster = [NOISE] * len(points)
+    number = 0
+    for start in range(len(points)):
+        if not core[start] or cluster[start] != NOISE:
+            continue
+        queue = [start]
+        while queue:
+            at = queue.pop()
+            if cluster[at] == NOISE:
+                cluster[at] = number
+                queue += [other for other in range(len(points)) if core[other] and near[at, other]]
+        number += 1
+    may = [
+        {cluster[at]} if core[at] else {cluster[other] for other in range(len(points)) if core[other] and near[at, other]}
+        for at in range(len(points))
+    ]
+    return cluster, may
+
+
+def same_partition(one: Ints, other: Ints) -> bool:
+    """Whether the two labellings are equal but for the names of the clusters."""
+    return len(set(zip(one.tolist(), other.tolist(), strict=True))) == len(set(one.tolist())) == len(set(other.tolist()))
+
+
+@st.composite
+def point_sets(draw: st.DrawFn) -> tuple[Floats, Ints, float, int, Metric]:
+    """Points on a coarse grid (so that distances equal to the radius happen), in clumps or all over the screen."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    n = draw(st.integers(1, 60))
+    clumps = draw(st.integers(0, 5))
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0, 1000, (n, 2))
+    if clumps:
+        centres = rng.uniform(0, 1000, (clumps, 2))
+        points = np.clip(
+            centres[rng.integers(0, clumps, n)] + rng.normal(0, draw(st.sampled_from([5, 30, 80])), (n, 2)), 0, 1000
+        )
+    if draw(st.booleans()):
+        points = np.round(points / 7) * 7
+    points = np.unique(points, axis=0)
+    rng.shuffle(points)
+    weights = rng.integers(1, draw(st.sampled_from([2, 4, 20])), len(points))
+    metric = draw(st.sampled_from(METRICS))
+    return points, weights, draw(st.sampled_from([5.0, 35.0, 70.0, 140.0])), draw(st.integers(1, 12)), metric
+
+
+@settings(max_examples=1500)
+@given(point_sets())
+def test_labels_are_those_of_the_definition(case: tuple[Floats, Ints, float, int, Metric]) -> None:
+    points, weights, radius, least, metric = case
+    labels = dbscan(points, weights, radius, least, metric)
+    cores, may = by_definition(points, weights, radius, least, metric)
+    core = np.array(cores) != NOISE
+    assert same_partition(labels[core], np.array(cores)[core])
+    name = dict(zip(labels[core].tolist(), np.array(cores)[core].tolist(), strict=True))
+    for at in np.flatnonzero(~core).tolist():
+        assert labels[at] == NOISE if not may[at] else name[int(labels[at])] in may[at]
+
+
+@settings(max_examples=500)
+@given(point_sets())
+def test_weights_stand_for_points_that_come_again(case: tuple[Floats, Ints, float, int, Metric]) -> None:
+    points, weights, radius, least, metric = case
+    once = dbscan(points, weights, radius, least, metric)
+    which = np.repeat(np.arange(len(points)), weights)
+    again = dbscan(points[which], np.ones(len(which), dtype=np.int64), radius, least, metric)
+    assert np.array_equal(again, once[which])
+
+
+@settings(max_examples=2000)
+@given(point_sets())
+def test_labels_equal_those_of_scikit_learn(case: tuple[Floats, Ints, float, int, Metric]) -> None:
+    reference = pytest.importorskip("sklearn.cluster")
+    points, weights, radius, least, metric = case
+    norm = "euclidean" if metric == "l2" else "manhattan"
+    published = reference.DBSCAN(eps=radius, min_samples=least, metric=norm).fit_predict(points, sample_weight=weights)
+    _, may = by_definition(points, weights, radius, least, metric)
+    if any(len(each) > 1 for each in may):
+        return  # a border point between two clusters: either is right
+    ours = dbscan(points, weights, radius, least, metric)
+    assert np.array_equal(ours == NOISE, published == NOISE)
+    assert same_partition(ours, published)
+
+
+def test_a_border_point_goes_with_the_nearest_core_whatever_the_order() -> None:
+    # The last point is 90 from the second, a core of the left cluster, and 80 from the third, one of the right.
+    points = np.array([[0.0, 0.0], [90.0, 0.0], [260.0, 0.0], [350.0, 0.0], [180.0, 0.0]])
+    weights = np.array([4, 1, 1, 4, 1])
+    assert dbscan(points, weights, 100.0, 5).tolist() == [0, 0, 1, 1, 1]
+    order = np.array([4, 0, 1, 2, 3])
+    assert dbscan(points[order], weights[order], 100.0, 5).tolist() == [0, 1, 1, 0, 0]
+
+
+def test_the_radius_itself_is_near_and_the_weight_of_a_point_counts_for_itself() -> None:
+    points = np.array([[0.0, 0.0], [42.0, 56.0]])  # 70 apart
+    assert dbscan(points, np.array([1, 1]), 70.0, 2).tolist() == [0, 0]
+    assert dbscan(points, np.array([1, 1]), 69.999, 2).tolist() == [NOISE, NOISE]
+    assert dbscan(points, np.array([2, 1]), 69.999, 2).tolist() == [0, NOISE]
+    assert dbscan(points, np.array([1, 1]), 98.0, 2, "l1").tolist() == [0, 0]
+    assert dbscan(points, np.array([1, 1]), 97.999, 2, "l1").tolist() == [NOISE, NOISE]

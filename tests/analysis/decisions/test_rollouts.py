@@ -1,0 +1,221 @@
+"""Rollouts: which rounds are drawn, what is refused, and that the truth of a scripted policy comes back from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guieval.actions import Action, Click, Point, Press, Scroll, Type, Wait
+from guieval.analysis.decisions.clustering import ClusterSettings
+from guieval.analysis.decisions.executions import read_executions
+from guieval.analysis.decisions.measures import measure, pass_at
+from guieval.analysis.decisions.subset import get_subset, list_subsets
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import PACKED_STEPS, Records, read_manifest
+from guieval.journal.rounds import rounds_of
+from guieval.registry import benchmarks, load_benchmark, load_model
+from guieval.running.config import RunConfig
+from guieval.running.rollouts import PAPER_SEEDS, plan_rounds
+from guieval.scoring.score import evaluate_run
+from guieval.steps import StepTaskModel
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+
+MODEL = "agentcpm-gui-8b"
+WARM = {"temperature": 0.8}
+WITHOUT = 0.05
+"""Share of replies without an action: they are no decision, but none of them is right."""
+
+
+@pytest.fixture
+def guieval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(capsys, monkeypatch)
+
+
+def config(**more: Any) -> RunConfig:
+    return RunConfig(**{"model": MODEL, "bench": "demo", "samples": 64, "sampling": WARM, **more})
+
+
+def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
+    rounds = plan_rounds(config(), 8)
+    assert [each.seed for each in rounds] == list(PAPER_SEEDS)
+    for each in rounds:
+        assert each.config.sampling == {**WARM, "seed": each.seed} and each.config.compact
+        assert each.config.model_copy(update={"sampling": WARM, "compact": False}) == config()
+    assert [each.seed for each in plan_rounds(config(), 2)] == [7278727, 7779397]
+    assert [each.seed for each in plan_rounds(config(), seeds=(5, 500))] == [5, 500]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rounds", "seeds", "said"),
+    [
+        ({}, 9, (), r"9 rounds need 9 seeds, and there are 8 \(those of the paper\)"),
+        ({}, 3, (1, 100), "3 rounds need 3 seeds, and there are 2"),
+        ({}, 0, (), "0 rounds draw no samples"),
+        ({}, None, (5, 2**63 - 64 + 1), "the seed 9223372036854775745 is too large"),
+        ({}, None, (100, 163), "the seeds 100 and 163 are closer together than the 64 samples"),
+        ({}, None, (100, 100), "the seeds 100 and 100 are closer"),
+        ({"resampling": {"temperature": 1.0}}, 2, (), "in a rollout use sampling"),
+        ({"sampling": {"seed": 1}}, 2, (), "each round's own"),
+        ({"sampling": {"temperature": 0}}, 2, (), "128 samples of greedy decoding"),
+    ],
+)
+def test_samples_that_are_no_independent_draws_are_refused(
+    settings: dict[str, Any], rounds: int | None, seeds: tuple[int, ...], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        plan_rounds(config(**settings), rounds, seeds)
+
+
+def test_seeds_exactly_a_round_apart_are_fine() -> None:
+    assert len(plan_rounds(config(), seeds=(100, 164))) == 2
+
+
+def test_the_last_sample_may_have_the_largest_seed() -> None:
+    assert len(plan_rounds(config(), seeds=(5, 2**63 - 64))) == 2
+
+
+def test_the_preset_is_the_papers_table_17() -> None:
+    assert list_subsets() == ["guievalkit-table-17"]
+    subset = get_subset("guievalkit-table-17")
+    assert list(subset.episodes.values()) == [101, 73, 44, 85, 116] and sum(subset.episodes.values()) == 419
+    assert sum(subset.steps.values()) == 3438 and subset.episodes.keys() == subset.steps.keys()
+    printed = {"androidcontrol": 7.55, "aitz": 9.92, "gui-odyssey": 14.39, "cagui": 7.96, "hypertrack": 5.53}
+    assert {name: round(subset.steps[name] / subset.episodes[name], 2) for name in subset.steps} == printed
+    assert subset.limit("aitz") == 73
+    for name in printed:
+        assert benchmarks()[name].dataset == name
+    with pytest.raises(UsageError, match="has no data set 'demo'"):
+        subset.limit("demo")
+    with pytest.raises(UsageError, match=r"there is no preset 'table-17'.*guievalkit-table-17"):
+        get_subset("table-17")
+
+
+def alternatives_to(task: StepTaskModel) -> list[Action]:
+    """Actions of other types than the reference, and a point far from it: each is another decision, and wrong."""
+    here = task.action.point if isinstance(task.action, Click) else Point(500.0, 500.0)
+    far = Click(point=Point(900.0 if here.x < 500 else 100.0, 900.0 if here.y < 500 else 100.0))
+    others: list[Action] = [
+        far,
+        Press(button="BACK"),
+        Type(text="zqxj vwkq"),
+        Wait(),
+        Scroll(point=Point(500, 500), direction="left"),
+    ]
+    evaluator = ActionEvaluator("guievalkit")
+    same = [each for each in others if each.type == task.action.type and not isinstance(each, Click)]
+    return [each for each in others if each not in same and not evaluator.evaluate(task, each).exact_match]
+
+
+class Truth:
+    """A distribution for every step, in a file as the mock server reads it, and what it implies."""
+
+    def __init__(self, file: Path, *, noise: float = 0.0) -> None:
+        model, benchmark = load_model(MODEL), load_benchmark("demo")
+        rng = np.random.default_rng(5)
+        self.diversity: dict[object, float] = {}
+        self.right: dict[object, float] = {}
+        lines = []
+        for ref in benchmark.index():
+            for task in benchmark.load(ref).steps:
+                said = any(each in model.action_space for each in (task.action, *task.alternatives))
+                others = [each for each in alternatives_to(task) if each in model.action_space]
+                options = [*(["reference"] if said else []), *(each.model_dump(mode="json") for each in others)]
+                shares = rng.dirichlet([3.0] + [1.0] * int(rng.integers(1, len(options))))
+                shares = (1 - noise) * shares + noise / len(shares)
+                drawn = [
+                    {"weight": (1 - WITHOUT) * share, "action": each, "spread": 4.0}
+                    for each, share in zip(options, shares, strict=False)
+                ]
+                lines.append(json.dumps({"key": str(task.key), "draws": [*drawn, {"weight": WITHOUT, "action": None}]}))
+                self.diversity[task.key] = -float((shares * np.log(shares)).sum())
+                self.right[task.key] = (1 - WITHOUT) * shares[0] if said else 0.0
+        file.write_text("\n".join(lines) + "\n")
+
+
+def serve(file: Path) -> MockServer:
+    return MockServer(MockSettings(policy="distribution", script=file, model=MODEL, benchmark="demo", served_models=(MODEL,)))
+
+
+def test_the_truth_of_a_scripted_policy_comes_back(tmp_path: Path, guieval: CommandLine) -> None:
+    truth = Truth(tmp_path / "truth.jsonl")
+    out = tmp_path / "rollout"
+    with serve(tmp_path / "truth.jsonl") as server:
+        done = guieval(
+            "rollout", "--model", MODEL, "--bench", "demo", "--limit", "3", "--rounds", "2", "--samples", "64",
+            "--base-url", server.base_url, "--out", out, "--set", "sampling.temperature=0.8", "--quiet",
+        )  # fmt: skip
+    assert done.code == 0, done
+    assert "all rounds" in done.out and f"guieval decisions {out}" in done.out
+    found = measure(read_executions(out), ClusterSettings(min_samples=1))
+    steps, n = len(found), 128
+    assert steps >= 15 and (found.n == n).all() and not found.failed.any()
+    rounds = [{record.task.key: record.samples for record in Records(each)} for each in rounds_of(out)]
+    assert all(rounds[0][key] != rounds[1][key] for key in rounds[0])
+
+    right = np.array([truth.right[key] for key in found.keys])
+    error = math.sqrt((right * (1 - right)).sum() / n) / steps
+    assert abs(found.stability.mean() - right.mean()) < 4 * error
+    per_step = np.sqrt(right * (1 - right) / n) + 1e-9
+    assert (abs(found.stability - right) < 4.5 * per_step + 1 / n).all()
+
+    diversity = np.array([truth.diversity[key] for key in found.keys])
+    bias = (found.decisions - 1) / (2 * (1 - WITHOUT) * n)  # Miller and Madow's: a plug-in entropy lies low by this much
+    assert abs((found.diversity + bias).mean() - diversity.mean()) < 0.03
+    assert abs(found.diversity - diversity).max() < 0.35
+
+    for k in (1, 4, 16):
+        assert pass_at(found, k).value == pytest.approx((1 - (1 - right) ** k).mean(), abs=0.05)
+
+
+def test_added_noise_makes_decisions_more_diverse_and_less_stable(tmp_path: Path, guieval: CommandLine) -> None:
+    found = {}
+    for name, noise in (("sure", 0.0), ("unsure", 0.6)):
+        Truth(tmp_path / name, noise=noise)
+        with serve(tmp_path / name) as server:
+            done = guieval(
+                "rollout", "--model", MODEL, "--bench", "demo", "--limit", "2", "--rounds", "1", "--samples", "64",
+                "--base-url", server.base_url, "--out", tmp_path / f"{name}-run", "--set", "sampling.temperature=1", "--quiet",
+            )  # fmt: skip
+        assert done.code == 0, done
+        found[name] = measure(read_executions(tmp_path / f"{name}-run"), ClusterSettings(min_samples=1))
+    assert found["unsure"].diversity.mean() > found["sure"].diversity.mean() + 0.05
+
+
+def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: Path, guieval: CommandLine) -> None:
+    Truth(tmp_path / "truth.jsonl")
+    out = tmp_path / "rollout"
+    with serve(tmp_path / "truth.jsonl") as server:
+        asked: list[str | Path] = [
+            "--model", MODEL, "--bench", "demo", "--limit", "2", "--mode", "soeval", "--rounds", "3", "--samples", "4",
+            "--base-url", server.base_url, "--out", out, "--set", "sampling.temperature=0.8", "--quiet",
+        ]  # fmt: skip
+        assert guieval("rollout", *asked).code == 0
+        whole = {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)}
+        first, second, third = rounds_of(out)
+        assert evaluate_run(first).summary.complete
+        assert read_manifest(second).to_json()["config"]["sampling"]["seed"] == 7779397
+        packed = first / PACKED_STEPS
+        packed.write_bytes(packed.read_bytes()[:-7])
+        for each in third.iterdir():
+            each.unlink()
+        third.rmdir()
+        assert guieval("rollout", "--resume", out, "--quiet").code == 0
+        assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
+        assert "already holds" in guieval.sentence("rollout", *asked)
+        assert "leave out --seeds" in guieval.sentence("rollout", "--resume", out, "--seeds", "1,2")
+        assert "it differs in" in guieval.sentence("rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet")
+    assert "holds no rollout" in guieval.sentence("rollout", "--resume", first)
+    done = guieval("score", first)
+    assert done.code == 0 and "pass@4" in done.out
+    assert guieval("report", out, "--no-images").code == 0
+    assert "expected whole numbers" in guieval.sentence("rollout", "--model", MODEL, "--bench", "demo", "--seeds", "1,x")
+    assert "leave out --limit" in guieval.sentence(
+        "rollout", "--model", MODEL, "--bench", "demo", "--limit", "1", "--preset", "guievalkit-table-17"
+    )

@@ -1,0 +1,150 @@
+"""``guieval compare`` and ``guieval correlate`` at the command line: what they print, and what they say of mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import CommandLine
+from tests.reports.scripted_runs import EPISODES, made_run, named
+
+
+def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: CommandLine) -> None:
+    one, other = made_run(tmp_path / "a", [(name, 0) for name in EPISODES[:9]]), made_run(tmp_path / "b", [("e00", 1)])
+    done = guieval("compare", one, other, "--flips", tmp_path / "flips.jsonl", "--protocol", "guievalkit")
+    assert done.code == 0, done.err
+    assert "A: scripted, scripted, offline (48 steps of 12 episodes)" in done.out
+    assert "of 48 steps both runs answered, 1 are exact in A alone, 9 in B alone" in done.out
+    assert "+16.67" in done.out and " *" in done.out
+    assert done.out.rstrip().endswith(f"flips:    10 steps in {tmp_path / 'flips.jsonl'}")
+    assert len((tmp_path / "flips.jsonl").read_text().splitlines()) == 10
+
+
+def test_unlike_runs_need_anyway_and_are_said_to_be_unlike(tmp_path: Path, guieval: CommandLine) -> None:
+    one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", episodes=EPISODES[:4])
+    assert "the steps differ (32 steps only in the first" in guieval.sentence("compare", one, other)
+    done = guieval("compare", one, other, "--anyway")
+    assert done.code == 0
+    assert "Warning: unlike runs, compared anyway: the steps differ" in done.out
+
+
+def test_mistakes_of_compare_are_one_sentence(tmp_path: Path, guieval: CommandLine) -> None:
+    run = made_run(tmp_path / "runs" / "a", episodes=EPISODES[:2])
+    assert "there is no run directory at" in guieval.sentence("compare", run, tmp_path / "nothing")
+    assert guieval("compare", run, tmp_path / "runs").out == guieval("compare", run, run).out  # a folder of one run is that run
+    other = made_run(tmp_path / "runs" / "b", episodes=EPISODES[:2])
+    assert f"{str(run)!r} and {str(other)!r} are in the same mode" in guieval.sentence("compare", run, tmp_path / "runs")
+    assert "is not a run directory" in guieval.sentence("compare", run, tmp_path)
+    assert ".csv or .jsonl" in guieval.sentence("compare", run, run, "--flips", tmp_path / "flips.txt")
+    assert "there is no folder" in guieval.sentence("compare", run, run, "--flips", tmp_path / "no" / "flips.csv")
+    assert "did you mean 'guievalkit'" in guieval.sentence("compare", run, run, "--protocol", "guieval-kit")
+    assert guieval("compare", run).code == 2
+
+
+def test_a_published_table_is_correlated(guieval: CommandLine) -> None:
+    done = guieval("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
+    assert done.code == 0
+    assert "source: GUIEvalKit, Table 20" in done.out and "note: The printed R² are those of straight lines" in done.out
+    for said in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
+        assert said in done.out
+
+
+def test_a_csv_file_is_correlated_and_its_gaps_are_passed_over(tmp_path: Path, guieval: CommandLine) -> None:
+    file = tmp_path / "points.csv"
+    file.write_text("model,static,live\na,1,10\nb,2,20\nc,,15\nd,3,31\ne,4,-\n", encoding="utf-8")
+    done = guieval("correlate", file, "--x", "static", "--y", "live")
+    assert done.code == 0
+    assert "Over 3 models" in done.out and "1.0000  p = 0.3333" in done.out
+    found = json.loads(guieval("correlate", file, "--x", "static", "--y", "live", "--json").out)
+    assert (found["n"], found["rank"]["rho"], len(found["points"])) == (3, 1.0, 3)
+
+
+def test_runs_are_correlated_with_what_a_csv_file_says_of_their_models(tmp_path: Path, guieval: CommandLine) -> None:
+    for name, missed in (("x", 1), ("y", 4), ("z", 9)):
+        made_run(tmp_path / "runs" / name, [(each, 0) for each in EPISODES[:missed]], rewrite=named(name))
+    online = tmp_path / "online.csv"
+    online.write_text("model,AW\nx,30\ny,20\nz,5\n", encoding="utf-8")
+    figure = json.loads(guieval("leaderboard", tmp_path / "runs", "--format", "json").out)["columns"][0]["figure"]
+    done = guieval("correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online)
+    assert done.code == 0, done.err
+    assert "z (offline)" in done.out and "R², line " in done.out
+    assert "did you mean" in guieval.sentence(
+        "correlate", tmp_path / "runs", "--x", figure[:-1], "--y", "AW", "--online", online
+    )
+    assert "need --online" in guieval.sentence("correlate", tmp_path / "runs", "--x", figure, "--y", "AW")
+    online.write_text("model,AW\nx,30\ny,20\nx,10\n", encoding="utf-8")
+    assert "line 4: the model 'x' has a value already" in guieval.sentence(
+        "correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online
+    )
+    online.write_text("model,AW\nx,30\ny,20\n", encoding="utf-8")
+    assert "of the model 'z'" in guieval.sentence(
+        "correlate", tmp_path / "runs", "--x", figure, "--y", "AW", "--online", online
+    )
+
+
+def test_a_model_with_two_runs_is_not_two_points(tmp_path: Path, guieval: CommandLine) -> None:
+    for name in ("x", "y"):
+        made_run(tmp_path / "runs" / name, episodes=EPISODES[:2], rewrite=named("x"))
+    online = tmp_path / "online.csv"
+    online.write_text("model,AW\nx,30\n", encoding="utf-8")
+    said = guieval.sentence(
+        "correlate", tmp_path / "runs", "--x", "Action Acc", "--y", "AW", "--online", online, "--protocol", "aitw-original"
+    )
+    assert "the model 'x' has several runs" in said
+
+
+def test_a_very_small_p_is_not_said_to_be_0(tmp_path: Path, guieval: CommandLine) -> None:
+    file = tmp_path / "points.csv"
+    file.write_text("a,b\n" + "".join(f"{each},{each}\n" for each in range(12)), encoding="utf-8")
+    assert "1.0000  p < 0.0001, Student's t" in guieval("correlate", file, "--x", "a", "--y", "b").out
+
+
+def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) -> None:
+    made_run(tmp_path / "runs" / "x", rewrite=named("x"))
+    made_run(tmp_path / "runs" / "y", rewrite=named("y"), mode="soeval")
+    online = tmp_path / "online.csv"
+    online.write_text("model,AW\nx,30\ny,20\n", encoding="utf-8")
+    board = guieval("leaderboard", tmp_path / "runs", "--format", "csv").out
+    figure = next(csv.DictReader(board.splitlines()))["figure"]
+    asked = ("--x", figure, "--y", "AW", "--online", online)
+    assert "several modes (offline, soeval)" in guieval.sentence("correlate", tmp_path / "runs", *asked)
+    made_run(tmp_path / "z", episodes=EPISODES[:3], rewrite=named("y"))
+    assert "stands in 2 columns" in guieval.sentence("correlate", tmp_path / "runs" / "x", tmp_path / "z", *asked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "either --table NAME, or a CSV file or run directories"),
+        (("--table", "guievalkit-table-20"), "--x and --y"),
+        (("--table", "guievalkit-table-21", "--x", "a", "--y", "b"), "did you mean 'guievalkit-table-2"),
+        (("--table", "guievalkit-table-20", "--x", "offlin-exact", "--y", "androidworld"), "did you mean 'offline-exact'"),
+        (("nothing.csv", "--x", "a", "--y", "b"), "neither a CSV file"),
+        (("one.csv", "two.csv", "--x", "a", "--y", "b"), "must all be run directories"),
+        (
+            ("--table", "ui-r1-table-1", "--x", "web-icon", "--y", "web-text", "--protocol", "guievalkit"),
+            "is for run directories",
+        ),
+    ],
+)
+def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], said: str) -> None:
+    assert said in guieval.sentence("correlate", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model,a\nx,1\n", "has no column 'b'"),
+        ("model,a,b\nx,1,2\ny,2,three\n", "line 3, column b: expected a number, got 'three'"),
+        ("model,a,b\nx,1,2\ny,2,3\n", "at least 3 points"),
+        ("model,a,b\nx,1,2\ny,1,3\nz,1,4\n", "every x is 1"),
+        ("", "has no column 'a'"),
+    ],
+)
+def test_csv_files_that_cannot_be_correlated_say_why(tmp_path: Path, guieval: CommandLine, text: str, said: str) -> None:
+    file = tmp_path / "points.csv"
+    file.write_text(text, encoding="utf-8")
+    assert said in guieval.sentence("correlate", file, "--x", "a", "--y", "b")

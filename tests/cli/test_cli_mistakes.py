@@ -1,0 +1,259 @@
+"""A stranger at the command line: odd values, wrong places, closed streams, and runs stopped halfway."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from guieval.cli import main
+from guieval.journal import EPISODES, MANIFEST, METRICS, STEPS, Records
+from guieval.testing.mock_server import MockServer, MockSettings
+
+MODEL = "ui-tars-7b"
+SMALL = ("--set", "bench_options.episodes=5", "--set", "bench_options.seed=4")
+BASELINE = ("run", "--model", "ocr-baseline", "--bench", "demo")
+SERVED = ("run", "--model", MODEL, "--bench", "demo", "--base-url", "http://127.0.0.1:9/v1")
+LONG = "a" * 300
+
+
+def told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
+    """The one sentence that a mistake ends with, without a process of its own."""
+    monkeypatch.setattr(sys, "argv", ["guieval", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    out, err = capsys.readouterr()
+    assert left.value.code == 2, err
+    assert out == "" and err.startswith("guieval: ") and err.count("\n") == 1 and err.endswith("\n"), err
+    return err.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rnu",), "Did you mean 'run'"),
+        (("--nope",), "No such option: --nope"),
+        (("run", "extra"), "unexpected extra argument"),
+        (("run", "--limt", "3"), "--limit"),
+        (("run", "--limit", "abc"), "'--limit'"),
+        (("run", "--limit"), "'--limit' requires an argument"),
+        (("run", "--resume"), "'--resume' requires an argument"),
+        ((*BASELINE, "--out", ""), "'--out': a path must not be empty"),
+        ((*BASELINE, "--data", ""), "'--data': a path must not be empty"),
+        (("run", "--resume", " "), "'--resume': a path must not be empty"),
+        (("score", ""), "a path must not be empty"),
+        (("run", "--model", "", "--adapter", "ui_tars", "--bench", "demo"), "'model' is ''"),
+        (("run", "--model", "x", "--adapter", "", "--bench", "demo"), "'adapter' is ''"),
+        ((*BASELINE, "--protocol", ""), "'protocol' is ''"),
+        ((*BASELINE, "--mode", ""), "'mode' is ''"),
+        ((*BASELINE, "--limit", "-1"), "'limit' is -1"),
+        ((*BASELINE, "--timeout", "inf"), "finite"),
+        ((*BASELINE, "--set", "bench_options.episodes=abc"), "is 'abc'; expected a whole number"),
+        ((*BASELINE, "--set", "bench_options.episods=3"), "did you mean 'episodes'"),
+        ((*BASELINE, "--set", "bench_options.name=3"), "'name' is not an option"),
+        ((*BASELINE, "--set", "sampling.temperature=.nan"), "finite numbers"),
+        ((*BASELINE, "--out", LONG), "File name too long"),
+        ((*BASELINE, "--data", LONG, "--out", "{tmp}/x"), "File name too long"),
+        (("run", "--resume", LONG), "File name too long"),
+        (("score", LONG), "File name too long"),
+        (("run", "--config", "{tmp}"), "Is a directory"),
+        (("score", "{tmp}"), "is not a run directory"),
+        (("score", "{tmp}", "--model", "x"), "--model is for a file of predictions"),
+        (("score", __file__, "--bench", "demo", "--reparse"), "--reparse is for a run"),
+        (("score", __file__), "needs --bench"),
+        (("score", __file__, "--bench", "demo"), "line 1"),
+        ((*SERVED, "--api-key-env", "sk-secret-0123456789"), "not a key"),
+        (("run", *SERVED[1:5], "--base-url", "http://user:secret@h/v1"), "must not hold a user"),
+        (("run", *SERVED[1:5], "--base-url", "http://h/v1?key=secret"), "must not hold a user, a query"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sentence = told(capsys, monkeypatch, *(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
+    assert said in sentence and "secret" not in sentence
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"episode_id": "s0-0000", "step_index": 0}', "either an action"),
+        ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "response": "x"}', "either an action"),
+        ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "acton": 1}', "field acton"),
+        ('{"episode_id": "s0-0000", "step_index": 99, "action": null}', "does not have"),
+        ('{"episode_id": "s0-0000", "step_index": 0, "response": "x"}', "add --model"),
+        ('{"episode_id": "s0-0000", "step_index": 0, "action": {"type": "CLICK", "point": [1e999, 0]}}', "line 1"),
+    ],
+)
+def test_a_prediction_that_cannot_be_meant_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, demo: Path, line: str, said: str
+) -> None:
+    file = tmp_path / "predictions.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n\r\n")
+    assert said in told(capsys, monkeypatch, "score", file, "--bench", "demo", "--data", demo)
+
+
+def started(*arguments: str | Path, **streams: int) -> subprocess.CompletedProcess[str]:
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run([sys.executable, "-m", "guieval", *map(str, arguments)], text=True, env=environment, **given)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> object:
+    with MockServer(MockSettings(model=MODEL, policy="centre", latency=0.05, served_models=(MODEL,))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+def command(server: MockServer, demo: Path, out: Path, *more: str) -> list[str]:
+    return [
+        "run",
+        "--model",
+        MODEL,
+        "--bench",
+        "demo",
+        "--data",
+        str(demo),
+        "--base-url",
+        server.base_url,
+        "--out",
+        str(out),
+        *SMALL,
+        *more,
+    ]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 >/dev/null | true"])
+def test_nobody_reading_the_output_does_not_stop_a_run(server: MockServer, demo: Path, tmp_path: Path, closed: str) -> None:
+    words = " ".join([sys.executable, "-m", "guieval", *command(server, demo, tmp_path / "run")])
+    done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr, done.stderr
+    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["complete"] is True
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_output_that_cannot_be_written_is_one_sentence_after_the_figures_are_stored(
+    server: MockServer, demo: Path, tmp_path: Path
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = started(*command(server, demo, tmp_path / "run", "--quiet"), stdout=full.fileno())
+    assert (done.returncode, done.stderr) == (1, "guieval: the operating system reports: No space left on device\n")
+    assert (tmp_path / "run" / METRICS).exists()
+
+
+def test_several_modes_stopped_in_the_first_are_all_resumed(demo: Path, tmp_path: Path) -> None:
+    run = tmp_path / "a run"
+    with MockServer(MockSettings(model=MODEL, policy="centre", latency=0.2, served_models=(MODEL,))) as slow:
+        modes = [item for mode in ("sop", "offline", "soeval") for item in ("--mode", mode)]
+        arguments = command(slow, demo, run, "--concurrency", "2", *modes)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "guieval", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        deadline = time.monotonic() + 60
+        while not list(run.glob(f"*/{STEPS}")) or not (run / "sop" / STEPS).stat().st_size:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err
+    assert f"guieval run --resume '{run}'" in out and f"not begun: {run / 'soeval'}" in out
+    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as quick:
+        only = started("run", "--resume", run, "--mode", "soeval", "--base-url", quick.base_url, "--quiet")
+        assert only.returncode == 0 and (run / "soeval" / METRICS).exists() and not (run / "offline" / METRICS).exists()
+        rest = started("run", "--resume", run, "--base-url", quick.base_url, "--quiet", "--concurrency", "1")
+    assert rest.returncode == 0, rest.stderr
+    for mode in ("offline", "soeval", "sop"):
+        assert json.loads((run / mode / METRICS).read_text())["summary"]["complete"] is True
+    wrong = started("run", "--resume", run / "sop", "--mode", "sop", "--mode", "offline")
+    assert wrong.returncode == 2 and "holds no run in mode 'offline', only in sop" in wrong.stderr
+
+
+def test_sigterm_outside_any_run_is_as_ctrl_c(demo: Path, server: MockServer, tmp_path: Path) -> None:
+    script = f"""
+import signal
+from pathlib import Path
+from guieval.cli.running.run import perform
+from guieval.running.config import RunConfig
+config = RunConfig(model={MODEL!r}, bench="demo", data={str(demo)!r}, base_urls=({server.base_url!r},))
+try:
+    jobs = [(config, Path({str(tmp_path / "run")!r}))]
+    perform(jobs, fresh=True, quiet=True, first=lambda: signal.raise_signal(15), show=print)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done
+
+
+def test_the_figures_of_a_finished_mode_survive_a_later_one_that_fails(demo: Path, server: MockServer, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    modes = ("--mode", "offline", "--mode", "sop", "--quiet")
+    assert started(*command(server, demo, run, *modes)).returncode == 0
+    for file in (run / "offline" / METRICS, run / "sop" / METRICS, run / "sop" / EPISODES):
+        file.unlink()
+    (run / "sop" / EPISODES).mkdir()  # nothing can be written there
+    failed = started("run", "--resume", run, "--quiet")
+    assert failed.returncode == 1 and len(failed.stderr.splitlines()) == 1 and "cannot write" in failed.stderr
+    assert "demo offline" in failed.stdout and (run / "offline" / METRICS).exists()
+    assert "already holds a run" in started(*command(server, demo, run, *modes)).stderr
+
+
+def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert started(*command(server, demo, run, "--quiet")).returncode == 0
+    before = (run / STEPS).read_bytes()
+    (run / MANIFEST).write_text((run / MANIFEST).read_text()[:300])
+    for arguments in (("score", run), ("run", "--resume", run), command(server, demo, run, "--mode", "sop")):
+        done = started(*arguments)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    (run / MANIFEST).unlink()
+    for arguments in (("score", run), ("run", "--resume", run), command(server, demo, run, "--mode", "sop")):
+        done = started(*arguments)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert "manifest" in done.stderr or "holds no run" in done.stderr
+    assert (run / STEPS).read_bytes() == before
+
+
+def test_a_data_folder_that_moved_is_given_anew(demo: Path, server: MockServer, tmp_path: Path) -> None:
+    run, moved = tmp_path / "run", tmp_path / "moved"
+    assert started(*command(server, demo, run, "--quiet")).returncode == 0
+    lines = (run / STEPS).read_bytes().splitlines(keepends=True)
+    (run / STEPS).write_bytes(b"".join(lines[:-3]))
+    assert started("run", "--resume", run, "--data", moved, "--quiet").returncode == 0
+    assert len(list(Records(run))) == len(lines)
+
+
+def test_a_run_has_no_more_connections_than_the_system_allows_files(demo: Path, server: MockServer, tmp_path: Path) -> None:
+    def limited(soft: int, hard: int, *more: str) -> subprocess.CompletedProcess[str]:
+        arguments = command(server, demo, tmp_path / f"run{hard}", "--quiet", *more)
+        return subprocess.run(
+            [sys.executable, "-m", "guieval", *arguments],
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
+        )
+
+    few = limited(256, 256, "--concurrency", "1000")
+    assert few.returncode == 0, few.stderr
+    said = " ".join(few.stdout.split())
+    assert "at most 128 requests are in flight instead of 1,000, because this system allows a program 256 open files" in said
+    enough = limited(256, 2048, "--concurrency", "1000")
+    assert enough.returncode == 0 and "open files" not in enough.stdout, enough

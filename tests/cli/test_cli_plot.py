@@ -1,0 +1,97 @@
+"""``guieval plot``: a picture of real runs, what it says it shows, and one sentence for every mistake."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from guieval.scoring.matrix import protocols_for
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.cli.test_cli import guieval, sentence
+
+SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--quiet")
+EVERY = len(protocols_for("demo"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two tries offline and one in mode sop."""
+    folder = tmp_path_factory.mktemp("plotted")
+    made = {name: folder / name for name in ("first", "second", "sop")}
+    with MockServer(MockSettings(policy="centre", model="ui-tars-7b")) as server:
+        for name, directory in made.items():
+            mode = "sop" if name == "sop" else "offline"
+            options = ("--bench", "demo", "--base-url", server.base_url, "--mode", mode, "--out", directory)
+            assert guieval("run", "--model", "ui-tars-7b", *options, *SMALL).returncode == 0
+    return made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "says"),
+    [
+        (
+            ("actions",),
+            ("first", "sop"),
+            "exact match by action type under guievalkit, 95 % intervals over episodes; in a",
+        ),
+        (("horizon", "--by", "length"), ("first",), "exact match by episode length under guievalkit"),
+        (("matrix", "--protocol", "all"), ("first",), f"exact match by action type under {EVERY} protocols"),
+        (("matrix", "--figure", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),
+        (("samples",), ("first", "second"), "in n tries (tries: ui-tars-7b: 2)"),
+    ],
+)
+def test_each_kind_of_picture_of_runs(
+    runs: dict[str, Path], tmp_path: Path, arguments: tuple[str, ...], names: tuple[str, ...], says: str
+) -> None:
+    file = tmp_path / "figure.svg"
+    done = guieval("plot", *arguments, *(runs[name] for name in names), "--out", file)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout and f"picture:  {file}" in done.stdout
+    assert "data: all 4 episodes" in done.stdout
+    assert file.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_reliability_of_a_published_table(tmp_path: Path) -> None:
+    file = tmp_path / "figure.pdf"
+    done = guieval("plot", "reliability", "--table", "ui-s1-table-1", "--x", "sop-pg", "--y", "androidworld", "--out", file)
+    assert done.returncode == 0, done.stderr
+    assert "sop-pg against androidworld of UI-S1, Table 1" in done.stdout
+    assert file.read_bytes().startswith(b"%PDF")
+
+
+def test_two_runs_that_nothing_tells_apart_bear_their_directories_names(runs: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "figure.svg"
+    done = guieval("plot", "actions", runs["first"], runs["second"], "--out", file)
+    assert done.returncode == 0, done.stderr
+    text = file.read_text(encoding="utf-8")
+    assert "ui-tars-7b (first)" in text and "ui-tars-7b (second)" in text  # SVG keeps each text in a comment
+
+
+def test_mistakes(runs: dict[str, Path], tmp_path: Path) -> None:
+    first, out = runs["first"], ("--out", tmp_path / "a.pdf")
+    assert "did you mean 'actions'?" in sentence("plot", "action", first, *out)
+    assert "must end in .pdf, .svg, .png" in sentence("plot", "actions", first, "--out", tmp_path / "a.gif")
+    assert "--out names the picture" in sentence("plot", "actions", first)
+    assert "did you mean 'column'?" in sentence("plot", "actions", first, *out, "--width", "colum")
+    assert "--table is for reliability, not for actions" in sentence("plot", "actions", first, *out, "--table", "x")
+    assert "name at least one run directory" in sentence("plot", "matrix", *out)
+    assert "no run directory" in sentence("plot", "actions", tmp_path / "none", *out)
+    assert "did you mean 'ratio'?" in sentence("plot", "horizon", first, *out, "--by", "ration")
+    assert "did you mean 'exact'?" in sentence("plot", "matrix", first, *out, "--figure", "exat")
+    assert "drawn under one protocol" in sentence("plot", "actions", first, *out, "--protocol", "all")
+    assert "there are 2 runs and 1 --label" in sentence("plot", "actions", first, runs["second"], *out, "--label", "a")
+    shutil.copytree(first, tmp_path / "first")
+    assert "two runs would be called" in sentence("plot", "actions", first, tmp_path / "first", *out)
+    assert "one answer to each step" in sentence("plot", "samples", first, *out)
+    assert "at least one --x" in sentence("plot", "reliability", *out, "--table", "ui-s1-table-1")
+    table = ("--table", "ui-s1-table-1", "--y", "androidworld")
+    assert "did you mean 'sop-pg'?" in sentence("plot", "reliability", *out, *table, "--x", "sop-gp")
+    assert not (tmp_path / "a.pdf").exists()
+
+
+def test_without_matplotlib_the_sentence_names_what_to_install(runs: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "matplotlib.py").write_text("raise ImportError")
+    found = sentence("plot", "actions", runs["first"], "--out", tmp_path / "a.pdf", PYTHONPATH=str(tmp_path))
+    assert "pip install 'guieval[report]'" in found

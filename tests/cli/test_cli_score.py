@@ -1,0 +1,346 @@
+"""`guieval score` under several protocols, what it says of a run that is not finished, and `guieval protocols`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.actions import Action, Boxes, Click, Point
+from guieval.registry import benchmarks, load_benchmark
+from guieval.scoring.matrix import protocols_for
+from tests.command_line import CommandLine
+from tests.conftest import REPOSITORY
+from tests.made_runs import key, record, step, write_run
+from tests.scoring.predictions.files import agentcpm_row, atlas_row, kairos_row, kit_row, sspro_row, write_lines
+
+TARGET = Click(point=Point(500, 500))
+NEAR_MISS = Click(point=Point(600, 500))
+BOXES = Boxes([[450.0, 450.0, 550.0, 550.0]])
+TWO = ("--protocol", "seeclick-official", "--protocol", "guievalkit")
+
+
+def a_run(folder: Path, *said: Action | None, missing: int = 0, mode: str = "offline") -> Path:
+    length = len(said) + missing
+    tasks = [step(TARGET, index=index, length=length, boxes=BOXES) for index in range(len(said))]
+    records = [record(task, action) for task, action in zip(tasks, said, strict=True)]
+    return write_run(folder / "run", records, plan={key("a"): range(length)}, mode=mode)
+
+
+def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, NEAR_MISS, None)
+    done = guieval("score", run, "--protocol", "all")
+    assert done.code == 0
+    assert done.err == (
+        "note: no protocol is written for the data set 'made-up', so all means every protocol of step navigation\n"
+    )
+    matrix, glance = done.out.split("At a glance")
+    assert all(f"\n{name} " in glance for name in ("seeclick-official", *protocols_for("made-up")))
+    names = ["seeclick-official", *protocols_for("made-up")]
+    values = json.loads(guieval("score", run, "--protocol", "all", "--json").out)
+    assert [each["name"] for each in values["protocols"]] == names
+    assert all(f" {name}" in matrix for name in names)
+    assert "IN_UNIFIED exact match" in done.out and "dropped steps as wrong" in done.out
+    assert "data:     all episodes of the run (1)\n" in done.out
+    # the target itself is wrong under coat-official alone, which compares with a corner of the screen
+    assert "agreement: 2 of 3 steps are exact under some of the" in done.out
+
+
+def test_a_protocol_that_is_not_written_for_the_data_says_so_beside_its_figure(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, NEAR_MISS)
+    one = guieval("score", run, "--protocol", "seeclick-official")
+    assert one.out.count("not written for made-up") == 2  # above the figures of every run, and the protocol's own
+    two = guieval("score", run, *TWO)
+    assert "note: seeclick-official is written for screenspot, screenspot-v2, not for made-up\n" in two.err
+    assert two.out.count("not written for made-up") == 2  # above the figures, and at a glance; guievalkit is for any data
+    fits = [each["written_for_this_data"] for each in json.loads(guieval("score", run, *TWO, "--json").out)["protocols"]]
+    assert fits == [False, True]
+    assert "not written for" not in guieval("score", run, "--protocol", "guievalkit").out
+    board = guieval("leaderboard", run, "--protocol", "seeclick-official", "--protocol", "guievalkit", "--format", "md").out
+    assert "seeclick-official (not written for made-up)" in board and "guievalkit (not" not in board
+    assert "seeclick-official is written for screenspot, screenspot-v2, not for made-up" in board
+
+
+def test_several_names_are_one_table_too_and_one_name_is_the_report_of_a_run(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, NEAR_MISS)
+    several = guieval("score", run, *TWO)
+    assert several.code == 0 and "Every protocol's own figures" in several.out and "Figures (% of n" not in several.out
+    one = guieval("score", run, "--protocol", "guievalkit")
+    assert one.code == 0 and "Figures (% of n" in one.out and "Every protocol" not in one.out
+    values = json.loads(guieval("score", run, "--protocol", "guievalkit", "--json").out)
+    assert [each["name"] for each in values["protocols"]] == ["guievalkit"]
+    assert values["summary"]["exact_match"]["n"] == 2 and values["intervals"]
+
+
+def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, NEAR_MISS)
+    rows = tmp_path / "rows.jsonl"
+    done = guieval("score", run, *TWO, "--disagreements", rows, "--json")
+    assert f"disagreements: 1 steps in {rows}\n" in done.err
+    (line,) = rows.read_text().splitlines()
+    assert json.loads(line)["verdicts"] == {"seeclick-official": "wrong", "guievalkit": "right"}
+    assert len(json.loads(done.out)["protocols"]) == 2
+    assert "compares protocols: name several" in guieval.sentence("score", run, "--disagreements", rows)
+    assert "must end in .csv or .jsonl" in guieval.sentence("score", run, *TWO, "--disagreements", tmp_path / "rows.txt")
+    assert "unknown protocol 'al'" in guieval.sentence("score", run, "--protocol", "al")
+
+
+@pytest.mark.parametrize("protocols", [(), TWO])
+def test_a_run_that_is_not_finished_says_how_to_go_on_and_fails(
+    guieval: CommandLine, tmp_path: Path, protocols: tuple[str, ...]
+) -> None:
+    run = a_run(tmp_path, TARGET, missing=1)
+    done = guieval("score", run, *protocols)
+    assert done.code == 1 and done.out.endswith(f"resume:   guieval run --resume {run}\n")
+    assert "1 of 2 steps" in done.out and "not measured" in " ".join(done.out.split())
+
+
+def test_a_finished_run_that_stopped_early_is_no_failure_under_a_looser_protocol(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, NEAR_MISS, missing=2, mode="sop")
+    assert guieval("score", run).code == 0
+    for protocols in (("--protocol", "guievalkit"), TWO):
+        done = guieval("score", run, *protocols)
+        assert done.code == 0 and "the steps that were not asked come after a mismatch under seeclick-official" in done.out
+        assert "resume:" not in done.out
+
+
+def test_a_part_that_is_measured_is_no_failure(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, missing=1)
+    (tmp_path / "part.txt").write_text("a#0\n")
+    for protocols in ((), TWO):
+        done = guieval("score", run, *protocols, "--episodes", tmp_path / "part.txt")
+        assert done.code == 0 and "as listed in part.txt, of a run over" in done.out
+
+
+def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_path: Path) -> None:
+    benchmark = load_benchmark("demo", tmp_path, episodes=2, seed=4)
+    rows = [
+        {"subset": task.subset, "episode_id": task.episode_id, "step_index": task.step_index, "action": None}
+        for episode in benchmark
+        for task in episode.steps
+    ]
+    file = tmp_path / "predictions.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows[:-1]))
+    options = ("--bench", "demo", "--data", tmp_path, "--set", "episodes=2", "--set", "seed=4")
+    done = guieval("score", file, "--protocol", "all", *options)
+    assert done.code == 0 and done.err.endswith(f"note: {len(rows) - 1} predictions\n")
+    assert re.search(rf"unparseable( +{len(rows) - 1})+\n", done.out) and re.search(r"not run( +1)+\n", done.out)
+    assert "1 never asked" in done.out
+    assert "needs --bench" in guieval.sentence("score", file, "--protocol", "all")
+
+
+def test_protocols_are_told_whole_listed_by_data_set_and_written_as_a_page(guieval: CommandLine) -> None:
+    told = guieval("protocols", "guievalkit").out
+    for part in ("source: ", "click, long press: ", "failures: ", "figures:\n", "note: "):
+        assert part in told
+    listed = guieval("protocols", "--dataset", "screenspot-v2").out
+    assert "seeclick-official" in listed and "ui-s1-sop" not in listed and "guievalkit" in listed
+    assert (
+        guieval("protocols", "--dataset", "androidcontrol-low").out == guieval("protocols", "--dataset", "androidcontrol").out
+    )
+    page = (REPOSITORY / "docs" / "protocols.md").read_text(encoding="utf-8")
+    assert page.startswith(guieval("protocols", "--markdown").out.removesuffix("\n"))
+    assert "did you mean 'androidcontrol'?" in guieval.sentence("protocols", "--dataset", "android-control")
+    assert "one of them" in guieval.sentence("protocols", "guievalkit", "--markdown")
+
+
+TAP, MISSED = "CLICK <point>[[500,250]]</point>", "CLICK <point>[[10,900]]</point>"
+SAID = "actions:\nCLICK <point>[[500,250]]</point>"
+POINT: dict[str, Any] = {"POINT": [250, 500]}
+FORMATS: list[tuple[str, list[dict[str, Any]], str, str]] = [
+    ("kairos", [kairos_row(0, TAP, TAP), kairos_row(1, MISSED, TAP)], "os-kairos", "50.00%"),
+    ("os-atlas", [atlas_row(SAID)], "androidcontrol-low", "100.00%"),
+    ("agentcpm", [agentcpm_row(POINT), agentcpm_row("none", step_id=3)], "aitz", "50.00%"),
+    ("guievalkit", [kit_row(POINT), kit_row(None, step_id=1)], "aitz", "50.00%"),
+    ("screenspot-pro", [sspro_row([200, 300], img_size=[1000, 1000], id="a")], "screenspot-pro", "100.00%"),
+]
+
+
+@pytest.mark.parametrize(("format", "rows", "benchmark", "exact"), FORMATS, ids=[each[0] for each in FORMATS])
+def test_files_that_hold_their_steps_are_scored_by_themselves(
+    guieval: CommandLine, tmp_path: Path, format: str, rows: list[dict[str, Any]], benchmark: str, exact: str
+) -> None:
+    file = write_lines(tmp_path / "rows.jsonl", rows)
+    for options in ((), ("--format", format), ("--bench", benchmark)):
+        done = guieval("score", file, "--protocol", "guievalkit-intended", *options)
+        assert done.code == 0 and f"note: read as format {format}\n" in done.err
+        assert f"data:     the {len(rows)} steps of {benchmark} that rows.jsonl holds" in done.out
+        assert re.search(rf"exact match +{exact} ", done.out)
+    told = tmp_path / "told.jsonl"
+    asked = ("score", file, "--protocol", "all")
+    matrix = guieval(*asked, "--disagreements", told)
+    assert [json.loads(line)["benchmark"] for line in told.read_text().splitlines()] == [benchmark] * (
+        format != "screenspot-pro"
+    )
+    assert matrix.code == 0 and "Every protocol's own figures" in matrix.out
+    values = json.loads(guieval(*asked, "--json").out)
+    assert values["benchmark"] == benchmark and len(values["protocols"]) > 3
+
+
+def test_a_file_is_scored_over_a_benchmarks_whole_data_where_that_is_given(guieval: CommandLine, tmp_path: Path) -> None:
+    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=3, seed=0)
+    steps = [task for episode in load_benchmark("screenspot-pro", tmp_path / "pro") for task in episode.steps]
+    rows = []
+    for task in steps[:2]:
+        (box,), (width, height) = list(task.boxes)[:1], task.screenshot_size
+        corners = [box.x1 * width / 1000, box.y1 * height / 1000, box.x2 * width / 1000, box.y2 * height / 1000]
+        middle = [(corners[0] + corners[2]) / 2, (corners[1] + corners[3]) / 2]
+        rows.append(sspro_row(middle, img_path=task.screenshot, prompt_to_evaluate=task.instruction, bbox=corners))
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({"details": rows, "metrics": {}}))
+    assert "add --data, the benchmark's data folder" in guieval.sentence("score", file)
+    done = guieval("score", file, "--data", tmp_path / "pro")
+    assert done.code == 0 and f"2 predictions for {len(steps)} steps" in done.err
+    assert f"right {2}" in " ".join(done.out.split()) and f"not run {len(steps) - 2}" in " ".join(done.out.split())
+
+
+def test_figures_over_a_part_of_the_steps_say_in_their_cell_how_many_are_missing(guieval: CommandLine, tmp_path: Path) -> None:
+    size = {"img_size": [1000, 1000]}
+    rows = [sspro_row([200, 300], id="a", **size), sspro_row([200], id="b", **size), sspro_row([9, 9], id="c", **size)]
+    alone = guieval("score", write_lines(tmp_path / "rows.jsonl", rows), "--skip-damaged")
+    assert alone.code == 0 and "1 damaged rows are left out" in alone.err
+    assert re.search(r"\nexact match +50\.00% of 2 \(1 missing\) ", alone.out)
+    assert re.search(r"\naction_acc +50\.00% \(1 missing\) ", alone.out)
+    assert "success rate" not in alone.out  # every episode is one step
+    matrix = guieval("score", tmp_path / "rows.jsonl", "--skip-damaged", "--protocol", "all")
+    assert re.search(r"\naction_acc +50\.00% of 2 \(1 missing\) ", matrix.out)
+    assert "action_acc 50.00 (1 missing)" in matrix.out
+
+    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=3, seed=0)
+    steps = [task for episode in load_benchmark("screenspot-pro", tmp_path / "pro") for task in episode.steps]
+    lines = [{"episode_id": task.episode_id, "step_index": 0, "action": task.action.model_dump(mode="json")} for task in steps]
+    part = write_lines(tmp_path / "part.jsonl", lines[:-2])
+    whole = guieval("score", part, "--bench", "screenspot-pro", "--data", tmp_path / "pro")
+    found = f"{100 * (len(steps) - 2) / len(steps):.2f}%"
+    assert re.search(rf"\nexact match +{found} of {len(steps)} \(2 missing\) ", whole.out)
+    assert re.search(rf"\naction_acc +{found} \(2 missing\) ", whole.out)
+
+
+def test_our_own_file_may_be_packed(guieval: CommandLine, tmp_path: Path) -> None:
+    data = write_lines(
+        tmp_path / "own.jsonl", [{"subset": "", "episode_id": "x", "step_index": 0, "action": None}]
+    ).read_bytes()
+    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=1, seed=0)
+    name = next(iter(load_benchmark("screenspot-pro", tmp_path / "pro").index())).key.episode_id
+    file = tmp_path / "own.jsonl.gz"
+    file.write_bytes(gzip.compress(data.replace(b'"x"', json.dumps(name).encode())))
+    done = guieval("score", file, "--bench", "screenspot-pro", "--data", tmp_path / "pro")
+    assert done.code == 0 and "unparseable 1" in " ".join(done.out.split())
+    file.write_bytes(file.read_bytes()[:-9])
+    damaged = guieval.sentence("score", file, "--bench", "screenspot-pro", "--data", tmp_path / "pro")
+    assert "cannot be unpacked as gzip" in damaged
+
+
+def test_rows_with_another_box_are_scored_by_the_benchmarks_and_named(guieval: CommandLine, tmp_path: Path) -> None:
+    benchmarks()["screenspot-pro"].write_example(tmp_path / "pro", episodes=3, seed=0)
+    task = next(task for episode in load_benchmark("screenspot-pro", tmp_path / "pro") for task in episode.steps)
+    assert isinstance(task.action, Click)
+    x, y = (part * side / 1000 for part, side in zip(task.action.point, task.screenshot_size, strict=True))
+    changed = {"img_path": task.screenshot, "prompt_to_evaluate": task.instruction, "bbox": [0, 0, 1, 1]}
+    file = write_lines(tmp_path / "rows.jsonl", [sspro_row([x, y], **changed)])
+    done = guieval("score", file, "--data", tmp_path / "pro")
+    assert (
+        f"1 rows state another box than the benchmark, whose own label decides: {task.episode_id} (bbox [0, 0, 1, 1])"
+        in done.err
+    )
+    assert "right 1" in " ".join(done.out.split())
+    told = guieval("import", "auto", file, "--data", tmp_path / "pro", "--out", tmp_path / "out.jsonl").out
+    assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in told
+
+
+def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "rows.jsonl", [kairos_row(0, TAP, TAP)])
+    mixed = write_lines(tmp_path / "mixed.jsonl", [agentcpm_row(POINT), agentcpm_row(POINT, category="domestic")])
+    bare = write_lines(tmp_path / "bare.jsonl", [{"image": "/data/episode_1_screenshot_0.png", "pred": SAID}])
+    own = write_lines(tmp_path / "own.jsonl", [{"episode_id": "1", "step_index": 0, "action": None}])
+    other = write_lines(tmp_path / "other.jsonl", [{"x": 1}])
+    run = a_run(tmp_path, TARGET)
+    cases: list[tuple[tuple[str | Path, ...], str]] = [
+        ((file, "--format", "kairo"), "unknown format 'kairo' (did you mean 'kairos'?)"),
+        ((file, "--bench", "os-kairo"), "holds answers to steps of os-kairos, not of 'os-kairo' (did you mean 'os-kairos'?)"),
+        ((file, "--model", "ui-tars-7b"), "--model reads raw replies"),
+        ((file, "--set", "a=1"), "add --data"),
+        ((file, "--format", "agentcpm"), "line 1, field"),
+        ((file, "--by", "apps"), "cannot be broken down by 'apps' (did you mean 'app'?)"),
+        ((file, "--sample-set", "aitz-test-4724"), "but the data set of the file"),
+        ((file, "--subset", "x"), "has no subsets; leave out --subset x"),
+        ((mixed,), "answers to steps of aitz, cagui; choose one of them by --bench"),
+        ((bare,), "add --data, the data folder of androidcontrol"),
+        ((own,), "needs --bench"),
+        ((other,), "is of no known format"),
+        ((run, "--format", "kairos"), "--format is for a file of predictions"),
+        ((run, "--skip-damaged"), "--skip-damaged is for a file of predictions"),
+    ]
+    for arguments, said in cases:
+        assert said in guieval.sentence("score", *arguments), arguments
+    assert guieval("score", mixed, "--bench", "cagui").code == 0
+    told = guieval("score", mixed, "--bench", "aitz", "--subset", "general").out
+    assert "data:     the only episode of subset general\n" in told
+    assert "note: screens are taken to be 1080 x 2400 pixels" in guieval("score", file).err
+    overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "boxes": [[0, 0, 1, 1]]}])
+    assert "0 of the 1 steps that the overlay adds to are in the file" in guieval("score", file, "--overlay", overlay).err
+    damaged = write_lines(tmp_path / "damaged.jsonl", [kairos_row(0, TAP, TAP), kairos_row(1, TAP, "nothing")])
+    assert "line 2, field teacher_action" in guieval.sentence("score", damaged)
+    done = guieval("score", damaged, "--skip-damaged")
+    assert done.code == 0 and "1 damaged rows are left out" in done.err and "1 predictions for 1 steps" in done.err
+
+
+def test_figures_have_intervals_and_breakdowns_are_tables(guieval: CommandLine, tmp_path: Path) -> None:
+    run = a_run(tmp_path, TARGET, NEAR_MISS, None)
+    asked = ("score", run, "--by", "action-type", "--by", "error", "--by", "step")
+    done = guieval(*asked)
+    assert done.code == 0
+    said = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "exact match 33.33% of 3" in said  # one episode alone tells nothing of others
+    assert "success rate 0.00% of 1 [0.0, 79.3]" in said
+    assert "By action-type under seeclick-official" in said and "CLICK 66.67% 33.33% 3" in said
+    assert "near miss 33.33% 1 3" in said and "unparseable 33.33% 1 3" in said
+    (values,) = json.loads(guieval(*asked, "--json").out)["protocols"]
+    assert set(values["breakdowns"]) == {"action-type", "error", "step"}
+    assert [cell["n"] for cell in values["breakdowns"]["step"]] == [1, 1, 1]
+    tables = guieval("score", run, *TWO, "--by", "action-type").out
+    assert "By action-type under guievalkit" in tables and "All answers to a step" not in tables
+
+
+def test_intervals_stand_beside_the_figures_of_every_protocol_and_say_their_seed(guieval: CommandLine, tmp_path: Path) -> None:
+    tasks = [step(TARGET, episode=str(number), index=index, length=2) for number in range(6) for index in range(2)]
+    records = [record(task, TARGET if (7 * number) % 3 else NEAR_MISS) for number, task in enumerate(tasks)]
+    run = write_run(tmp_path / "run", records)
+    assert re.search(r"IN_UNIFIED exact match.* of \d+ \[\d", guieval("score", run, *TWO).out)
+    values = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"]
+    figure = next(each for each in values[1]["figures"] if each["name"] == "IN_UNIFIED exact match")
+    assert figure["interval"]["method"] in ("bca", "wilson") and figure["interval"]["level"] == 0.95
+    found = [each["interval"] for each in values[0]["figures"] if each["interval"] and each["interval"]["method"] == "bca"]
+    assert all(each["seed"] == 0 and each["low"] <= each["high"] for each in found)
+    assert all(
+        each["interval"]["low"] <= each["value"] <= each["interval"]["high"]
+        for each in values[1]["figures"]
+        if each["interval"]
+    )
+
+
+def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, tmp_path: Path) -> None:
+    records = [
+        record(step(TARGET, episode="a", index=0, length=2), NEAR_MISS, TARGET, TARGET),
+        record(step(TARGET, episode="a", index=1, length=2), TARGET, TARGET, TARGET),
+    ]
+    tasks = [one.model_copy(update={"task": one.task.model_copy(update={"boxes": BOXES})}) for one in records]
+    run = write_run(tmp_path / "run", tasks)
+    done = guieval("score", run)
+    said = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "protocol pass@3 pass^3 mean@3 vote@3 n" in said
+    line = next(each for each in said if each.startswith("seeclick-official 100.00%"))
+    assert [value for value in line.split() if value.endswith("%")] == ["100.00%", "50.00%", "83.33%", "100.00%"]
+    assert any(each.startswith("exact match 50.00%") for each in said)
+    assert "pass@3" in guieval("score", run, *TWO).out
+    samples = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"][0]["samples"]
+    assert [(each["name"], each["value"]) for each in samples] == [
+        ("pass@3", 1.0),
+        ("pass^3", 0.5),
+        ("mean@3", pytest.approx(5 / 6)),
+        ("vote@3", 1.0),
+    ]

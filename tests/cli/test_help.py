@@ -1,0 +1,138 @@
+"""What helps before a run: the version, help in panels, names completed by the shell, and the list of settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from typer.core import TyperOption
+
+from guieval.cli import program
+from guieval.cli.help_panels import COMMANDS, panels
+from guieval.cli.settings import RUN, run_panels
+from guieval.models.sampling import SamplingSettings
+from guieval.registry import list_models
+from guieval.running.config import RunConfig
+from tests.command_line import CommandLine
+
+
+def test_the_version(guieval: CommandLine) -> None:
+    from guieval import __version__
+
+    assert guieval("--version").out == f"guieval {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [None, *sorted(program().commands)])
+def test_h_is_help_everywhere(guieval: CommandLine, command: str | None) -> None:
+    done = guieval(*filter(None, [command]), "-h")
+    assert done.code == 0 and "Usage: " in done.out and done.err == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_a_large_command_stands_in_a_panel(
+    guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed = {name for names in panels().values() for name in names}
+    assert {option.name for option in program().commands[command].params} <= placed
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = guieval(command, "--help").out
+    heads = [line.split("─ ")[1].split(" ─")[0] for line in shown.splitlines() if line.startswith("╭")]
+    assert heads == ["Options", *(panel for panel in panels() if panel in heads)] and len(heads) > 4
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["audit", "check"])
+def test_paragraphs_of_a_help_text_fill_the_line(guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = guieval(command, "--help").out.split("╭")[0]
+    for paragraph in re.split(r"\n\s*\n", shown.strip()):
+        lines = [line.strip() for line in paragraph.splitlines()]
+        for line, after in pairwise(lines):
+            assert len(f" {line} {after.split()[0]}") > 79, line
+
+
+def test_no_name_in_a_panel_is_of_no_command() -> None:
+    known = {option.name for command in COMMANDS for option in program().commands[command].params}
+    assert {name for names in panels().values() for name in names} == known
+
+
+def test_an_option_says_what_its_setting_means_and_by_which_name_it_is_set() -> None:
+    """What is read from the source is what the class itself says."""
+    named = [name for names in run_panels().values() for name in names]
+    options = {option.name: option for option in program().commands["run"].params if isinstance(option, TyperOption)}
+    assert len(named) == len(set(named))
+    for name in named:
+        field, setting = RunConfig.model_fields[name], RUN.fields[name]
+        assert setting.description == field.description
+        assert setting.default == (None if field.is_required() else field.default)
+        shown = options[RUN.option(name)].help
+        assert name == "mode" or (shown is not None and shown[1:].startswith(setting.description[1:]))
+    assert options["base_url"].multiple and not options["seed"].multiple
+
+
+def completed(line: str) -> list[str]:
+    words = line.split(" ")
+    environment = {"_GUIEVAL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    code = "import sys; sys.argv = ['guieval']; from guieval.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands_and_names() -> None:
+    assert completed("guieval lead") == ["leaderboard"]
+    assert completed("guieval run --model ui-s1") == [name for name in list_models() if name.startswith("ui-s1")]
+    assert "screenspot-pro" in completed("guieval prepare screens")
+    assert completed("guieval protocols ui-s1-reward") == ["ui-s1-reward-match", "ui-s1-reward"]
+
+
+def test_completion_can_be_installed_and_stays_out_of_the_options(
+    guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the shell is named here, since where tests run without one Typer detects none
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    shown = guieval("--help").out
+    assert shown.count("--install-completion") == 1 and "--show-completion" not in shown  # named in the last line
+    assert "_COMPLETE=complete_bash" in guieval("--show-completion", "bash").out
+
+
+def test_help_config_lists_every_setting_with_type_default_and_meaning(guieval: CommandLine) -> None:
+    listed = {each["setting"]: each for each in json.loads(guieval("help-config", "--json").out)}
+    assert listed.keys() >= RunConfig.model_fields.keys()
+    assert listed.keys() >= {f"sampling.{name}" for name in SamplingSettings.model_fields}
+    assert listed.keys() >= {"mix.kappa", "vllm.start_timeout", "tracking.project", "resampling.top_k"}
+    assert all(each["description"] and each["type"] for each in listed.values())
+    assert listed["max_attempts"]["type"] == "whole number from 1 to 100" and listed["max_attempts"]["default"] == 5
+    assert listed["sampling.top_p"]["type"] == "number above 0 to 1"
+    assert listed["sampling.stop"]["type"] == "text or list of texts"
+    assert "replay" in listed["engine"]["type"]
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+def test_help_config_fits_the_terminal(guieval: CommandLine, width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    lines = guieval("help-config").out.splitlines()
+    assert max(map(len, lines)) <= int(width)
+    assert any(line.startswith("sampling.temperature ") and "number from 0" in line for line in lines)
+
+
+def test_help_config_of_one_group(guieval: CommandLine) -> None:
+    names = [each["setting"] for each in json.loads(guieval("help-config", "tracking", "--json").out)]
+    assert names == ["tracking", "tracking.project", "tracking.name", "tracking.uri"]
+    assert "did you mean 'sampling'" in guieval.sentence("help-config", "samplin")
+
+
+def test_a_directory_of_the_same_name_does_not_hide_a_shipped_file(
+    guieval: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").mkdir()
+    done = guieval("run", "--config", "demo", "--set", "bench_options.episodes=1", "--data", tmp_path / "data", "--quiet")
+    assert done.code == 0 and "soeval" in done.out

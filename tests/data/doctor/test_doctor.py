@@ -1,0 +1,277 @@
+"""``guieval doctor`` and what it is made of: counts against published ones, screenshots, damage, and every real folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from guieval.actions import Action, Boxes, Click, Point, Type, Unsupported
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
+from guieval.data.doctor.examine import Examination, examine
+from guieval.registry import benchmarks, load_benchmark
+from guieval.steps import Episode, EpisodeKey, StepTaskModel
+from tests.cli.test_cli import guieval, sentence
+
+SIZE = (30, 60)
+
+
+class Scripted(ABCBenchmark):
+    """Three episodes: two of split test (subsets a and b), one of split train, of two steps each."""
+
+    name: ClassVar[str] = "scripted"
+    title: ClassVar[str] = "Scripted"
+    source: ClassVar[str] = "here"
+    dataset: ClassVar[str] = "scripted"
+    protocol: ClassVar[str] = "guievalkit"
+    size: ClassVar[tuple[int, int]] = SIZE
+    first: ClassVar[Action] = Click(point=Point(500, 500))
+
+    def index(self) -> Sequence[EpisodeRef]:
+        parts = (("a", "1", "test"), ("b", "2", "test"), ("b", "3", "train"))
+        return [EpisodeRef(EpisodeKey(self.name, subset, name), 2, split=split) for subset, name, split in parts]
+
+    def load(self, ref: EpisodeRef) -> Episode:
+        actions: list[Action] = [self.first, Type(text="tea")]
+        return Episode(
+            steps=tuple(
+                StepTaskModel(
+                    benchmark=self.name,
+                    dataset=self.dataset,
+                    subset=ref.key.subset,
+                    split=ref.split,
+                    episode_id=ref.key.episode_id,
+                    step_index=index,
+                    episode_length=2,
+                    instruction=f"Order tea {ref.key.episode_id}",
+                    screenshot=f"{ref.key.episode_id}-{index}.png",
+                    screenshot_size=self.size,
+                    action=action,
+                    boxes=Boxes([[400, 400, 600, 600]]),
+                    groups={"app": "Kaffi"},
+                )
+                for index, action in enumerate(actions)
+            )
+        )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    from PIL import Image
+
+    for name in "123":
+        for index in range(2):
+            Image.new("RGB", SIZE).save(tmp_path / f"{name}-{index}.png")
+    return tmp_path
+
+
+def remarks(found: Examination) -> list[str]:
+    return [f"{remark.weight}: {remark.what}" for remark in found.remarks]
+
+
+def test_everything_is_counted(folder: Path) -> None:
+    found = examine(Scripted(folder))
+    assert remarks(found) == []
+    assert (found.whole.episodes, found.whole.steps, found.screenshots) == (3, 6, 6)
+    assert found.whole.types == {"CLICK": 3, "TYPE": 3}
+    parts = {part: (counts.episodes, counts.steps, dict(counts.types)) for part, counts in found.parts.items()}
+    assert parts == {
+        ("test", "a"): (1, 2, {"CLICK": 1, "TYPE": 1}),
+        ("test", "b"): (1, 2, {"CLICK": 1, "TYPE": 1}),
+        ("train", "b"): (1, 2, {"CLICK": 1, "TYPE": 1}),
+    }
+    assert found.groups == {"app": {"Kaffi": 6}}
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([PublishedCount("all", 6, "paper", episodes=3)], ("note", "the counts agree", "all: 3 episodes, 6 steps (paper)")),
+        ([PublishedCount("test", 4, "paper", split="test", types={"CLICK": 2})], ("note", "agree", "test: 4 steps (paper)")),
+        ([PublishedCount("b", 2, "paper", 1, "train", "b")], ("note", "agree", "b: 1 episode, 2 steps")),
+        ([PublishedCount("kaffi", 6, "paper", groups={"app": "Kaffi"})], ("note", "agree", "kaffi: 6 steps")),
+        (
+            [PublishedCount("all", 165, "paper", episodes=90)],
+            ("note", "only a part", "all: 3 of 90 episodes, 6 of 165 steps (paper)"),
+        ),
+        ([PublishedCount("all", 5, "paper")], ("warning", "differ", "all: 6 steps instead of 5 (paper)")),
+        (
+            [PublishedCount("all", 6, "paper", episodes=2, types={"CLICK": 4, "TYPE": 2})],
+            (
+                "warning",
+                "differ",
+                "all: 3 episodes instead of 2, 6 steps, 3 CLICK instead of 4, 3 TYPE instead of 2 (paper)",
+            ),
+        ),
+        # of two figures for the same part, the nearest one is meant
+        ([PublishedCount("long", 9, "paper"), PublishedCount("short", 6, "code")], ("note", "agree", "short: 6 steps (code)")),
+    ],
+)
+def test_published_counts_are_compared(
+    counts: list[PublishedCount], expected: tuple[str, str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "published", tuple(counts))
+    (remark,) = examine(Scripted(folder)).remarks
+    weight, what, example = expected
+    assert remark.weight == weight and what in remark.what
+    (line,) = remark.examples
+    assert example in line
+
+
+def test_what_is_published_of_a_part_that_is_not_here_is_not_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scripted, "published", (PublishedCount("validation", 9, "paper", split="validation"),))
+    assert remarks(examine(Scripted(folder))) == []
+
+
+def test_screenshots_that_are_missing_damaged_or_of_another_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from PIL import Image
+
+    (folder / "1-0.png").unlink()
+    (folder / "2-0.png").write_bytes((folder / "2-0.png").read_bytes()[:-20])
+    (folder / "2-1.png").write_bytes(b"text")
+    Image.new("RGB", (60, 30)).save(folder / "3-1.png")
+    found = examine(Scripted(folder))
+    assert remarks(found) == [
+        "error: missing screenshots: 1 of 6",
+        "error: unusable screenshots: 2 of 6",
+        "error: screenshots of another size than recorded: at 1 step",
+    ]
+    assert found.remarks[0].examples == ["scripted/a/1#0: 1-0.png"]
+    assert "2-0.png is truncated" in found.remarks[1].examples[0] and "no" in found.remarks[1].examples[1]
+    assert found.remarks[2].examples == ["scripted/b/3#1: 3-1.png is 60x30, but its record says 30x60"]
+    assert all(remark.why for remark in found.remarks)
+
+
+def test_a_folder_without_any_screenshot_is_annotations_only(tmp_path: Path) -> None:
+    found = examine(Scripted(tmp_path))
+    assert remarks(found) == ["note: annotations only: none of the 6 screenshots is here"]
+
+
+def test_a_screenshot_outside_the_folder_is_no_missing_one(folder: Path) -> None:
+    (folder / "inner").mkdir()
+    for path in folder.glob("*.png"):
+        (folder / "inner" / path.name).write_bytes(path.read_bytes())
+    (folder / "inner" / "1-0.png").unlink()
+    (folder / "inner" / "1-0.png").symlink_to(folder / "1-0.png")
+    (remark,) = examine(Scripted(folder / "inner")).remarks
+    assert remark.what == "unusable screenshots: 1 of 6" and "leaves the data folder" in remark.examples[0]
+
+
+def test_labels_without_a_unified_name_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scripted, "first", Unsupported(name="hover"))
+    (remark,) = examine(Scripted(folder)).of("note")
+    assert "3 of 6 steps" in remark.what and remark.examples == ["hover: 3"]
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """UI-R1's format with two made-up episodes."""
+    benchmarks()["ui-r1"].write_example(tmp_path)
+    return tmp_path
+
+
+def change_row(folder: Path, number: int, **values: Any) -> None:
+    file = folder / "ac_test.json"
+    rows = json.loads(file.read_text())
+    rows[number].update(values)
+    file.write_text(json.dumps(rows))
+
+
+def test_damaged_rows_are_named_and_the_rest_is_looked_at(example: Path) -> None:
+    whole = examine(load_benchmark("ui-r1", example))
+    assert not whole.of("error") and whole.whole.episodes == 2
+    change_row(example, 0, gt={"action_type": "click", "x": "12", "y": 3})
+    found = examine(load_benchmark("ui-r1", example))
+    (error,) = found.of("error")
+    assert error.what == "damaged rows or episodes: 1" and found.whole.episodes == 1
+    assert "ac_test.json, row 0, field gt, field x: expected a number, got '12'" in error.examples[0]
+    change_row(example, -1, gt={"action_type": "dance"})
+    found = examine(load_benchmark("ui-r1", example))
+    assert found.of("error")[0].what == "nothing could be read; damaged rows or episodes: 2" and found.whole.steps == 0
+
+
+def test_the_command(example: Path) -> None:
+    done = guieval("doctor", "ui-r1", "--data", example)
+    assert done.returncode == 0 and "no errors" in done.stdout, done.stdout
+    assert "note: only a part of what is published is here" in done.stdout
+    read = json.loads(guieval("doctor", "ui-r1", "--data", example, "--json").stdout)
+    assert read["counts"]["episodes"] == 2 and read["benchmark"] == "ui-r1"
+    assert [remark["weight"] for remark in read["remarks"]] == ["note"]
+    change_row(example, 0, gt={"action_type": "dance"})
+    done = guieval("doctor", "ui-r1", "--data", example)
+    assert done.returncode == 1 and "error: damaged rows or episodes: 1" in done.stdout and "got 'dance'" in done.stdout
+    change_row(example, -1, task=5)
+    done = guieval("doctor", "ui-r1", "--data", example)
+    assert done.returncode == 1 and "nothing could be read" in done.stdout
+
+
+def test_an_overlay_is_looked_at_too(example: Path, tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay.jsonl"
+    overlay.write_text('{"episode_id": "0", "step_index": 0, "boxes": [[0, 0, 1, 1]]}\n')
+    (step, *_) = load_benchmark("ui-r1", example).load(load_benchmark("ui-r1", example).index()[0]).steps
+    done = guieval("doctor", "ui-r1", "--data", example, "--overlay", overlay)
+    expected = "outside every box" if isinstance(step.action, Click) else "no warnings"
+    assert done.returncode == 0 and expected in done.stdout
+    overlay.write_text('{"episode_id": "0", "step_index": 99, "boxes": [[0, 0, 1, 1]]}\n')
+    assert "has no step 99" in sentence("doctor", "ui-r1", "--data", example, "--overlay", overlay)
+
+
+def test_mistakes_are_one_sentence(example: Path, tmp_path: Path) -> None:
+    assert "--data needs the name of the benchmark" in sentence("doctor", "--data", example)
+    assert "did you mean 'ui-r1'?" in sentence("doctor", "ui-r2", "--data", example)
+    assert "guieval prepare ui-r1" in sentence("doctor", "ui-r1", "--data", tmp_path / "images")
+    assert "unknown sample set 'ac-8444'" in sentence("doctor", "ui-r1", "--data", example, "--sample-set", "ac-8444")
+    assert "has no option 'fast'" in sentence("doctor", "ui-r1", "--data", example, "--set", "bench_options.fast=1")
+
+
+# --- real folders ------------------------------------------------------------------------------------------------------
+
+REAL = {
+    ("agentnetbench", "agentnetbench"): (54, 0),
+    ("aitz", "aitz_example"): (4, 1),
+    ("androidcontrol", "ui_s1"): (8444, 3),
+    ("androidcontrol-low", "ui_s1"): (8444, 4),
+    ("cagui-grounding", "cagui_grounding"): (3000, 1),
+    ("mind2web", "uground_offline"): (6407, 2),
+    ("mmbench-gui-l2", "screenspot_pro_format_annotations"): (3594, 1),
+    ("onekey", "zte_onekey"): (48, 0),
+    ("osworld-g", "osworld_g"): (18, 0),
+    ("osworld-g", "screenspot_pro_format_annotations"): (564, 1),
+    ("screenspot", "screenspot"): (165, 0),
+    ("screenspot-pro", "screenspot_pro_format_annotations"): (1581, 0),
+    ("screenspot-v2", "screenspot"): (149, 0),
+    ("screenspot-v2", "screenspot_pro_format_annotations"): (1272, 2),
+    ("ui-r1", "ui_r1"): (7868, 3),
+    ("ui-vision", "ui_vision"): (192, 0),
+    ("ui-vision", "screenspot_pro_format_annotations"): (5479, 1),
+}
+"""Steps and warnings of the real folders that a loader reads."""
+
+
+def test_a_data_folder_that_does_not_exist_is_not_created(tmp_path: Path) -> None:
+    """Not even by a benchmark that draws its own data."""
+    for bench in ("demo", "androidcontrol", "episodes"):
+        assert "does not exist" in sentence("doctor", bench, "--data", tmp_path / "nope")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "data"), REAL)
+def test_real_folders_have_no_error_and_no_unexplained_warning(name: str, data: str, shared_data: Path) -> None:
+    found = examine(load_benchmark(name, shared_data / data))
+    assert found.of("error") == []
+    assert (found.whole.steps, len(found.of("warning"))) == REAL[name, data], [remark.what for remark in found.remarks]
+    assert all(remark.why and remark.examples for remark in found.of("warning"))
+    counts = [remark.what for remark in found.of("note") if "published" in remark.what]
+    assert counts or not benchmarks()[name].published
+    assert found.seconds < 20
+
+
+def test_a_sample_set_of_the_real_file(shared_data: Path) -> None:
+    found = examine(load_benchmark("androidcontrol", shared_data / "ui_s1"), "ac-no-wait-long-press-7868")
+    assert (found.whole.episodes, found.whole.steps) == (1543, 7868)
+    assert "WAIT" not in found.whole.types and "LONG_PRESS" not in found.whole.types
+    notes = [remark.what for remark in found.of("note")]
+    assert "holds the whole sample set 'ac-no-wait-long-press-7868': 1,543 episodes, 7,868 steps" in notes

@@ -1,0 +1,204 @@
+"""docs/labels.md is true: every benchmark is in it, and each label in its tables is put into an example file and loaded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guieval.benchmarks._examples.androidcontrol import features, fitting_episodes, shard_name
+from guieval.benchmarks._examples.androidcontrol_guievalkit import write_folder
+from guieval.benchmarks._examples.androidcontrol_ui_s1 import write_test_file
+from guieval.benchmarks._examples.tfrecord import example, write_records
+
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.registry import benchmarks, list_benchmarks, load_benchmark
+from guieval.steps import StepTaskModel
+from tests.conftest import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "labels.md").read_text(encoding="utf-8")
+WITHOUT_LABELS = {"demo", "demo-icons", "episodes"}
+"""Benchmarks whose labels are in unified words already."""
+
+
+def tables() -> dict[str, list[tuple[str, str]]]:
+    """The rows (published, unified) of every section that has a table, by its heading."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for section in PAGE.split("\n### ")[1:]:
+        heading, _, text = section.partition("\n")
+        found[heading] = re.findall(r"^\| `(.+?)` \| `(.+?)` \|", text, re.MULTILINE)
+    return found
+
+
+def words(action: Action) -> str:
+    """An action as the page writes it."""
+
+    def place(point: Point) -> str:
+        return f"({round(point.x, 2):g}, {round(point.y, 2):g})"
+
+    def lasting(duration: float) -> str:
+        return "" if duration == 1000.0 else f" for {duration:g} ms"
+
+    match action:
+        case Click():
+            return f"CLICK {place(action.point)}"
+        case LongPress():
+            return f"LONG_PRESS {place(action.point)}{lasting(action.duration)}"
+        case Scroll():
+            return f"SCROLL {action.direction} from {place(action.point)}"
+        case Type():
+            return f"TYPE {action.text}"
+        case Open():
+            return f"OPEN {action.app}"
+        case Press():
+            return f"PRESS {action.button}"
+        case Wait():
+            return f"WAIT{lasting(action.duration)}"
+        case Stop():
+            return f"STOP {action.status}"
+        case Unsupported():
+            return f"UNSUPPORTED {action.name}"
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the first label of an example is exchanged: the file that holds it, and how the published one gets into it."""
+
+    benchmark: str
+    pattern: str
+    change: Callable[[Any, Any], None]
+    writes: Callable[[Path], None] | None = None
+
+    def write(self, folder: Path) -> None:
+        if self.writes:
+            self.writes(folder)
+        else:
+            benchmarks()[self.benchmark].write_example(folder)
+
+    def load(self, folder: Path, label: Any) -> StepTaskModel:
+        """The first step when its label is ``label``; the file is as it was afterwards."""
+        file = sorted(folder.glob(self.pattern))[0]
+        before = file.read_text(encoding="utf-8")
+        first, rest = before.split("\n", 1) if file.suffix == ".jsonl" else (before, "")
+        value = json.loads(first)
+        self.change(value, label)
+        file.write_text(json.dumps(value) + (f"\n{rest}" if rest else ""), encoding="utf-8")
+        try:
+            benchmark = load_benchmark(self.benchmark, folder)
+            return benchmark.load(benchmark.index()[0]).steps[0]
+        finally:
+            file.write_text(before, encoding="utf-8")
+
+
+class TFRecords:
+    """AndroidControl's release, which only ``guieval prepare`` reads."""
+
+    def write(self, folder: Path) -> None:
+        (folder / "splits.json").write_text('{"train": [], "validation": [], "test": [7]}', encoding="utf-8")
+
+    def load(self, folder: Path, label: Any) -> StepTaskModel:
+        (played,) = fitting_episodes(0, 1)
+        record = features(7, played)
+        others = [action for action in record["actions"] if isinstance(action, bytes)][1:]
+        record["actions"] = [json.dumps(label).encode(), *others]
+        write_records(folder / shard_name(0, 1), [example(record)])
+        release = benchmarks()["androidcontrol"].release(folder)
+        return next(release.episodes(release.parts()[0], lambda key: False)).episode.steps[0]
+
+
+def in_row(row: dict[str, Any], label: Any) -> None:
+    """Puts the label's fields into the row."""
+    row.update(label)
+
+
+def in_list(rows: list[dict[str, Any]], label: Any) -> None:
+    rows[0].update(label)
+
+
+def in_steps(value: dict[str, Any], label: Any) -> None:
+    value["steps"][0].update(label)
+
+
+def in_first_state(case: dict[str, Any], label: Any) -> None:
+    """Makes the label the only accepted action of the first state; it leads where the example's leads."""
+    case["0"] = [{**label, "next": case["0"][0]["next"]}]
+
+
+def as_field(field: str, *path: str | int) -> Callable[[Any, Any], None]:
+    """Puts the label as ``field`` into what ``path`` leads to."""
+
+    def change(value: Any, label: Any) -> None:
+        for key in path:
+            value = value[key]
+        value[field] = label
+
+    return change
+
+
+ANDROIDCONTROL = "`androidcontrol`, `androidcontrol-low`"
+FORMATS: dict[str, Format | TFRecords] = {
+    f"{ANDROIDCONTROL}: the authors' TFRecords": TFRecords(),
+    f"{ANDROIDCONTROL}: GUIEvalKit's folder": Format(
+        "androidcontrol", "test/*/*/*.json", in_list, lambda folder: write_folder(folder, fitting_episodes(0, 1))
+    ),
+    f"{ANDROIDCONTROL}: UI-S1's files": Format(
+        "androidcontrol", "*.jsonl", in_steps, lambda folder: write_test_file(folder, fitting_episodes(0, 1))
+    ),
+    "`ui-r1`": Format("ui-r1", "ac_test.json", as_field("gt", 0)),
+    "`aitz`": Format("aitz", "test/general/*/*.json", in_list),
+    "`aitw`": Format("aitw", "aitw_data_test.json", lambda parts, label: parts["general"][0][0].update(label)),
+    "`cagui`": Format("cagui", "CAGUI_agent/domestic/*/*.json", in_list),
+    "`amex`": Format("amex", "instruction_anno/*.json", in_steps),
+    "`gui-odyssey`, `gui-odyssey-low`": Format("gui-odyssey", "annotations/*.json", in_steps),
+    "`hypertrack`": Format("hypertrack", "test_filtered/*/*.json", as_field("action", "steps", 0)),
+    "`agentnetbench`": Format("agentnetbench", "**/*.json", as_field("ground_truth_actions", "steps", 0)),
+    "`mind2web`": Format("mind2web", "cross_task_blocks.jsonl", in_row),
+    "`onekey`": Format("onekey", "*/ref.json", in_first_state),
+    "`screenspot`, `screenspot-v2`": Format("screenspot", "screenspot_desktop.json", in_list),
+    "`screenspot-pro`": Format("screenspot-pro", "annotations/*.json", in_list),
+    "`osworld-g`, `osworld-g-refined`": Format("osworld-g", "benchmark/OSWorld-G.json", in_list),
+    "`mmbench-gui-l2`": Format("mmbench-gui-l2", "L2_annotations.json", in_list),
+    "`ui-vision`": Format("ui-vision", "annotations/*/element_grounding_basic.json", in_list),
+    "`cagui-grounding`": Format("cagui-grounding", "CAGUI_grounding/code/cap.jsonl", in_row),
+}
+
+
+def test_every_benchmark_has_its_section() -> None:
+    named = {name for heading in tables() for name in re.findall("`(.+?)`", heading)}
+    assert named == set(list_benchmarks()) - WITHOUT_LABELS
+
+
+def test_every_section_has_rows_that_are_tested() -> None:
+    assert tables().keys() == FORMATS.keys()
+    for heading, rows in tables().items():
+        section = PAGE.split(f"\n### {heading}\n")[1].split("\n### ")[0]
+        assert rows and len(rows) == section.count("\n| `"), f"{heading}: a row is not of the form | `...` | `...` |"
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a format's example, written when it is first asked for."""
+
+    @cache
+    def written(heading: str) -> Path:
+        folder = tmp_path_factory.mktemp("example")
+        FORMATS[heading].write(folder)
+        return folder
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("heading", "published", "unified"),
+    [(heading, *row) for heading, rows in tables().items() for row in rows],
+    ids=lambda value: value.replace("`", "")[:60],
+)
+def test_the_label_becomes_what_the_page_says(
+    examples: Callable[[str], Path], heading: str, published: str, unified: str
+) -> None:
+    assert words(FORMATS[heading].load(examples(heading), json.loads(published)).action) == unified

@@ -1,0 +1,408 @@
+"""The episodes format: what a line means, what is said of a wrong one, and records that survive writing and reading."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.data.benchmark import ABCBenchmark
+from guieval.data.episodes.format import EpisodeLine, StepLine
+from guieval.data.episodes.write import episode_line
+from guieval.errors import DataError, UsageError
+from guieval.registry import load_benchmark
+from guieval.steps import Episode, StepTaskModel
+from tests.conftest import REPOSITORY
+
+SIZE = (1080, 2400)
+
+
+def step(**changes: Any) -> dict[str, Any]:
+    values = {"screenshot": "a.png", "screenshot_size": list(SIZE), "action": {"type": "CLICK", "point": [540, 1200]}}
+    return values | changes
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    return {"episode_id": "e", "instruction": "go", "frame": "pixels", "steps": [step()], **changes}
+
+
+def folder_of(root: Path, *lines: Any) -> Path:
+    root.mkdir(exist_ok=True)
+    texts = (each if isinstance(each, str) else json.dumps(each) for each in lines)
+    (root / "episodes.jsonl").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return root
+
+
+def loaded(root: Path, *lines: Any, **options: Any) -> list[Episode]:
+    return list(load_benchmark("episodes", folder_of(root, *lines), **options))
+
+
+def only(root: Path, **changes: Any) -> StepTaskModel:
+    [episode] = loaded(root, line(**changes))
+    return episode.steps[0]
+
+
+@pytest.mark.parametrize(
+    ("frame", "point", "unified", "box"),
+    [
+        ("pixels", [540, 1800], (500.0, 750.0), [108, 240, 1080, 2400]),
+        ("relative", [0.5, 0.75], (500.0, 750.0), [0.1, 0.1, 1, 1]),
+        ("unified", [500, 750], (500.0, 750.0), [100, 100, 1000, 1000]),
+        ("pixels", [1080, 0], (1000.0, 0.0), [108, 240, 1080, 2400]),
+    ],
+)
+def test_points_and_boxes_are_in_the_frame_of_their_line(
+    frame: str, point: list[float], unified: tuple[float, float], box: list[float], tmp_path: Path
+) -> None:
+    found = only(
+        tmp_path,
+        frame=frame,
+        steps=[
+            step(
+                action={"type": "LONG_PRESS", "point": point, "duration": 700},
+                alternatives=[{"type": "SCROLL", "point": point, "direction": "left"}],
+                boxes=[box],
+            )
+        ],
+    )
+    assert found.action == LongPress(point=Point(*unified), duration=700)
+    assert found.alternatives == (Scroll(point=Point(*unified), direction="left"),)
+    assert found.boxes == Boxes([[100, 100, 1000, 1000]])
+
+
+def test_what_a_line_does_not_say_has_its_default(tmp_path: Path) -> None:
+    found = only(tmp_path)
+    assert (found.benchmark, found.dataset, found.subset, found.split) == ("episodes", "episodes", "", "test")
+    assert (found.setting, found.low_level_instruction, found.alternatives, len(found.boxes)) == ("high", None, (), 0)
+    assert (found.groups, found.extras, found.episode_length) == ({}, {}, 1)
+
+
+def test_a_line_does_not_speak_for_the_next(tmp_path: Path) -> None:
+    told = step(low_level_instruction="tap it")
+    first, second = loaded(
+        tmp_path,
+        line(episode_id="a", dataset="androidcontrol", setting="low", steps=[told]),
+        line(episode_id="b", steps=[told]),
+    )
+    assert (first.steps[0].dataset, first.steps[0].setting) == ("androidcontrol", "low")
+    assert (second.steps[0].dataset, second.steps[0].setting) == ("episodes", "high")
+    benchmark = load_benchmark("episodes", tmp_path)
+    assert (benchmark.dataset, benchmark.setting) == ("androidcontrol", "low")
+
+
+def test_a_first_line_that_is_wrong_does_not_spoil_the_others(tmp_path: Path) -> None:
+    benchmark = load_benchmark("episodes", folder_of(tmp_path, line(setting="easy", dataset=""), line(episode_id="b")))
+    assert (benchmark.dataset, benchmark.setting) == ("", "high")
+    benchmark = benchmark.skipping_damaged()
+    assert [episode.key.episode_id for episode in benchmark] == ["b"]
+
+
+def test_a_step_may_have_its_own_instruction(tmp_path: Path) -> None:
+    [episode] = loaded(tmp_path, line(steps=[step(), step(instruction="now this")]))
+    assert [each.instruction for each in episode.steps] == ["go", "now this"]
+
+
+def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (200, 100)).save(tmp_path / "a.png")
+    found = only(tmp_path, steps=[{"screenshot": "a.png", "action": {"type": "CLICK", "point": [50, 50]}}])
+    assert found.screenshot_size == (200, 100)
+    assert found.action == Click(point=Point(250.0, 500.0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (line(instrction="go"), "line 2, field instrction: is not known (did you mean 'instruction'?)"),
+        (line(steps=[step(extras={"text_patterns": "tea"})]), "steps.0.extras: text_patterns must be a list of regular"),
+        (line(steps=[step(extras={"text_patterns": ["tea("]})]), "steps.0.extras: 'tea(' is not a regular expression"),
+        (line(steps=[step(extras={"text_patterns": ["a{99999999999999}"]})]), "is not a regular expression"),
+        (line(steps=[step(extras={"polygon": [[1, 2], [3, 4]]})]), "polygon must be a list of at least three [x, y]"),
+        (line(steps=[step(extras={"polygon": [[1, 2], [3, 4], [5]]})]), "polygon must be a list of at least three [x, y]"),
+        (
+            line(steps=[step(low_level_instuction="x")]),
+            "line 2, field steps.0.low_level_instuction: is not known (did you mean 'low_level_in",
+        ),
+        (line(steps=[{"screenshot": "a.png", "screenshot_size": [1, 1]}]), "line 2, field steps.0.action: is missing"),
+        (
+            line(frame="pixel"),
+            "line 2, field frame: expected 'unified', 'pixels' or 'relative' (did you mean 'pixels'?) (got 'pixel')",
+        ),
+        (
+            {"episode_id": "e", "instruction": "go", "steps": [step()]},
+            "line 2, field frame: is missing, but step 0 has places; exp",
+        ),
+        (line(setting="easy"), "line 2, field setting: "),
+        (line(setting="low"), "line 2, field steps.0.low_level_instruction: is missing, but the setting 'low' gives the model"),
+        (line(steps=[step(screenshot_size=[10**30, 5], boxes=[[0, 0, 1, 1]])]), "line 2, field steps.0.screenshot_size.0: "),
+        (line(steps=[step(action={"type": "CLICK", "point": [10**400, 5]})]), "field steps.0.action.point: int too large"),
+        (
+            line(frame="unified", steps=[step(action={"type": "CLICK", "point": [1, 10**400]})]),
+            "field steps.0.action.point: int too large",
+        ),
+        (line(instruction=7), "line 2, field instruction: expected text (got 7)"),
+        (line(steps=[step(), step(screenshot_size=[1080, "2400"])]), "line 2, field steps.1.screenshot_size.1: "),
+        (line(steps=[step(screenshot_size=[0, 5])]), "line 2, field steps.0.screenshot_size.0: "),
+        (line(steps=[step(boxes=[[1, 2, 3]])]), "line 2, field steps.0.boxes.0.3: is missing"),
+        (line(steps=[step(boxes=[[1, 2, 3, "4"]])]), "line 2, field steps.0.boxes.0.3: "),
+        (line(steps=[step(action={"type": "TAP", "point": [1, 1]})]), "field steps.0.action.type: expected 'CLICK', "),
+        (line(steps=[step(action={"type": "SCROL", "point": [1, 1]})]), "(did you mean 'SCROLL'?) (got 'SCROL')"),
+        (line(steps=[step(action={"point": [1, 1]})]), "field steps.0.action.type: is missing"),
+        (
+            line(steps=[step(action={"type": "SCROLL", "point": [1, 1], "directon": "up"})]),
+            "field steps.0.action.directon: is not known (did you mean 'direction'?)",
+        ),
+        (
+            line(steps=[step(action={"type": "TYPE", "text": "a", "txt": "b"})]),
+            "field steps.0.action.txt: is not known (did you mean 'text'?)",
+        ),
+        (line(steps=[step(action={"type": "CLICK"})]), "line 2, field steps.0.action.point: is missing"),
+        (
+            line(steps=[step(action={"type": "CLICK", "point": ["1", 2]})]),
+            "steps.0.action.point: expected [x, y], got ['1', 2]",
+        ),
+        (
+            line(steps=[step(action={"type": "CLICK", "point": [1, True]})]),
+            "steps.0.action.point: expected [x, y], got [1, True]",
+        ),
+        (
+            line(steps=[step(action={"type": "CLICK", "point": [1081, 5]})]),
+            "steps.0.action.point: (1081, 5) lies outside the 1080",
+        ),
+        (line(frame="relative"), "steps.0.action.point: (540, 1200) lies outside the 1 x 1 frame"),
+        (
+            line(frame="unified"),
+            "line 2, field steps.0.action.point.y: expected 1000 or less (got 1200.0)",
+        ),
+        (
+            line(steps=[step(alternatives=[{"type": "OPEN", "app": "x"}, {"type": "CLICK", "point": [-1, 0]}])]),
+            "field steps.0.alternatives.1.point: (-1, 0) lies outside",
+        ),
+        (line(steps=[step(groups={"app": 3})]), "line 2, field steps.0.groups.app: "),
+        (line(steps=[]), "line 2, field steps: must not be empty"),
+        ({"episode": "e", "instruction": "go", "steps": [step()]}, "field episode: is not known (did you mean 'episode_id'?)"),
+        ({"instruction": "go", "steps": [step()]}, "line 2, field episode_id: is missing"),
+        (line(subset=None), "line 2, field subset: expected text (got None)"),
+        (line(steps=[5]), "line 2, field steps.0: expected an object (got 5)"),
+        (line(episode_id=""), "line 2, field episode_id: must not be empty"),
+        (line(episode_id=5), "line 2, field episode_id: expected text (got 5)"),
+        (line(episode_id="first"), "line 2, field episode_id: 'first' is already on line 1"),
+        ('{"episode_id": "e",', "line 2: is not JSON (EOF while parsing"),
+        ("[]", "line 2: expected an object (got [])"),
+        (
+            line(steps=[{"screenshot": "b.png", "action": {"type": "WAIT"}}]),
+            "field steps.0.screenshot_size: is missing, and cannot be taken from the image: the screenshot",
+        ),
+    ],
+)
+def test_a_mistake_is_told_by_file_line_and_field(wrong: Any, told: str, tmp_path: Path) -> None:
+    lines = (line(episode_id="first"), wrong, line(episode_id="last"))
+    with pytest.raises(DataError, match=re.escape(told)) as caught:
+        loaded(tmp_path, *lines)
+    assert str(caught.value).startswith(f"{tmp_path / 'episodes.jsonl'}, line 2")
+    benchmark = load_benchmark("episodes", tmp_path)
+    benchmark = benchmark.skipping_damaged()
+    assert [episode.key.episode_id for episode in benchmark] == ["first", "last"]
+    assert len(benchmark.skipped) == 1
+
+
+def test_a_folder_without_episodes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"holds no episodes.jsonl or episodes.jsonl.gz; .* `guieval prepare episodes "):
+        load_benchmark("episodes", tmp_path)
+    folder_of(tmp_path, "", "  ")
+    with pytest.raises(DataError, match=r"holds no episode$"):
+        load_benchmark("episodes", tmp_path).index()
+
+
+def test_blank_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "episodes.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + json.dumps(line(episode_id="a")).encode() + b"\r\n\n  \n" + json.dumps(line(episode_id="b")).encode()
+    )
+    benchmark = load_benchmark("episodes", tmp_path)
+    assert [episode.key.episode_id for episode in benchmark] == ["a", "b"]
+    assert [benchmark.load(ref).key.episode_id for ref in reversed(benchmark.index())] == ["b", "a"]
+
+
+def test_a_packed_file_and_a_file_of_another_name_are_read(tmp_path: Path) -> None:
+    text = json.dumps(line(split="train", subset="s")).encode() + b"\n"
+    (tmp_path / "episodes.jsonl.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "more.jsonl").write_bytes(text.replace(b'"e"', b'"f"'))
+    assert [str(episode.key) for episode in load_benchmark("episodes", tmp_path)] == ["episodes/s/e"]
+    assert [ref.split for ref in load_benchmark("episodes", tmp_path, file="more.jsonl").index()] == ["train"]
+    assert [str(episode.key) for episode in load_benchmark("episodes", tmp_path, file="more.jsonl")] == ["episodes/s/f"]
+    with pytest.raises(UsageError, match=r"holds no mor\.jsonl \(did you mean 'more\.jsonl'\?\);"):
+        load_benchmark("episodes", tmp_path, file="mor.jsonl")
+    with pytest.raises(UsageError, match="option file is 2024; expected text"):
+        load_benchmark("episodes", tmp_path, file=2024)
+    (tmp_path / "episodes.jsonl.gz").write_bytes(gzip.compress(text)[:-9])
+    with pytest.raises(DataError, match=r"episodes\.jsonl\.gz: is damaged: it cannot be unpacked"):
+        list(load_benchmark("episodes", tmp_path))
+
+
+def test_a_file_that_changes_under_the_reader_is_noticed(tmp_path: Path) -> None:
+    benchmark = load_benchmark("episodes", folder_of(tmp_path, line(episode_id="a"), line(episode_id="b")))
+    refs = benchmark.index()
+    folder_of(tmp_path, line(episode_id="b"), line(episode_id="a"))
+    with pytest.raises(DataError, match="line 1, field episode_id: is not episode episodes/a any more"):
+        benchmark.load(refs[0])
+
+
+def test_the_index_is_a_sequence_of_references(tmp_path: Path) -> None:
+    lines = [
+        line(episode_id=name, split=split, steps=[step()] * length) for name, split, length in (("a", "x", 1), ("b", "y", 3))
+    ]
+    refs = load_benchmark("episodes", folder_of(tmp_path, *lines)).index()
+    assert [(ref.key.episode_id, ref.split, ref.length) for ref in refs] == [("a", "x", 1), ("b", "y", 3)]
+    assert refs[-1] == refs[1:][0] == list(refs)[1]
+    with pytest.raises(IndexError):
+        refs[2]
+
+
+def test_the_documented_example_is_what_is_read(tmp_path: Path) -> None:
+    [text] = re.findall(r"```json\n(.*?)```", (REPOSITORY / "docs" / "episodes.md").read_text(encoding="utf-8"), re.DOTALL)
+    lines, position = [], 0
+    while text[position:].strip():
+        value, position = json.JSONDecoder().raw_decode(text, position)
+        lines.append(value)
+        position += len(text[position:]) - len(text[position:].lstrip())
+    coffee, search = loaded(tmp_path, *lines)
+    assert coffee.steps[1].action == Click(point=Point(500.0, 500.0))
+    assert coffee.steps[1].alternatives == (Click(point=Point(850.0, 500.0)),)
+    assert coffee.steps[1].boxes == Boxes([[100, 450, 900, 550]])
+    assert coffee.steps[2].action == Scroll(point=Point(500.0, 750.0), direction="up")
+    assert [each.action.type for each in coffee.steps] == ["OPEN", "CLICK", "SCROLL", "STOP"]
+    assert search.steps[0].action == Click(point=Point(500.0, 62.5))
+    assert (search.steps[1].split, search.steps[1].dataset, search.steps[1].extras) == (
+        "train",
+        "my-lab-tasks",
+        {"annotator": "B"},
+    )
+
+
+def test_every_field_is_documented() -> None:
+    text = (REPOSITORY / "docs" / "episodes.md").read_text(encoding="utf-8")
+    episode, steps = text.split("## An episode")[1].split("## A step")
+    for name in EpisodeLine.model_fields:
+        assert f"| `{name}` |" in episode
+    for name in StepLine.model_fields:
+        assert f"| `{name}` |" in steps
+
+
+coordinates = st.floats(0, 1000)
+points = st.builds(Point, coordinates, coordinates)
+pixels = st.builds(
+    lambda x, y: Point(x / 2 * 1000.0 / SIZE[0], y / 2 * 1000.0 / SIZE[1]), st.integers(0, 2160), st.integers(0, 4800)
+)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+def actions(places: st.SearchStrategy[Point]) -> st.SearchStrategy[Action]:
+    return st.one_of(
+        st.builds(Click, point=places),
+        st.builds(LongPress, point=places, duration=st.floats(0, 1e6)),
+        st.builds(Scroll, point=places, direction=st.sampled_from(["up", "down", "left", "right"])),
+        st.builds(Type, text=texts),
+        st.builds(Open, app=texts),
+        st.builds(Press, button=st.sampled_from(["BACK", "RECENT"])),
+        st.builds(Wait, duration=st.floats(0, 1e6)),
+        st.builds(Stop, status=st.sampled_from(["finish", "impossible"])),
+        st.builds(Unsupported, name=texts, arguments=st.dictionaries(texts, st.one_of(st.integers(), texts, st.none()))),
+    )
+
+
+def steps_of(places: st.SearchStrategy[Point], boxes: st.SearchStrategy[Boxes]) -> st.SearchStrategy[StepTaskModel]:
+    return st.builds(
+        StepTaskModel,
+        benchmark=st.just("episodes"),
+        dataset=st.just("d"),
+        subset=st.just("part"),
+        split=st.just("train"),
+        episode_id=st.just("e/1"),
+        step_index=st.just(0),
+        episode_length=st.just(1),
+        setting=st.just("grounding"),
+        instruction=texts,
+        low_level_instruction=st.none() | texts,
+        screenshot=st.just("s.png"),
+        screenshot_size=st.just(SIZE),
+        action=actions(places),
+        alternatives=st.lists(actions(places), max_size=2).map(tuple),
+        boxes=boxes,
+        groups=st.dictionaries(texts, texts, max_size=2),
+        extras=st.dictionaries(texts, st.one_of(st.integers(), st.floats(allow_nan=False), texts, st.lists(texts)), max_size=2),
+    )
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+box_lists = st.lists(st.tuples(finite, finite, finite, finite), max_size=3).map(Boxes)
+pixel_boxes = st.lists(st.tuples(pixels, pixels).map(lambda pair: (*pair[0], *pair[1])), max_size=3).map(Boxes)
+
+
+def read_back(root: Path, episode: Episode) -> Episode:
+    (root / "episodes.jsonl").write_bytes(episode_line(episode) + b"\n")
+    [found] = load_benchmark("episodes", root)
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(first=steps_of(points, box_lists), second=steps_of(points, box_lists))
+def test_what_is_written_is_read_back_equal(
+    first: StepTaskModel, second: StepTaskModel, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    both = Episode(
+        steps=tuple(each.model_copy(update={"step_index": n, "episode_length": 2}) for n, each in enumerate((first, second)))
+    )
+    assert read_back(tmp_path_factory.getbasetemp(), both) == both
+
+
+@settings(max_examples=100, deadline=None)
+@given(step=steps_of(pixels, pixel_boxes))
+def test_whole_and_half_pixels_are_written_as_such_and_come_back_bit_for_bit(
+    step: StepTaskModel, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    episode = Episode(steps=(step,))
+    assert json.loads(episode_line(episode))["frame"] == "pixels"
+    [found] = read_back(tmp_path_factory.getbasetemp(), episode).steps
+    assert found == step
+    assert found.boxes.array.tobytes() == step.boxes.array.tobytes()
+
+
+def test_one_place_off_the_pixels_is_written_with_all_its_digits(tmp_path: Path) -> None:
+    found = only(tmp_path, frame="unified", steps=[step(action={"type": "CLICK", "point": [333.3333333333333, 1e-300]})])
+    written = json.loads(episode_line(Episode(steps=(found,))))
+    assert written["frame"] == "unified"
+    assert written["steps"][0]["action"]["point"] == [333.3333333333333, 1e-300]
+
+
+def test_an_episode_that_no_line_can_hold_is_told(tmp_path: Path) -> None:
+    found = only(tmp_path)
+    for changes, told in (
+        ({"instruction": "half an emoji \ud83d"}, "episode episodes/e: cannot be written as JSON"),
+        ({"extras": {"callable": print}}, "episode episodes/e: cannot be written as JSON"),
+    ):
+        with pytest.raises(DataError, match=told):
+            episode_line(Episode(steps=(found.model_copy(update=changes),)))
+    steps = [found.model_copy(update={"step_index": n, "episode_length": 2, "split": f"s{n}"}) for n in range(2)]
+    with pytest.raises(DataError, match="episode episodes/e, step 1, field split: differs from that of step 0"):
+        episode_line(Episode(steps=tuple(steps)))
+
+
+def test_the_real_file_of_ui_s1_is_read_back_equal(shared_data: Path, tmp_path: Path) -> None:
+    native: ABCBenchmark = load_benchmark("androidcontrol", shared_data / "ui_s1")
+    episodes = list(native)
+    with (tmp_path / "episodes.jsonl").open("wb") as stream:
+        for episode in episodes:
+            stream.write(episode_line(episode) + b"\n")
+    found = load_benchmark("episodes", tmp_path)
+    renamed = [each.model_copy(update={"benchmark": "episodes"}) for episode in episodes for each in episode.steps]
+    assert [each for episode in found for each in episode.steps] == renamed
+    frames = re.findall(rb'"frame":"(\w+)"', (tmp_path / "episodes.jsonl").read_bytes())
+    assert (len(frames), set(frames)) == (1543, {b"pixels"})

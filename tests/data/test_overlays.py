@@ -1,0 +1,149 @@
+"""Overlays: further accepted actions in a file of their own, applied to whatever loads the steps."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.actions import Boxes, Press, Type
+from guieval.data.overlays import Overlaid, Overlay, read_overlay
+from guieval.errors import DataError, UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import Records, read_manifest
+from guieval.scoring.score import evaluate_run
+from guieval.steps import StepTaskModel
+from tests.conftest import REPOSITORY
+from tests.scripted import ACTIONS, CLICK, ListBenchmark, ScriptedEngine, make_episode, reply_with, run_scripted
+
+BACK = Press(button="BACK")
+EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:2])]
+
+
+def overlay(folder: Path, *lines: dict[str, Any]) -> Overlay:
+    file = folder / "more.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return read_overlay(file)
+
+
+def line(step: int, episode: str = "a", **adds: Any) -> dict[str, Any]:
+    return {"episode_id": episode, "step_index": step, **adds}
+
+
+def steps(benchmark: Overlaid) -> dict[str, StepTaskModel]:
+    return {f"{task.episode_id}{task.step_index}": task for episode in benchmark for task in episode.steps}
+
+
+def test_only_the_named_steps_change_and_only_by_what_is_added(tmp_path: Path) -> None:
+    added = overlay(
+        tmp_path,
+        line(0, alternatives=[{"type": "PRESS", "button": "BACK"}], note="both close it"),
+        line(0, alternatives=[{"type": "PRESS", "button": "BACK"}, CLICK.model_dump(mode="json")], boxes=[[0, 0, 9, 9]]),
+        line(1, text_patterns=["tea( bag)?s?", "TEA"]),
+    )
+    plain = {f"{task.episode_id}{task.step_index}": task for episode in EPISODES for task in episode.steps}
+    worn = steps(Overlaid(ListBenchmark(EPISODES), added))
+    assert {name for name in worn if worn[name] != plain[name]} == {"a0", "a1"}
+    assert worn["a0"].alternatives == (BACK,)  # told twice, and the reference itself, it is still one more
+    assert worn["a0"].boxes == Boxes([*plain["a0"].boxes, (0, 0, 9, 9)])
+    assert worn["a1"].extras["text_patterns"] == ["tea( bag)?s?", "TEA"]
+    assert worn["a0"].model_copy(update={"alternatives": (), "boxes": plain["a0"].boxes}) == plain["a0"]
+    judge = ActionEvaluator("guievalkit")
+    assert judge.evaluate(worn["a0"], BACK).exact_match and not judge.evaluate(plain["a0"], BACK).exact_match
+    assert judge.evaluate(worn["a0"], CLICK).exact_match
+    assert (added.steps, len(added.sha256)) == (2, 64)
+
+
+def test_a_typed_text_may_match_an_added_pattern(tmp_path: Path) -> None:
+    worn = steps(Overlaid(ListBenchmark(EPISODES), overlay(tmp_path, line(1, text_patterns=["green +leaf"]))))
+    judge = ActionEvaluator("guievalkit")
+    assert judge.evaluate(worn["a1"], Type(text="green   leaf")).exact_match
+    assert not judge.evaluate(EPISODES[0].steps[1], Type(text="green   leaf")).exact_match
+
+
+def test_the_lines_in_the_readme_are_read(tmp_path: Path) -> None:
+    lines = re.findall(
+        r"^    (\{.*(?:alternatives|boxes).*\})$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(lines) == 2
+    assert overlay(tmp_path, *map(json.loads, lines)).steps == 2
+
+
+def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
+    """A rule that looks at the nearest few boxes must not see others because of an overlay."""
+    twice = Boxes([[1, 1, 2, 2], [1, 1, 2, 2]])
+    task = EPISODES[0].steps[0].model_copy(update={"boxes": twice})
+    added = overlay(tmp_path, line(0, boxes=[[1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]]))
+    assert added.apply(task).boxes == Boxes([*twice, (3, 3, 4, 4)])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '{"episode_id": "a", "step_index": 0}',
+            "line 1: a line must add alternatives, boxes or text_patt",
+        ),
+        (
+            '\n{"episode_id": "a", "step_index": 0, "alternative": []}',
+            "line 2, field alternative: is not known .did you",
+        ),
+        (
+            '{"episode_id": "a", "step_index": 0, "text_patterns": ["("]}',
+            r"patterns: '\(' is not a regular expression",
+        ),
+        ('{"episode_id": "a", "step_index": 0, "text_patterns": ["a{99999999999999}"]}', "is not a regular expression"),
+        (
+            '{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "TAP"}]}',
+            "field alternatives.0.type: expected",
+        ),
+        (
+            '{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "PRESS", "button": "BAK"}]}',
+            "button: expected 'BACK",
+        ),
+        ('{"episode_id": "a", "step_index": 0, "alternatives": [{"type": "CLICK"}]}', r"alternatives\.0\.point: is missing$"),
+        ('{"episode_id": "a", "step_index": "x", "boxes": []}', "step_index: expected a whole number .got 'x'."),
+        ('{"episode_id": "a", "step_index": 0, "boxes": [[1, 2, 3]]}', "line 1, field boxes"),
+        ('{"episode_id": "a", "step_index": 0, "boxes": "x"}', "field boxes: boxes must be a list of"),
+        ("nonsense", "line 1: is not JSON"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "more.jsonl").write_text(text)
+    with pytest.raises(DataError, match=said):
+        read_overlay(tmp_path / "more.jsonl")
+
+
+def test_a_step_that_is_not_there_is_named(tmp_path: Path) -> None:
+    benchmark = ListBenchmark(EPISODES)
+    with pytest.raises(DataError, match="line 2: episode 'b' has no step 2; its 2 steps are counted from 0"):
+        Overlaid(benchmark, overlay(tmp_path, line(0, boxes=[[0, 0, 1, 1]]), line(2, "b", boxes=[[0, 0, 1, 1]]))).index()
+    with pytest.raises(DataError, match="line 1: benchmark 'scripted' has no episode 'c'"):
+        Overlaid(benchmark, overlay(tmp_path, line(0, "c", boxes=[[0, 0, 1, 1]]))).index()
+    with pytest.raises(DataError, match="no episode 'shop/a', but one in subset ''"):
+        Overlaid(benchmark, overlay(tmp_path, line(0, subset="shop", boxes=[[0, 0, 1, 1]]))).index()
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_overlay(tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(UsageError, match="adds nothing"):
+        read_overlay(tmp_path / "empty.jsonl")
+
+
+def test_a_stored_run_is_scored_again_with_an_overlay(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run_scripted(run, EPISODES, ScriptedEngine(lambda request: reply_with(BACK)))
+    added = overlay(
+        tmp_path,
+        line(0, alternatives=[BACK.model_dump(mode="json")]),
+        line(0, "elsewhere", alternatives=[BACK.model_dump(mode="json")]),
+    )
+    before, after = evaluate_run(run), evaluate_run(run, overlay=added)
+    assert (before.summary.exact_match.count, after.summary.exact_match.count) == (0, 1)
+    assert after.warnings == ("1 of the 2 steps that the overlay adds to are recorded in this run",)
+    assert all(record.task.alternatives == () for record in Records(run))  # the journal is as it was
+    assert "overlay" not in read_manifest(run).to_json()
+    with pytest.raises(DataError, match="line 1: episode 'b' has no step 2"):
+        evaluate_run(run, overlay=overlay(tmp_path, line(2, "b", boxes=[[0, 0, 1, 1]])))

@@ -1,0 +1,134 @@
+"""Files that unpack to gigabytes, and settings that expand to them: one sentence, and memory stays bounded."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import resource
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from guieval.data.text_files import lines, read_whole, rest, sized_lines
+from guieval.data.yaml_text import AliasError, read_yaml
+from guieval.errors import DataError
+from guieval.journal import STEPS, Records
+from guieval.journal.packing import named, unpack
+from tests.command_line import CommandLine
+
+GIBIBYTE = 1 << 30
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A line of 3 GB in a file of 3 MB."""
+    file = tmp_path_factory.mktemp("bombs") / "predictions.jsonl.gz"
+    block = b"x" * (1 << 24)
+    pack = zlib.compressobj(9, wbits=31)
+    with file.open("wb") as stream:
+        stream.write(pack.compress(b'{"text": "'))
+        for _ in range(3 * GIBIBYTE // len(block)):
+            stream.write(pack.compress(block))
+        stream.write(pack.flush())
+    return file
+
+
+def started(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The program with no more memory than 2 GiB of addresses."""
+    return subprocess.run(
+        [sys.executable, "-m", "guieval", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 * GIBIBYTE, 2 * GIBIBYTE)),
+    )
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2 and done.stderr.startswith("guieval: ") and done.stderr.count("\n") == 1, done
+    return done.stderr
+
+
+def test_a_line_of_3_gb_in_a_gzip_is_one_sentence(endless: Path, tmp_path: Path) -> None:
+    said = sentence(started(tmp_path, "score", endless, "--bench", "demo", "--data", tmp_path / "demo"))
+    assert f"{endless}, line 1: is longer than 128 MiB" in said
+    with pytest.raises(DataError, match="unpacks to more than 512 MiB"):
+        read_whole(endless)
+
+
+def test_lines_and_what_follows_have_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    assert list(lines(file, io.BytesIO(b"one\ntwo"), 4)) == [b"one\n", b"two"]
+    assert list(lines(file, io.BytesIO(b"four\nfive\n"), 4)) == [b"four\n", b"five\n"]
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: is longer"):
+        list(lines(file, io.BytesIO(b"four\nseven\n"), 4))
+    assert list(sized_lines(io.BytesIO(b"1\n" + b"2" * 300 + b"\n3\n"), 200)) == [(b"1\n", 2), (b"2" * 100, 301), (b"3\n", 2)]
+    packed = tmp_path / "a.gz"
+    packed.write_bytes(gzip.compress(b"x" * (5 << 20)))
+    assert len(rest(packed, io.BytesIO(b"x" * (4 << 20)), 5 << 20)) == 4 << 20
+    with gzip.open(packed) as stream, pytest.raises(DataError, match="unpacks to more than 4 MiB"):
+        rest(packed, stream, 4 << 20)  # type: ignore[arg-type]
+
+
+def test_a_packed_record_that_unpacks_to_gigabytes_is_damaged() -> None:
+    head = b'["b","","e",0,1]'
+    body = b"b" + bz2.compress(b"0" * (300 << 20))
+    stuffed = (zlib.crc32(body, zlib.crc32(head)).to_bytes(4) + body).replace(b"\x1b", b"\x1be").replace(b"\n", b"\x1bn")
+    line = b"\x01" + head + b"\0" + stuffed + b"\n"
+    assert len(line) < 10_000 and named(line).finished  # its checksum fits
+    with pytest.raises(ValueError, match="unpacks to more than a record can hold"):
+        unpack(line)
+
+
+def test_a_line_of_a_journal_longer_than_any_record_is_passed_over(tmp_path: Path) -> None:
+    with (tmp_path / STEPS).open("wb") as stream:
+        stream.write(b"{}\n")
+        stream.seek(200 << 20)  # zeros that take no place on the disk
+        stream.write(b"\n{}\n")
+    records = Records(tmp_path)
+    assert list(records) == [] and records.damaged == [1, 2, 3]
+
+
+def test_numbers_of_yaml_are_those_of_yaml_1_2_and_aliases_are_refused() -> None:
+    assert read_yaml("a: 1e-3\nb: [1, yes]") == {"a": 0.001, "b": [1, True]}
+    assert read_yaml("a: 2024-01-01", texts=True) == {"a": "2024-01-01"}
+    assert read_yaml("a: &a [1]\nb: 2") == {"a": [1], "b": 2}
+    with pytest.raises(AliasError, match=r"the alias \*a is not accepted"):
+        read_yaml(BOMB)
+    for text in ("*.png", "a: [", "a: !!python/object:os.system x", "[" * 5000, "2024-02-45"):
+        with pytest.raises(ValueError):
+            read_yaml(text)
+
+
+def test_an_alias_bomb_is_one_sentence_wherever_yaml_is_read(tmp_path: Path, guieval: CommandLine) -> None:
+    bomb = tmp_path / "bomb.yaml"
+    bomb.write_text(BOMB)
+    inline = "{" + ", ".join(BOMB.strip().split("\n")) + "}"
+    run = ("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run")
+    for arguments in (
+        (*run, "--set", f"sampling={inline}"),
+        (*run, "--set", f"bench_options={inline}"),
+        (*run, "--config", bomb),
+        ("doctor", "demo", "--data", tmp_path / "demo", "--set", f"episodes={inline}"),
+        ("leaderboard", "--reference", bomb, tmp_path),
+        ("train", "grpo", "--config", bomb),
+    ):
+        said = guieval.sentence(*arguments)
+        assert "alias" in said and len(said) < 500, said
+    assert guieval("doctor", "demo", "--data", tmp_path / "demo", "--set", "episodes=*.png").code == 2
+
+
+def test_a_file_name_cannot_plan_a_hundred_billion_shards(tmp_path: Path, guieval: CommandLine) -> None:
+    source = tmp_path / "release"
+    source.mkdir()
+    (source / "android_control-00000-of-99999999999").write_bytes(b"")
+    (source / "splits.json").write_text('{"test": [1], "validation": []}')
+    said = guieval.sentence("prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
+    assert "99,999,999,999 shards; expected 10,000 at most" in said

@@ -1,0 +1,127 @@
+"""An answer is taken for the request that it belongs to, whatever else a server sends on the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.models import Reply, Request
+
+MakeRequest = Callable[..., Request]
+REQUESTS = 8
+
+
+def answer_to(name: str, *, padding: int = 0, chunked: bool = False, named: bool = False) -> bytes:
+    """An HTTP response whose text is the request's name, without the part that differs between tries."""
+    body = {"choices": [{"message": {"content": name.rpartition("~")[0]}}], "padding": "x" * padding}
+    if named:
+        body = {"id": f"chatcmpl-{name}", **body}  # as vLLM does
+    data = json.dumps(body).encode()
+    if chunked:
+        return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(data), data)
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(data) + data
+
+
+async def asked(
+    make_request: MakeRequest, respond: Callable[[str, asyncio.StreamWriter], object], pause: float, tls: ssl.SSLContext | None
+) -> tuple[list[tuple[str, Reply]], int]:
+    """What each of some requests, one after the other, is answered, and over how many connections."""
+    connections = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:] if line)
+                await reader.readexactly(int(fields["content-length"]))
+                respond(fields["x-request-id"], writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
+    port = server.sockets[0].getsockname()[1]
+    url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1"
+    engine = OpenAIEngine(OpenAISettings(base_urls=(url,), model="m", timeout=10.0, verify_tls=False, backoff=0.0))
+    try:
+        pairs = []
+        for number in range(REQUESTS):
+            name = f"request-{number}"
+            pairs.append((name, await engine.generate(make_request("hello", name=name))))
+            await asyncio.sleep(pause)
+        return pairs, connections
+    finally:
+        await engine.close()
+        server.close()
+
+
+READ = 65_536  # what httpcore reads at once
+EXACT = READ - len(answer_to("request-0~", padding=10_000)) + 10_000
+
+
+def server_context(certificate: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return context
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("padding", [0, 40_000, EXACT, 300_000])
+@pytest.mark.parametrize("keep", [None, 5, 30])
+def test_bytes_after_an_answer_are_not_the_next_one(
+    make_request: MakeRequest, request: pytest.FixtureRequest, padding: int, tls: bool, keep: int | None
+) -> None:
+    """Sent with the answer, whole or in part; of sizes that stay in different buffers."""
+
+    def respond(name: str, writer: asyncio.StreamWriter) -> None:
+        whole = answer_to(name, padding=padding, chunked=padding == 40_000)
+        writer.write(whole + whole[:keep])
+
+    context = server_context(request.getfixturevalue("certificate")) if tls else None
+    pairs, connections = asyncio.run(asked(make_request, respond, 0.0, context))
+    assert [reply.text for _, reply in pairs] == [name for name, _ in pairs]
+    assert connections == REQUESTS and all(reply.attempts == 1 for _, reply in pairs)
+
+
+def test_bytes_that_come_while_a_connection_is_idle_are_not_the_next_answer(make_request: MakeRequest) -> None:
+    def respond(name: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer_to(name))
+        asyncio.get_running_loop().call_later(0.01, writer.write, answer_to(name))
+
+    pairs, connections = asyncio.run(asked(make_request, respond, 0.05, None))
+    assert [reply.text for _, reply in pairs] == [name for name, _ in pairs] and connections == REQUESTS
+
+
+def test_an_answer_that_names_another_request_is_not_taken(make_request: MakeRequest) -> None:
+    """The second answer comes when the next request has been sent; vLLM's answers name their request."""
+    late: dict[asyncio.StreamWriter, bytes] = {}
+
+    def respond(name: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(late.pop(writer, b"") + answer_to(name, named=True))
+        late[writer] = answer_to(name, named=True)
+
+    pairs, _ = asyncio.run(asked(make_request, respond, 0.0, None))
+    assert [reply.text for _, reply in pairs] == [name for name, _ in pairs]
+    assert all(reply.attempts == 2 for _, reply in pairs[1:])
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("padding", [0, EXACT, 300_000])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_connection_without_anything_left_is_used_again(
+    make_request: MakeRequest, request: pytest.FixtureRequest, padding: int, chunked: bool, tls: bool
+) -> None:
+    def respond(name: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer_to(name, padding=padding, chunked=chunked, named=True))
+
+    context = server_context(request.getfixturevalue("certificate")) if tls else None
+    pairs, connections = asyncio.run(asked(make_request, respond, 0.0, context))
+    assert [reply.text for _, reply in pairs] == [name for name, _ in pairs] and connections == 1

@@ -1,0 +1,78 @@
+"""Servers that refuse everything for one reason: the run ends with that answer, and where a request is answered it goes on."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from guieval.engines.http.refusals import IN_A_ROW, Refusals
+from guieval.journal import Records
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+
+MODEL = "qwen3-vl-8b-instruct"
+CONCURRENCY = 4
+
+
+def command(tmp_path: Path, *urls: str) -> list[str | Path]:
+    where: list[str | Path] = [word for url in urls for word in ("--base-url", url)]
+    few = ("--set", "bench_options.episodes=12", "--set", "bench_options.seed=4", "--concurrency", str(CONCURRENCY))
+    return ["run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", "--out", tmp_path / "run", *where, *few]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path, guieval: CommandLine, status: int) -> None:
+    refusing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, error_status=status)
+    with MockServer(refusing) as server:
+        done = guieval(*command(tmp_path, server.base_url))
+        asked = server.stats()["requests"]
+    assert done.code == 2 and IN_A_ROW <= asked <= IN_A_ROW + 3 * CONCURRENCY
+    said = done.err.splitlines()[-1]
+    assert f"(status {status})" in said and "no more are sent" in said and "guieval run --resume" in said, said
+    assert not any(record.finished for record in Records(tmp_path / "run"))
+    with MockServer(MockSettings(model=MODEL, policy="centre")) as server:
+        again = guieval("run", "--resume", tmp_path / "run", "--base-url", server.base_url)
+    assert again.code == 0, again
+    verdicts = json.loads((tmp_path / "run" / "metrics.json").read_text())["summary"]["verdicts"]
+    assert verdicts["infrastructure_failure"] == verdicts["not_run"] == 0
+
+
+def test_one_of_two_servers_that_refuses_does_not_end_the_run(tmp_path: Path, guieval: CommandLine) -> None:
+    refusing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, error_status=400)
+    with ExitStack() as stack:
+        settings = (refusing, MockSettings(model=MODEL, policy="centre", latency=0.3, sigma=0))
+        urls = [stack.enter_context(MockServer(each)).base_url for each in settings]
+        done = guieval(*command(tmp_path, *urls))
+    assert done.code == 0 and "no more are sent" not in done.err
+    assert all(record.finished for record in Records(tmp_path / "run"))
+
+
+def refused(refusals: Refusals, number: int, said: str = "too long") -> bool:
+    last = refusals.refused(number, 400, said)
+    refusals.over(number)
+    return last
+
+
+def test_it_takes_enough_refusals_of_one_kind() -> None:
+    refusals = Refusals()
+    ends = [refused(refusals, refusals.begun(), f"prompt of {length} tokens") for length in range(IN_A_ROW)]
+    assert ends == [False] * (IN_A_ROW - 1) + [True]
+    mixed = Refusals()
+    assert not any(refused(mixed, mixed.begun(), said) for _ in range(IN_A_ROW) for said in ("too long", "no image"))
+
+
+def test_requests_under_way_are_waited_for() -> None:
+    refusals = Refusals()
+    slow, slower = refusals.begun(), refusals.begun()
+    assert not any(refused(refusals, refusals.begun()) for _ in range(3 * IN_A_ROW))
+    assert not refused(refusals, slow)
+    assert refused(refusals, slower)
+    answered = Refusals()
+    slow = answered.begun()
+    assert not any(refused(answered, answered.begun()) for _ in range(IN_A_ROW))
+    answered.answered()
+    answered.over(slow)
+    assert not any(refused(answered, answered.begun()) for _ in range(IN_A_ROW))

@@ -1,0 +1,142 @@
+"""What a server answers, over a real connection: a reply that can be stored, or an error of one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+from guieval.engines import request_id
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.errors import EngineError, UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.models import Message, ModelConfig, ModelInput, Reply, Request
+from guieval.models.scored_reply import read_reply
+from guieval.registry import adapter_class
+
+from . import mutations
+from .engine import TASKS, Target, sentence, stored
+
+_CALL = {"id": "c", "type": "function", "function": {"name": "mobile_use", "arguments": '{"action": "wait", "time": 2}'}}
+_MESSAGES: tuple[dict[str, Any], ...] = (
+    {"role": "assistant", "content": "Thought: I see it.\nAction: click(start_box='(1,2)')"},
+    {"role": "assistant", "content": [{"type": "text", "text": "Action: wait()"}], "reasoning_content": "I wait."},
+    {"role": "assistant", "content": None, "tool_calls": [_CALL, _CALL]},
+    {"role": "assistant", "content": None, "refusal": "I cannot help with that.", "reasoning": "no"},
+)
+_TOKENS = {"content": [{"token": "a", "logprob": -0.25, "bytes": [97], "top_logprobs": []}, {"token": "b", "logprob": -1e-6}]}
+_LIST = {"object": "list", "data": [{"id": "m", "object": "model", "root": "org/m"}, {"id": "n"}]}
+_ERROR = {"object": "error", "message": "This model's maximum context length is 4096 tokens", "code": 400}
+_HEADERS = (
+    *(
+        "Retry-After: 5",
+        "Retry-After: -1",
+        "Retry-After: 1e308",
+        "Retry-After: Thu, 01 Jan 9999 00:00:00 GMT",
+        "Retry-After: \xff",
+    ),
+    *("Retry-After: Mon, 99 Foo 2024 25:61:61 +9999", "Date: never", "Content-Encoding: gzip", "Content-Encoding: br"),
+    *(
+        "Content-Type: text/html",
+        "Connection: close",
+        "Set-Cookie: " + "a" * 5000,
+        "X-A: \x1b[2J",
+        "Location: http://127.0.0.1:1/",
+    ),
+    *("Transfer-Encoding: chunked", "Content-Length: 99999999999999999999", "Content-Length: -1", "Broken header", ": empty"),
+)
+
+
+class ServerAnswers(Target):
+    name: ClassVar[str] = "server-answers"
+
+    def __init__(self, folder: Path, real: Path | None) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._answer = b""
+        self._model = adapter_class("ui_tars")(ModelConfig(name="ui_tars", adapter="ui_tars"))
+        self._judge = ActionEvaluator("guievalkit")
+        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        self._server.close()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+            await reader.readexactly(length)
+            writer.write(self._answer)
+            await writer.drain()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    def check(self, dice: Random) -> None:
+        listed = dice.random() < 0.2
+        self._answer = _http(dice, _body(dice, listed=listed))
+        task = TASKS[0]
+        request = Request(ModelInput((Message("user", ("Do it.",)),)), (), {}, request_id(task.key, 0), task)
+        try:
+            reply = self._loop.run_until_complete(self._asked(request, discover=listed))
+        except (EngineError, UsageError) as error:
+            sentence(error)
+            return
+        if reply is None:
+            return
+        answered = {"usage": reply.usage, "finish_reason": reply.finish_reason, "logprob": reply.logprob}
+        sample = read_reply(self._model, self._judge, task, reply.text, reasoning=reply.reasoning, **answered)
+        stored(task, sample, compact=dice.random() < 0.5)
+
+    async def _asked(self, request: Request, *, discover: bool) -> Reply | None:
+        settings = OpenAISettings(
+            base_urls=(f"http://127.0.0.1:{self._port}/v1",),
+            model=None if discover else "m",
+            timeout=5.0,
+            max_attempts=2,
+            patience=0.0,
+        )
+        engine = OpenAIEngine(settings, sleep=_at_once)
+        try:
+            if discover:
+                await engine.discover()
+                return None
+            return await engine.generate(request)
+        finally:
+            await engine.close()
+
+
+async def _at_once(seconds: float) -> None:
+    """Waits are asked for in vain here; how long they may be is tested where time is."""
+    assert 0 <= seconds < 1000
+
+
+def _body(dice: Random, *, listed: bool) -> bytes:
+    choice = {"index": 0, "message": dice.choice(_MESSAGES), "finish_reason": "stop", "logprobs": dice.choice((None, _TOKENS))}
+    usage = {"prompt_tokens": 1200, "completion_tokens": 20, "total_tokens": 1220}
+    whole: Any = {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
+    whole = _LIST if listed else _ERROR if dice.random() < 0.1 else whole
+    body = (
+        json.dumps(whole).encode()
+        if dice.random() < 0.2
+        else mutations.written(dice, mutations.value(dice, whole), lines=False)
+    )
+    return mutations.data(dice, body) if dice.random() < 0.3 else body
+
+
+def _http(dice: Random, body: bytes) -> bytes:
+    """An answer with the body, rightly or wrongly framed."""
+    status = dice.choice((200, 200, 200, 200, 200, 200, 200, 201, 204, 302, 400, 401, 404, 413, 429, 500, 503, 999))
+    headers = [header.encode("latin-1") for header in dice.sample(_HEADERS, dice.choice((0, 0, 0, 1, 2)))]
+    if b"Content-Encoding: gzip" in headers and dice.random() < 0.8:
+        body = gzip.compress(body, 1)
+    length = len(body) + dice.choice((0, 0, 0, 0, 0, 0, -1, 1, 5))
+    head = [b"HTTP/1.1 %d Said" % status, b"Content-Length: %d" % max(0, length), *headers]
+    answer = b"\r\n".join(head) + b"\r\n\r\n" + body
+    return mutations.data(dice, answer) if dice.random() < 0.1 else answer

@@ -1,0 +1,26 @@
+"""The first cases of every target; ``make fuzz`` runs many more."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from .engine import run
+from .targets import TARGETS, recorded
+
+CASES = int(os.environ.get("GUIEVAL_FUZZ_CASES", "1000"))
+SEED = int(os.environ.get("GUIEVAL_FUZZ_SEED", "0"))
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name != "run-folders"])
+def test_hostile_material_is_taken_or_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    print(f"{name}: seeds {SEED} to {SEED + CASES - 1}")
+    target = TARGETS[name](tmp_path, recorded())
+    try:
+        failed = list(islice(run(target, range(SEED, SEED + CASES)), 3))
+    finally:
+        target.close()
+    assert not failed, "\n\n".join(map(str, failed))

@@ -1,0 +1,281 @@
+"""The run directory: one writer, torn lines cut, full disks told in a sentence, nothing already written lost."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from guieval.actions import Type
+from guieval.errors import JournalError, UsageError
+from guieval.journal import (
+    EPISODES,
+    FLUSH_SECONDS,
+    LOCK,
+    MANIFEST,
+    STEPS,
+    Journal,
+    Records,
+    read_manifest,
+    read_planned,
+)
+from guieval.journal.lines import json_line, write_line
+from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord
+from tests.made_runs import write_run
+from tests.scripted import ACTIONS, make_episode
+
+
+def records(count: int) -> list[StepRecord]:
+    sample = Sample(raw_response="ok", outcome=StepOutcome(verdict="right", type_match=True, exact_match=True))
+    return [StepRecord(task=make_episode(str(n), ACTIONS).steps[0], samples=(sample,)) for n in range(count)]
+
+
+def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+    written = records(3)
+    with Journal(tmp_path) as journal:
+        for record in written:
+            journal.append(record)
+    assert list(Records(tmp_path)) == written
+    offsets = [offset for offset, _ in Records(tmp_path).with_offsets()]
+    assert [Records(tmp_path).at(offset) for offset in offsets] == written
+
+
+def test_half_a_surrogate_pair_is_written_as_a_question_mark(tmp_path: Path) -> None:
+    record = records(1)[0]
+    sample = record.sample.model_copy(update={"raw_response": "a \ud83d b", "action": Type(text="\udc00")})
+    with Journal(tmp_path) as journal:
+        journal.append(record.model_copy(update={"samples": (sample,)}))
+    (read,) = Records(tmp_path)
+    assert read.task == record.task and read.sample.raw_response == "a ? b" and read.sample.action == Type(text="?")
+
+
+def test_a_torn_last_line_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
+    first, second = records(2)
+    with Journal(tmp_path) as journal:
+        journal.append(first)
+        whole = (tmp_path / STEPS).read_bytes()
+        journal.append(second)
+    both = (tmp_path / STEPS).read_bytes()
+    for cut in range(len(whole), len(both)):
+        (tmp_path / STEPS).write_bytes(both[:cut])
+        assert list(Records(tmp_path)) == [first]
+        with Journal(tmp_path) as journal:
+            journal.append(second)
+        assert (tmp_path / STEPS).read_bytes() == both
+
+
+def test_a_torn_line_longer_than_one_block_is_cut(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        journal.append(records(1)[0])
+    with (tmp_path / STEPS).open("ab") as stream:
+        stream.write(b"x" * 200_000)
+    with Journal(tmp_path):
+        pass
+    assert len(list(Records(tmp_path))) == 1
+
+
+def test_a_damaged_line_in_the_middle_is_told_and_passed_over(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        for record in records(3):
+            journal.append(record)
+    lines = (tmp_path / STEPS).read_bytes().splitlines(keepends=True)
+    (tmp_path / STEPS).write_bytes(lines[0] + b'{"garbage": \xff\n' + lines[2])
+    read = Records(tmp_path)
+    assert len(list(read)) == 2 and read.damaged == [2]
+
+
+def hold(directory: str, ready: multiprocessing.synchronize.Event, done: multiprocessing.synchronize.Event) -> None:
+    with Journal(Path(directory)):
+        ready.set()
+        done.wait(30)
+
+
+def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    process = context.Process(target=hold, args=(str(tmp_path), ready, done))
+    process.start()
+    try:
+        assert ready.wait(30)
+        with pytest.raises(JournalError, match=f"is being written by process {process.pid} on "):
+            Journal(tmp_path)
+    finally:
+        done.set()
+        process.join(30)
+    with Journal(tmp_path):
+        pass
+
+
+FILL = """
+import resource, sys
+from pathlib import Path
+from guieval.errors import JournalError
+from guieval.journal import Journal
+from tests.journal.test_journal import records
+resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+with Journal(Path(sys.argv[1])) as journal:
+    for number, record in enumerate(records(100)):
+        try:
+            journal.append(record)
+        except JournalError as error:
+            print(number, error)
+            break
+"""
+
+
+def test_a_full_disk_keeps_every_whole_record(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILL, str(tmp_path)], capture_output=True, text=True, check=True, cwd=os.getcwd()
+    )
+    number, _, sentence = done.stdout.strip().partition(" ")
+    assert int(number) > 0 and "disk is full" in sentence and "--resume" in sentence
+    assert (tmp_path / STEPS).read_bytes().endswith(b"\n")
+    assert len(list(Records(tmp_path))) == int(number)
+
+
+def test_an_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match="cannot write to the run directory"):
+        Journal(tmp_path / "file" / "run")
+
+
+def test_manifest_and_plan_are_read_back(tmp_path: Path) -> None:
+    plan: Plan = {EpisodeKey("b", "s", "1"): range(3), EpisodeKey("b", "s", "ü"): range(4)}
+    written = {**read_manifest(write_run(tmp_path / "other", [])).to_json(), "schema": 1, "new": {"of a later": [1, None]}}
+    with Journal(tmp_path) as journal:
+        journal.start(written, plan)
+    manifest = read_manifest(tmp_path)
+    assert read_planned(tmp_path).plan == plan and manifest.version == 1 and manifest.to_json() == written
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+    (tmp_path / MANIFEST).write_text(json.dumps({"schema": 99}))
+    with pytest.raises(UsageError, match="field schema: expected 1 or 2, got 99"):
+        read_manifest(tmp_path)
+    (tmp_path / MANIFEST).write_text(json.dumps({"schema": 1, "config": {}}))
+    with pytest.raises(UsageError, match="field model: is missing; the file was not written by guieval"):
+        read_manifest(tmp_path)
+    (tmp_path / MANIFEST).write_text(json.dumps({**written, "mode": "offline"}))
+    with pytest.raises(UsageError, match="field mode: expected a group of values, got 'offline'"):
+        read_manifest(tmp_path)
+    for damaged in ("x", "[1]", '[["a", "b", "c", "d"]]'):
+        (tmp_path / EPISODES).write_text(damaged)
+        with pytest.raises(UsageError, match=r"episodes\.json'.*; `guieval run --resume .*` writes it again"):
+            read_planned(tmp_path)
+    (tmp_path / MANIFEST).unlink()
+    with pytest.raises(UsageError, match="not a run directory"):
+        read_manifest(tmp_path)
+    assert (tmp_path / EPISODES).exists()
+
+
+def test_a_line_is_json_with_its_checksum() -> None:
+    record = records(1)[0]
+    line = write_line(record, compact=False)
+    assert {**record.model_dump(mode="json"), "crc32": json.loads(line)["crc32"]} == json.loads(line)
+    assert json.loads(json_line(line)) == record.model_dump(mode="json")
+
+
+def test_a_changed_character_is_noticed_wherever_it_stands(tmp_path: Path) -> None:
+    """Each line would still be JSON of a record, but for its checksum; one without any is of an earlier version."""
+    with Journal(tmp_path) as journal:
+        journal.append(records(1)[0])
+    line = (tmp_path / STEPS).read_bytes()
+    for place in range(len(line) - 1):
+        (tmp_path / STEPS).write_bytes(line[:place] + bytes([line[place] ^ 1]) + line[place + 1 :])
+        read = Records(tmp_path)
+        assert list(read) == [] and read.damaged == [1], place
+    (tmp_path / STEPS).write_bytes(json_line(line))
+    assert list(Records(tmp_path)) == records(1)
+
+
+def test_a_deleted_lock_admits_no_second_writer(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        (tmp_path / LOCK).unlink()
+        with pytest.raises(JournalError, match="is being written by"):
+            Journal(tmp_path)
+        journal.append(records(1)[0])
+    with Journal(tmp_path):
+        pass
+
+
+def test_records_reach_the_disk_by_time_and_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[float, int]] = []
+    really = os.fsync
+
+    def fsync(file: int) -> None:
+        really(file)
+        if Path(f"/proc/self/fd/{file}").resolve() == (tmp_path / STEPS).resolve():
+            synced.append((time.monotonic(), len((tmp_path / STEPS).read_bytes().splitlines())))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    written = records(250)
+    with Journal(tmp_path) as journal:
+        started = time.monotonic()
+        for record in written[:100]:
+            journal.append(record)
+        wait_until(lambda: bool(synced))
+        assert synced[0][0] - started < FLUSH_SECONDS, "a hundred records wait for no second"
+        journal.append(written[100])
+        wait_until(lambda: synced[-1][1] == 101)
+        assert len(synced) <= 3, "nothing new, nothing to bring to the disk"
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_text("")
+    other.replace(path)
+
+
+def move(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def grow(path: Path) -> None:
+    with path.open("ab") as stream:
+        stream.write(b"{}\n")
+
+
+@pytest.mark.parametrize("harm", [delete, replace, move, cut, grow])
+@pytest.mark.parametrize("while_appending", [True, False])
+def test_a_destroyed_journal_ends_the_run_and_what_is_left_is_kept(
+    tmp_path: Path, harm: Callable[[Path], None], while_appending: bool
+) -> None:
+    """Everything that was appended comes back with the next writer."""
+    written = records(6)
+    called: list[bool] = []
+    with pytest.raises(JournalError, match=r"another program has .* the journal"), Journal(tmp_path) as journal:
+        journal.on_failure(lambda: called.append(True))
+        for record in written[:5]:
+            journal.append(record)
+        harm(tmp_path / STEPS)
+        if while_appending:
+            for _ in range(300):  # a file that was renamed is noticed by the next look, a second later
+                journal.append(written[5])
+                time.sleep(0.01)
+        wait_until(lambda: bool(called))
+        journal.check()
+    with Journal(tmp_path):
+        pass
+    left = {record.task.key for record in Records(tmp_path)}
+    assert left >= {record.task.key for record in written[:5]}
+    assert sorted(path.name for path in tmp_path.iterdir() if "rescued" in path.name) == []

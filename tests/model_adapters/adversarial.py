@@ -1,0 +1,122 @@
+"""Replies that make parsers slow: notations that are repeated or never closed, up to the longest answer of a model.
+
+Each shape is a head, a unit and a tail; :func:`grown` repeats the unit up to a length. The shapes were found by a search over
+the notations of all families, by what every adapter took longest for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 30_000
+"""Characters of the longest answer that a model is asked for (8,192 tokens)."""
+
+
+class Shape(NamedTuple):
+    head: str
+    unit: str
+    tail: str = ""
+
+
+_ALONE = (
+    *(
+        "{",
+        "[",
+        "(",
+        "}",
+        "]",
+        ")",
+        "'",
+        '"',
+        "\\",
+        "\n",
+        " ",
+        "\t",
+        ",",
+        "=",
+        "`",
+        "*",
+        "a",
+        "1",
+        "1,",
+        "1 ",
+        "1.",
+        "9" * 9,
+        "0x",
+    ),
+    *("<think>", "</think>", "</thought>", "<tool_call>", "<answer>", "</answer>", "<action>", "<box>", "<|box_start|>"),
+    *(
+        "Action:",
+        "\nAction:",
+        "\nAction: ",
+        "\nThought: ",
+        "\nReason:",
+        "click(",
+        ".a(",
+        "') a('",
+        "(1,2)",
+        "(1,>2)",
+        "[[1,2]]",
+    ),
+    *(
+        "：",
+        "｛",
+        "，",
+        "（1，2）",
+        "[COMPLETE]",
+        "\t[COMPLETE]",
+        "{}",
+        "[]",
+        "()",
+        "{{",
+        "'a'",
+        "a'a",
+        "', ",
+        "',a",
+        "\\'",
+        "\\\\",
+        "\\u",
+    ),
+    *("CLICK <point>[[1,2]]</point>", "(?:\\[\\s*)?\\{\\s*[\\\"']", '{"a":', '{"a": "', "{'a': '\\'", "1+", "''"),
+)
+SHAPES: tuple[Shape, ...] = (
+    *(Shape("", unit) for unit in _ALONE),
+    Shape('{"a": 1.', "1.", "}"),
+    Shape("{'a': 1.", "1.", "}"),
+    Shape("{'a': [", "1,", "]}"),
+    Shape("{'a': '", "\\d", "'}"),
+    Shape("{'a': \"x\", 'b': '", "1.", "'}"),
+    Shape('{"a": [', "[],", "]]"),
+    Shape("[[[[[[[[[[", "1,", "x"),
+    Shape('"}Action：{"thought":"', "\n"),
+    Shape('{"thought":"', '",  '),
+    Shape("Action: type(content='", "\\'"),
+    Shape("Action: type(content='", "'"),
+    Shape("Action: type(content='", "', "),
+    Shape("Action: type(content='x", "\\\\\\n", "')"),
+    Shape("\nAction: type(content='x" * 19, "'y"),
+    Shape("\nAction: type(content='x" * 19, "\\'"),
+    Shape("<action>Type(content='", "'y"),
+    Shape("<action>Click(box=(", "1,", "))</action>"),
+    Shape("pyautogui.write(message='", "'y"),
+    Shape("[\\mobile.swipe(from_coord=", "[\\s]*\\{\\s*[\\\"']"),
+)
+
+
+def grown(shape: Shape, length: int) -> str:
+    """The shape with its unit repeated up to ``length`` characters."""
+    return shape.head + shape.unit * ((length - len(shape.head) - len(shape.tail)) // len(shape.unit)) + shape.tail
+
+
+def many_keys(length: int) -> str:
+    """Arguments that all have names of their own, and no commas in between."""
+    return " ".join(f"k{index}='x'" for index in range(length // 10))
+
+
+def replies(length: int) -> Iterator[tuple[str, str]]:
+    """Every adversarial reply of ``length`` characters, by a name for it."""
+    for shape in SHAPES:
+        yield f"{shape.head[:30]!r} + {shape.unit[:30]!r}... + {shape.tail!r}", grown(shape, length)
+    for begun in ("Action: click(", "<action>Click(", "pyautogui.click("):
+        yield f"{begun} with thousands of arguments", begun + many_keys(length)

@@ -1,0 +1,88 @@
+"""The shipped checkpoints: what their files say agrees with what their adapters do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from guieval.models import ModelConfig
+from guieval.models.written_prompts import example_episode
+from guieval.registry import config_folder, list_models, load_model, model_config
+
+FILES = sorted((config_folder() / "models").glob("*.yaml"))
+HF_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+OPTION = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+
+
+def documents() -> list[tuple[str, ModelConfig]]:
+    return [
+        (file.name, ModelConfig.model_validate(entry))
+        for file in FILES
+        for entry in yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    ]
+
+
+def test_every_checkpoint_has_its_own_name_in_the_file_of_its_family() -> None:
+    found = documents()
+    names = [config.name for _, config in found]
+    assert sorted(names) == list_models()
+    assert len({name.casefold() for name in names}) == len(names)
+    for name in names:
+        assert re.fullmatch(r"[a-z0-9]+([.-][a-z0-9]+)*", name), f"{name!r} cannot be typed as a name"
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_the_words_of_the_frame_are_the_adapters(name: str) -> None:
+    config = model_config(name)
+    if config.frame is None:
+        assert config.engine == "local", "a model that is asked over a server says in which frame it answers"
+        return
+    assert config.frame == load_model(name).frame(example_episode().steps[0]).name
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_every_frame_names_its_source(name: str) -> None:
+    assert load_model(name).frame_source
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_the_thinking_default_stands_only_where_there_is_a_switch(name: str) -> None:
+    assert (model_config(name).thinking is not None) == load_model(name).thinking_switch
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_ids_and_server_arguments_are_well_formed(name: str) -> None:
+    config = model_config(name)
+    assert config.hf_id is None or HF_ID.fullmatch(config.hf_id), config.hf_id
+    for option, value in config.vllm.items():
+        assert OPTION.fullmatch(option), f"{option!r} is not an option of `vllm serve`"
+        if option.replace("_", "-") == "chat-template":
+            assert (config_folder() / "chat_templates" / value).is_file(), "a chat template is named by its file in the folder"
+    if config.context_length is not None:
+        assert config.sampling.get("max_tokens", 0) < config.context_length
+
+
+def test_every_chat_template_is_some_checkpoints() -> None:
+    named = {value for _, config in documents() for option, value in config.vllm.items() if option == "chat-template"}
+    assert {file.name for file in (config_folder() / "chat_templates").iterdir()} == named
+
+
+# as the papers print them: GUIEvalKit's Table 2, and UI-S1's Tables 1 and 2
+TABLE_2 = """
+Qwen2.5-VL-3B Qwen2.5-VL-7B GLM-4.1V-Thinking GLM-4.5v Qwen3-VL-4B-Thinking Qwen3-VL-4B-Instruct Qwen3-VL-8B-Thinking
+Qwen3-VL-8B-Instruct MiMo-VL-7B-SFT-2508 MiMo-VL-7B-RL-2508 UI-TARS-2B-SFT UI-TARS-7B-SFT UI-TARS-7B-DPO UI-TARS-1.5-7B
+UI-TARS-72B-SFT UI-TARS-72B-DPO AgentCPM-GUI-8B MagicGUI-CPT MagicGUI-RFT UI-Venus-Navi-7B UI-Venus-Navi-72B GUI-Owl-7B
+GUI-Owl-32B
+"""
+UI_S1_TABLES = """
+Gemini-Pro-1.5 Claude-computer-use GPT-4o OS-Genesis-7B OS-Atlas-7B OS-Atlas-4B SeeClick Qwen2.5-VL-7B Qwen2.5-VL-3B
+Qwen2.5-VL-32B AgentCPM-GUI-8B MobileGUI-7B UI-TARS-7B Aguvis-7B Aguvis-72B UI-R1-3B GUI-R1-3B GUI-R1-7B UI-S1-7B
+Qwen2.5-VL-7B-UI-S1
+"""
+
+
+@pytest.mark.parametrize("printed", sorted({*TABLE_2.split(), *UI_S1_TABLES.split()}))
+def test_every_model_of_the_papers_can_be_evaluated_by_name(printed: str) -> None:
+    assert printed.lower() in list_models()

@@ -1,0 +1,150 @@
+"""Reading a reply: the model's mistakes apart from the adapter's, and nothing that a journal could not hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guieval.actions import Open, Type, Unsupported
+from guieval.evaluation import ActionEvaluator
+from guieval.journal import Journal, Records
+from guieval.models import ModelConfig, ParsedResponse
+from guieval.models.scored_reply import read_reply, storable
+from guieval.registry import load_model, model_configs
+from guieval.steps import Sample, StepRecord, StepTaskModel, whole_text
+from tests.scripted import ACTIONS, ScriptedModel, make_episode
+
+TASK = make_episode("a", ACTIONS).steps[1]
+EVALUATOR = ActionEvaluator("guievalkit")
+
+
+def model_that(parse: Callable[[str], Any]) -> ScriptedModel:
+    class Model(ScriptedModel):
+        def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+            result: ParsedResponse = parse(text)
+            return result
+
+    return Model(ModelConfig(name="m", adapter="m"))
+
+
+SCRIPTED = model_that(lambda text: ScriptedModel.parse_response(model_that(lambda _: None), TASK, text))
+
+
+def journalled(sample: Sample, directory: Path) -> Sample:
+    with Journal(directory) as journal:
+        journal.append(StepRecord(task=TASK, samples=(sample,)))
+    return list(Records(directory))[-1].sample
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": "\ud83d"},
+        {"\udc00": 1},
+        {"a": float("nan"), "b": [float("-inf")]},
+        {"a": 10**4000},
+        {"a": b"\xff", "b": object()},
+        {"a": {1, 2}},
+        nested(60),
+        nested(400),
+    ],
+    ids=["surrogate", "surrogate key", "nan", "huge", "foreign", "set", "deep", "too deep"],
+)
+def test_whatever_a_parser_makes_of_a_reply_is_read_back_from_the_journal(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    model = model_that(lambda text: ParsedResponse(Unsupported(name="odd\ud83d", arguments=arguments), "thought \udc00"))
+    sample = read_reply(model, EVALUATOR, TASK, "raw \ud83d\0", reasoning="r\udfff")
+    assert sample.outcome.verdict == "unsupported"
+    assert journalled(sample, tmp_path) == sample
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_reply_is_kept_whole_but_for_half_surrogates(text: str) -> None:
+    sample = read_reply(SCRIPTED, EVALUATOR, TASK, text)
+    assert sample.raw_response == whole_text(text)
+    assert Sample.model_validate_json(sample.model_dump_json()) == sample
+    if not any("\ud800" <= each <= "\udfff" for each in text):
+        assert sample.raw_response == text
+
+
+def test_half_surrogates_that_meet_join_and_others_are_replaced() -> None:
+    assert whole_text("a\ud83d\ude00b") == "a😀b" and whole_text("a\ud83db") == "a�b" and whole_text("ü\0") == "ü\0"
+    assert storable(Type(text="\ud83d")) == Type(text="�") and storable(Open(app="\ud83d")) == Open(app="�")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_ordinary_action_is_stored_as_it_is(action: Any) -> None:
+    assert storable(action) is action or storable(action) == action
+    call = Unsupported(name="x", arguments={"a": [1, 2.5, None, True, "text", {"b": {}}]})
+    assert storable(call) == call
+
+
+def crash(_: str) -> Any:
+    raise KeyError("bug \ud83d")
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [crash, lambda _: None, lambda _: ParsedResponse({"type": "CLICK"}), lambda _: ParsedResponse(ACTIONS[1], thought=7)],  # type: ignore[arg-type]
+    ids=["raises", "nothing", "no action", "no text"],
+)
+def test_an_adapters_bug_is_not_scored_and_keeps_the_reply(tmp_path: Path, parse: Callable[[str], Any]) -> None:
+    sample = read_reply(model_that(parse), EVALUATOR, TASK, "the reply", attempts=3)
+    assert sample.outcome.verdict == "infrastructure_failure" and sample.error is not None and sample.error.stage == "parse"
+    assert (sample.raw_response, sample.attempts, sample.action) == ("the reply", 3, None)
+    assert journalled(sample, tmp_path) == sample
+
+
+def test_a_reply_without_action_is_the_models_mistake() -> None:
+    sample = read_reply(SCRIPTED, EVALUATOR, TASK, "no action")
+    assert sample.outcome.verdict == "unparseable" and sample.error is not None and sample.raw_response == "no action"
+
+
+def test_the_servers_reasoning_stands_in_for_a_missing_thought() -> None:
+    text = json.dumps({"action": ACTIONS[1].model_dump(mode="json")})
+    assert read_reply(SCRIPTED, EVALUATOR, TASK, text, reasoning="because").thought == "because"
+    own = json.dumps({"thought": "own", "action": ACTIONS[1].model_dump(mode="json")})
+    assert read_reply(SCRIPTED, EVALUATOR, TASK, own, reasoning="because").thought == "own"
+
+
+LONG = "x" * 30_000
+CALL = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("name", sorted({config.adapter: name for name, config in model_configs().items()}.values()))
+def test_what_is_said_of_a_long_reply_is_short(name: str) -> None:
+    """A long word in each place where an adapter may repeat it."""
+    model = load_model(name)
+    replies = [
+        *(LONG, f"{LONG}()", f"Action: {LONG}", f"Action: {LONG}(start_box='(1,2)')", f"Action: click(start_box='{LONG}')"),
+        *(f"Action: click({LONG}={LONG})", f'{{"action": "{LONG}"}}', f'{{"{LONG}": 1}}', f'{{"POINT": "{LONG}"}}'),
+        CALL.format(name=LONG, arguments="{}"),
+        CALL.format(name="mobile_use", arguments=f'{{"action": "{LONG}"}}'),
+        CALL.format(name="mobile_use", arguments=f'{{"action": "click", "coordinate": "{LONG}"}}'),
+        CALL.format(name="mobile_use", arguments=f'{{"action": "click", "coordinate": ["{LONG}", "{LONG}"]}}'),
+        CALL.format(name="mobile_use", arguments=f'{{"action": "swipe", "direction": "{LONG}"}}'),
+        CALL.format(name="mobile_use", arguments=f'{{"action": "terminate", "status": "{LONG}"}}'),
+    ]
+    samples = [read_reply(model, EVALUATOR, TASK, reply) for reply in replies]
+    said = [text for each in samples for text in (each.outcome.reason, each.error.message if each.error else "")]
+    assert max(map(len, said)) < 300 and any(said)
+
+
+def test_what_is_said_of_an_adapters_bug_is_short() -> None:
+    def fails(text: str) -> Any:
+        raise RuntimeError(f"begin {LONG} end")
+
+    message = read_reply(model_that(fails), EVALUATOR, TASK, LONG).outcome.reason
+    assert len(message) < 300 and message.startswith("RuntimeError: begin xx") and message.endswith("xx end")

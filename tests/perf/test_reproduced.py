@@ -1,0 +1,34 @@
+"""docs/reproduced.md holds what its command finds in the public files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guieval.errors import DataError
+from perf.reproduced import FILES, PAGE, SOURCES, Score, compare, page
+
+
+def test_the_page_is_what_the_command_finds(shared_data: Path) -> None:
+    if not (shared_data / FILES).is_dir():
+        pytest.skip(f"no public result files at {shared_data / FILES}")
+    found = page(shared_data)
+    assert found == PAGE.read_text(encoding="utf-8")
+    assert "not explained" not in found
+
+
+def test_scores_are_the_stated_ones_but_for_polygons(shared_data: Path) -> None:
+    if not (shared_data / FILES).is_dir():
+        pytest.skip(f"no public result files at {shared_data / FILES}")
+    first, _, polygons, *_ = [compare(each, shared_data) for each in SOURCES[:3]]
+    assert first.stated == first.found == Score(1210, 1272) and str(first.found) == "1,210 of 1,272 (95.13%)"
+    assert (polygons.stated, polygons.found) == (Score(344, 564), Score(356, 564))
+    assert sum(map(len, polygons.differing.values())) == 14
+
+
+def test_a_file_that_is_not_there_is_named_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"no Tongyi-MAI\+MAI-UI__local_SSV2.json in .*https://github.com/Tongyi-MAI/MAI-UI/blob/"
+    ):
+        page(tmp_path)

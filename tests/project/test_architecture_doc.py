@@ -1,0 +1,45 @@
+"""docs/architecture.md: every package stands in its tree, below what it imports, and every path that it names exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.project.test_structure import ALLOWED
+
+PAGE = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+TREE = re.search(r"^    guieval/\n((?:      .*\n)+)", PAGE, re.MULTILINE)
+NAMED = sorted(set(re.findall(r"`((?:guieval|benchmarks|model_adapters|configs|docs|tests)/[\w./-]*)`", PAGE)))
+
+
+def in_the_tree() -> list[str]:
+    assert TREE is not None
+    names: list[str] = []
+    for line in TREE.group(1).splitlines():
+        names += re.split(r"\s{2,}", line.strip())[0].replace("/", "").split(" ")
+    return names
+
+
+def test_every_package_stands_in_the_tree_and_nothing_else() -> None:
+    packages = {path.parent.name for path in (REPOSITORY / "guieval").glob("*/__init__.py")}
+    loose = {path.stem for path in (REPOSITORY / "guieval").glob("*.py")} - {"__init__", "__main__"}
+    assert sorted(in_the_tree()) == sorted(packages | loose)
+
+
+def test_a_package_stands_below_what_it_imports() -> None:
+    names = in_the_tree()
+    for name, targets in ALLOWED.items():
+        assert all(names.index(target) < names.index(name) for target in targets), name
+
+
+@pytest.mark.parametrize("path", NAMED)
+def test_every_path_that_the_page_names_exists(path: str) -> None:
+    place = REPOSITORY / path
+    assert place.exists() or place.with_name(f"{place.name}.py").is_file()
+
+
+def test_the_ten_questions_are_answered_by_paths() -> None:
+    rows = [line for line in PAGE[PAGE.index("## Where is it?") :].splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 10 and all(any(f"`{path}`" in row for path in NAMED) for row in rows)

@@ -1,0 +1,94 @@
+"""The README as a user reads it: its adapter is complete, short and works as written, and its commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from guieval.actions import Boxes, Click, Point, Stop
+from guieval.cli.models.new_adapter import adapter_source
+from guieval.registry import load_benchmark, load_model
+from guieval.scoring.score import evaluate_run
+from guieval.testing.conformance import check_adapter
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.conftest import REPOSITORY
+
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    found = re.search(r"<!-- adapter -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    source = found.group(1)
+    assert source.count("\n") < 60, "the example has to stay under 60 lines"
+    path = tmp_path / "my_agent.py"
+    path.write_text(source)
+    return path
+
+
+def test_the_adapter_is_the_file_that_new_adapter_writes(adapter: Path) -> None:
+    assert adapter.read_text() == adapter_source("my_agent")
+
+
+def test_the_adapter_passes_the_conformance_suite(adapter: Path) -> None:
+    assert check_adapter(load_model("my-model", adapter=str(adapter))) == []
+
+
+def test_the_adapter_runs_from_its_file(adapter: Path, tmp_path: Path) -> None:
+    """Right wherever it can say the reference: the exact matches of the run are the steps inside its action space."""
+    demo = load_benchmark("demo", tmp_path / "demo", episodes=4, seed=2)
+    model = load_model("my-model", adapter=str(adapter))
+    sayable = sum(
+        any(action in model.action_space for action in (task.action, *task.alternatives))
+        for episode in demo
+        for task in episode.steps
+    )
+    settings = MockSettings(model="my-model", adapter=str(adapter), policy="reference", served_models=("my-model",))
+    with MockServer(settings, benchmark=demo) as server:
+        command = (
+            f"{sys.executable} -m guieval run --model my-model --adapter {adapter} --bench demo --data {tmp_path / 'demo'}"
+        )
+        command += (
+            f" --set bench_options.episodes=4 --set bench_options.seed=2 --base-url {server.base_url} --out {tmp_path / 'run'}"
+        )
+        done = subprocess.run(command.split(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert evaluate_run(tmp_path / "run").summary.exact_match.count == sayable > 0
+
+
+def test_the_episode_is_read_as_it_stands(tmp_path: Path) -> None:
+    """On one line, beside two screenshots; their size is taken from them."""
+    found = re.search(r"<!-- episode -->\n```json\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    (tmp_path / "episodes.jsonl").write_text(found.group(1).replace("\n", " "))
+    (tmp_path / "1").mkdir()
+    for name in ("0.png", "1.png"):
+        Image.new("L", (1080, 2400)).save(tmp_path / "1" / name)
+    [episode] = load_benchmark("episodes", tmp_path)
+    assert [step.action for step in episode.steps] == [Click(point=Point(500.0, 500.0)), Stop()]
+    assert episode.steps[0].boxes == Boxes([[100, 450, 900, 550]])
+
+
+def test_every_command_and_option_in_the_readme_exists() -> None:
+    """In the code: the lines of it, and what stands between backquotes."""
+    code = [*re.findall(r"^    (guieval .*)$", README, re.MULTILINE), *re.findall(r"`(guieval [^`]*)`", README)]
+    named = [found for line in code if (found := re.match(r"guieval ([a-z-]+)(.*)", line))]
+    assert len({found[1] for found in named}) > 20
+    for name in sorted({found[1] for found in named}):
+        shown = subprocess.run(
+            [sys.executable, "-m", "guieval", name, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"COLUMNS": "200"},
+        ).stdout
+        for found in named:
+            if found[1] == name:
+                missing = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", found[2]) if option not in shown]
+                assert not missing, f"guieval {name} has no {missing}"

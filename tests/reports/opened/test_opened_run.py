@@ -1,0 +1,269 @@
+"""Opening runs from Python: steps as a table, steps as pictures, figures, and what a notebook shows of them."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from guieval import open_run
+from guieval.actions import Point, Scroll, Type
+from guieval.data.display.marks import BLUE, ORANGE
+from guieval.errors import GuievalError, ScreenshotError, UsageError
+from guieval.journal import STEPS
+from guieval.reports.opened import OpenedRun
+from guieval.steps import EpisodeKey, StepRecord
+from tests.command_line import CommandLine
+from tests.conftest import REPOSITORY
+from tests.reports.viewer.made_run import at, failed, record, task, write_run
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+
+
+@pytest.fixture(scope="module")
+def frames() -> Any:
+    return pytest.importorskip("pandas")
+
+
+def scripted(guieval: CommandLine, out: Path, *modes: str) -> Path:
+    """A run of an agent that taps where the task's words decide."""
+    agent: list[str | Path] = ["--adapter", REPOSITORY / "tests" / "scripted_agents.py", "--set", "engine=local"]
+    agent += [part for mode in modes for part in ("--mode", mode)]
+    done = guieval("run", "--model", "scripted-hash", *agent, "--bench", "demo", "--limit", "4", "--out", out)
+    assert done.code == 0, done.err
+    return out
+
+
+def drawn(folder: Path, *names: str) -> Path:
+    """A data folder with grey screenshots of 300 x 600 pixels."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (300, 600), "#808080").save(folder / name)
+    return folder
+
+
+def opened(folder: Path, records: Sequence[StepRecord], **more: Any) -> OpenedRun:
+    """A made run over screenshots that are drawn for it."""
+    names = {one.task.screenshot for one in records}
+    data = drawn(folder / "data", *names)
+    return open_run(write_run(folder / "run", records, **more), data=data)
+
+
+def near(pixel: Any, colour: tuple[int, ...]) -> bool:
+    return bool(max(abs(one - other) for one, other in zip(pixel[:3], colour[:3], strict=True)) <= 12)
+
+
+def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
+    run = open_run(scripted(guieval, tmp_path / "run"))
+    steps = run.steps()
+    records = [json.loads(line) for line in (tmp_path / "run" / STEPS).read_text().splitlines()]
+    assert len(steps) == len(run) == len(records) and list(steps.index) == list(range(len(run)))
+    by_step = {(one["task"]["episode_id"], one["task"]["step_index"]): one for one in records}
+    for row in steps.itertuples():
+        one = by_step[row.episode, row.step]
+        sample = one["samples"][0]
+        assert (row.instruction, row.setting) == (one["task"]["instruction"], one["task"]["setting"])
+        assert {"type": row.reference_type, **row.reference} == one["task"]["action"]
+        assert {"type": row.predicted_type, **row.predicted} == sample["action"]
+        assert row.raw_response == sample["raw_response"] and row.seconds == sample["seconds"]
+        outcome = sample["outcome"]
+        assert (row.verdict, row.type_match, row.exact_match) == tuple(
+            outcome[name] for name in ("verdict", "type_match", "exact_match")
+        )
+    assert steps.verdict.nunique() > 1, "the agent is right at some steps and wrong at others"
+
+
+def test_the_figures_are_those_that_score_prints(guieval: CommandLine, tmp_path: Path) -> None:
+    directory = scripted(guieval, tmp_path / "run")
+    for protocol in (None, "osatlas"):
+        figures = open_run(directory).figures(protocol)
+        named = [] if protocol is None else ["--protocol", protocol]
+        printed = guieval("score", directory, *named).out
+        assert all(line.strip() in printed for line in str(figures).splitlines())
+        values = json.loads(guieval("score", directory, *named, "--json").out)
+        exact, row = values["summary"]["exact_match"], figures["exact match"]
+        assert (row.value, row.n) == (exact["value"], exact["n"])
+        assert (row.low, row.high) in [(one["low"], one["high"]) for one in values["intervals"]]
+        own = {each["name"]: each["value"] for each in values["protocols"][0]["figures"]}
+        assert all(row.value == own[row.figure] for row in figures.rows if row.figure in own)
+    with pytest.raises(UsageError, match="did you mean 'exact match'"):
+        figures["exact mach"]
+
+
+def test_figures_and_rows_agree(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
+    run = open_run(scripted(guieval, tmp_path / "run"))
+    for protocol in ("guievalkit", "osatlas"):
+        assert run.steps(protocol).exact_match.mean() == pytest.approx(run.figures(protocol)["exact match"].value)
+    table = run.figures().to_pandas()
+    assert table.loc["exact match", "n"] == len(run) and table.loc["exact match", "low"] <= table.loc["exact match", "value"]
+
+
+def test_what_an_episode_that_stopped_never_reached(tmp_path: Path, frames: Any) -> None:
+    records = [record(task(), at(1, 1)), record(task(step=1), at(500, 500)), record(task("e2"), at(500, 500))]
+    steps = opened(tmp_path, records, stop="first-mismatch").steps()
+    assert list(steps.verdict) == ["wrong", "not_reached", "not_reached", "right", "not_run", "not_run"]
+    assert list(steps.exact_match.isna()) == [False, True, True, False, True, True]
+    assert steps.raw_response.notna().sum() == 3
+
+
+def test_a_row_for_each_sample_and_for_each_failure(tmp_path: Path, frames: Any) -> None:
+    run = opened(tmp_path, [record(task(), at(500, 500), None, at(1, 1)), failed(task(step=1))])
+    steps = run.steps()
+    assert list(steps.index) == [0, 0, 0, 1, 2] and list(steps["sample"][:4]) == [0, 1, 2, 0]
+    assert list(steps.verdict) == ["right", "unparseable", "wrong", "infrastructure_failure", "not_run"]
+    assert steps.failure[1] == "generate: the server is gone"
+    assert run.step(0).texts(2)["verdict"] == "wrong" and run.step(0).outcomes[0].exact_match
+
+
+def test_the_marks_lie_where_the_thousandths_say(tmp_path: Path) -> None:
+    one = task(action=at(300, 300), boxes=[[200, 600, 800, 700]], length=1)
+    image = opened(tmp_path, [record(one, at(700, 200))]).step(0).image()
+    assert image.size == (300, 600)
+    # rings of 10 pixels about (90, 180) and a diamond of 11 about (210, 120), their middles filled
+    assert all(near(image.getpixel(place), BLUE) for place in ((90, 180), (80, 180), (100, 180), (90, 170), (90, 190)))
+    assert all(near(image.getpixel(place), ORANGE) for place in ((210, 120), (200, 120), (220, 120), (210, 110)))
+    assert near(image.getpixel((150, 360)), (31, 120, 180)), "the upper side of the box"
+    plain = opened(tmp_path / "plain", [record(one, at(700, 200))]).step(0).image(boxes=False)
+    assert near(plain.getpixel((150, 360)), (128, 128, 128))
+    assert near(image.getpixel((5, 5)), (128, 128, 128)), "what has no mark stays as it is"
+
+
+def test_a_protocol_decides_which_area_is_drawn(tmp_path: Path) -> None:
+    one = task(boxes=[[400, 450, 600, 550]], length=1)
+    run = opened(tmp_path, [record(one, Type(text="tea"))])
+    around = run.step(0, protocol="guievalkit").image(boxes=False)
+    inside = run.step(0, protocol="ui-s1-sop").image(boxes=False)
+    place = (150, 240)  # above the box, and less than 0.14 of the screen from the reference
+    assert near(inside.getpixel(place), (128, 128, 128)) and not near(around.getpixel(place), (128, 128, 128))
+
+
+def test_a_scroll_is_an_arrow_along_the_fingers_path(tmp_path: Path) -> None:
+    one = task(action=Scroll(point=Point(500, 500), direction="up"), length=1)
+    image = opened(tmp_path, [record(one, Type(text="tea"))]).step(0).image()
+    assert near(image.getpixel((150, 200)), BLUE) and not near(image.getpixel((150, 450)), BLUE)
+
+
+def test_marks_far_outside_the_screen_are_no_failure(tmp_path: Path) -> None:
+    one = task(boxes=[[-1e300, 0, 1e300, 1000], [5, 5, 5, 5]], alternatives=[at(0, 0), at(1000, 1000)], length=1)
+    assert opened(tmp_path, [record(one, at(0, 1000))]).step(0).image().size == (300, 600)
+
+
+def test_steps_by_number_and_by_episode(tmp_path: Path) -> None:
+    records = [record(task(step=step), at(500, 500)) for step in range(3)] + [record(task("e2", 1), at(1, 1))]
+    plan = {EpisodeKey("demo", "", "e1"): range(3), EpisodeKey("demo", "", "e2"): (1,), EpisodeKey("demo", "x", "e2"): (0, 2)}
+    run = opened(tmp_path, records, plan=plan)
+    assert [(run.step(number).key.episode_id, run.step(number).index) for number in range(len(run))] == [
+        *(("e1", 0), ("e1", 1), ("e1", 2), ("e2", 1), ("e2", 0), ("e2", 2))
+    ]
+    assert run.step("e1", 2).number == 2 and run.step("e2", 2, subset="x").number == 5
+    mistakes: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((6,), {}, "there is no step 6: the run has 6 steps, counted from 0"),
+        ((0, 1), {}, "give a step's number alone"),
+        (("e3", 0), {}, "no episode 'e3'"),
+        (("e2", 1), {}, "several subsets have an episode 'e2': add subset, one of '', 'x'"),
+        (("e1", 3), {}, "no step 3 in this run; its steps are 0, 1, 2"),
+        ((0,), {"protocol": "osatlass"}, "did you mean 'osatlas'"),
+    ]
+    for arguments, more, sentence in mistakes:
+        with pytest.raises(UsageError, match=sentence):
+            run.step(*arguments, **more)
+    with pytest.raises(UsageError, match="no sample 1: the step has 1"):
+        run.step(0).image(1)
+    with pytest.raises(UsageError, match="it was not run"):
+        run.step(4).image()
+
+
+def test_a_folder_of_several_runs_names_them(guieval: CommandLine, tmp_path: Path) -> None:
+    scripted(guieval, tmp_path / "runs", "offline", "soeval")
+    with pytest.raises(UsageError, match=r"below it are the runs .*offline.*soeval"):
+        open_run(tmp_path / "runs")
+    (one,) = [path for path in (tmp_path / "runs").iterdir() if path.name.endswith("offline")]
+    assert open_run(str(one)).manifest.mode.name == "offline"
+    with pytest.raises(UsageError, match="there is no run directory at"):
+        open_run(tmp_path / "nothing")
+
+
+def test_a_rollout_is_opened_with_the_samples_of_its_rounds(tmp_path: Path, frames: Any) -> None:
+    from guieval.journal import ROLLOUT
+
+    for number in range(2):
+        write_run(tmp_path / f"round-{number}", [record(task(length=1), at(500, 500), at(number, 1))])
+    rounds = [{"directory": f"round-{number}", "seed": number} for number in range(2)]
+    (tmp_path / ROLLOUT).write_text(json.dumps({"schema": 1, "rounds": rounds}))
+    run = open_run(tmp_path)
+    assert list(run.steps()["sample"]) == [0, 1, 2, 3] and "rounds" in run._repr_html_()
+    with pytest.raises(UsageError, match=r"open one of its rounds '.*round-0', '.*round-1'"):
+        run.figures()
+
+
+def test_opening_prints_nothing_and_logs_what_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = write_run(tmp_path, [record(task(length=1), at(500, 500))])
+    with (directory / STEPS).open("a") as journal:
+        journal.write("{}\n")
+    with caplog.at_level(logging.WARNING, "guieval"):
+        run = open_run(directory)
+    assert "1 lines of the journal hold no record" in caplog.text and len(run.notes) == 1
+    run.figures()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", [record(task(length=1), at(500, 500))])
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    manifest = json.loads((directory / "manifest.json").read_text())
+    manifest["model"]["adapter"] = manifest["config"]["adapter"] = str(trap)
+    manifest["config"]["bench"] = str(trap)
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    run = open_run(directory)
+    assert run._repr_html_() and run.step(0)._repr_html_() and run.figures().rows
+    with pytest.raises(UsageError, match="unknown benchmark"):
+        run.step(0).image()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_screenshots_that_are_not_to_be_had(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", [record(task(length=1, screenshot="../../secret.png"), at(500, 500))])
+    drawn(tmp_path, "secret.png")
+    with pytest.raises(ScreenshotError, match="leaves the data folder"):
+        open_run(directory, data=tmp_path / "run" / "deeper").step(0).image()
+    with pytest.raises(GuievalError, match="leaves the data folder"):
+        open_run(directory).step(0).image()
+    assert "leaves the data folder" in open_run(directory).step(0)._repr_html_()
+
+
+def test_nothing_that_a_model_or_a_data_set_says_is_markup(tmp_path: Path) -> None:
+    one = task(f"e{HOSTILE}", length=1, instruction=HOSTILE, groups={HOSTILE: HOSTILE}, screenshot="s.png")
+    run = opened(tmp_path, [record(one, Type(text=HOSTILE), raw=HOSTILE + "\u202e\x1b[2J")], model=HOSTILE)
+    pages = [run._repr_html_(), run.step(0)._repr_html_(), run.figures()._repr_html_()]
+    assert all("<script" not in page and "<img src=x" not in page and "\x1b" not in page for page in pages)
+    assert "\u202e" not in pages[1] and pages[1].count("&lt;script&gt;") >= 4 and "data:image/jpeg;base64," in pages[1]
+    assert "&lt;script&gt;" in pages[0] and "&lt;script&gt;" in pages[2]
+
+
+def test_a_run_that_has_just_begun_opens(tmp_path: Path, frames: Any) -> None:
+    run = open_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
+    assert list(run.steps().verdict) == ["not_run"] * 3 and run.figures()["not run"].value == 3
+    assert "not_run" in run.step(1)._repr_html_() and run._repr_html_()
+
+
+def test_without_pandas_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *more: Any) -> Any:
+        if name == "pandas":
+            raise ImportError(name)
+        return real(name, *more)
+
+    run = open_run(write_run(tmp_path, [record(task(length=1), at(500, 500))]))
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UsageError, match=r"pip install 'guieval\[pandas\]'"):
+        run.steps()

@@ -1,0 +1,151 @@
+"""The shipped published tables: they fit together, and agree with what their papers compute from the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.evaluation import get_protocol
+from guieval.history.modes import MODES
+from guieval.registry import list_benchmarks, list_models
+from guieval.reports.leaderboards.published_results import ResultTable, get_results, list_results
+
+TABLE = """
+name: mine
+paper: "A paper"
+short: "Mine"
+table: "Table 1"
+caption: a caption
+columns:
+  - {name: sop, title: SOP, metric: "SOP, in %", decimals: 1}
+  - {name: live, title: live, metric: "success, in %", decimals: 1}
+rows:
+  - {model: A, values: [1.0, 2.0]}
+  - {model: B, values: [2.0, null]}
+"""
+
+
+def values(name: str, model: str, variant: str = "") -> tuple[float | None, ...]:
+    (row,) = [each for each in get_results(name).rows if (each.model, each.variant) == (model, variant)]
+    return row.values
+
+
+def whole(row: tuple[float | None, ...]) -> list[float]:
+    assert None not in row
+    return [each for each in row if each is not None]
+
+
+def test_every_table_of_the_papers_is_there() -> None:
+    assert list_results() == [
+        *(f"guievalkit-table-{number}" for number in (2, 3, 20)),
+        *(f"ui-r1-table-{number}" for number in (1, 2, 3, 6)),
+        *(f"ui-s1-table-{number}" for number in (1, 2, 6)),
+    ]
+
+
+@pytest.mark.parametrize("name", list_results())
+def test_tables_name_checkpoints_benchmarks_and_figures_that_exist(name: str) -> None:
+    table = get_results(name)
+    checkpoints = {row.checkpoint for row in table.rows} - {None}
+    assert checkpoints <= set(list_models())
+    once = [(row.checkpoint, row.thinking) for row in table.rows if row.checkpoint is not None]
+    assert len(set(once)) == len(once), "a checkpoint's own row must be one"
+    for column in table.columns:
+        assert column.mode is None or column.mode in MODES
+        if column.benchmark is not None and column.protocol is not None:
+            assert column.benchmark in list_benchmarks()
+            assert column.figure in [figure.name for figure in get_protocol(column.protocol).figures]
+    for row in table.rows:
+        for column, value in zip(table.columns, row.values, strict=True):
+            if value is not None:
+                assert 0 <= value <= 100
+                assert round(value, column.decimals) == value
+
+
+def test_the_printed_numbers_are_those_of_the_papers() -> None:
+    """A few cells of each table, as they stand in the papers' text too."""
+    assert values("guievalkit-table-2", "AgentCPM-GUI-8B")[8:] == (96.88, 91.32, 82.80, 54.26)
+    assert values("guievalkit-table-2", "GUI-Owl-7B", "without thinking")[:2] == (91.05, 86.25)
+    assert values("guievalkit-table-3", "UI-Venus-Navi-72B") == (74.09, 76.16)
+    assert values("guievalkit-table-20", "GUI-Owl-7B") == (66.4, 67.37, 65.49, 12.01)
+    assert values("ui-s1-table-1", "UI-S1-7B") == (32.4, 16.3, 74.3, 40.2, 60.9, 34.0)
+    assert values("ui-s1-table-1", "MobileGUI-7B") == (None, None, 65.3, 22.7, None, 30.0)
+    assert values("ui-r1-table-6", "UI-R1 3B")[-1] == 85.4
+
+
+def test_ui_s1_prints_the_rise_of_its_rows() -> None:
+    base = "base, asked with the prompt of Appendix H"
+    for name, printed in (
+        ("ui-s1-table-1", [15.6, 7.2, 23.8, 11.4, 6.9, 19.1]),
+        ("ui-s1-table-2", [1.1, 1.9, 17.7, 0.9, 15.5, 8.9, 5.4, 7.1]),
+    ):
+        before, after = whole(values(name, "Qwen2.5VL-7B", base)), whole(values(name, "UI-S1-7B"))
+        assert [round(b - a, 1) for a, b in zip(before, after, strict=True)] == printed
+
+
+def test_ui_s1_scores_are_means() -> None:
+    for row in get_results("ui-s1-table-6").rows:
+        pg, tsr, score, live, average = whole(row.values)
+        assert score == pytest.approx((pg + tsr) / 2, abs=0.0501)
+        assert average == pytest.approx((score + live) / 2, abs=0.0501)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("ui-r1-table-1", (206, 230, 140, 194)),
+        ("ui-r1-table-2", (154, 145, 198, 143, 197, 64, 144, 110, 177, 53, 107, 89)),
+        ("ui-r1-table-3", (1, 1)),
+        ("ui-r1-table-6", (211, 290, 203, 234, 140, 194)),
+    ],
+)
+def test_ui_r1_averages_are_those_of_their_columns(name: str, sizes: tuple[int, ...]) -> None:
+    """``sizes``: samples of each column of the data sets (Table 3: a plain mean); rounding may move a mean by 0.1 at most."""
+    for row in get_results(name).rows:
+        *parts, average = whole(row.values)
+        mean = sum(size * value for size, value in zip(sizes, parts, strict=True)) / sum(sizes)
+        assert average == pytest.approx(mean, abs=0.1), row.title
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(TABLE, encoding="utf-8")
+    table = get_results(str(file))
+    assert table.source == "Mine, Table 1"
+    assert table.pairs("sop", "live") == [("A", 1.0, 2.0)]
+    with pytest.raises(UsageError, match=r"no column 'life' \(did you mean 'live'\?\); it has: sop, live"):
+        table.pairs("sop", "life")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("values: [1.0, 2.0]", "values: [1.0]", "'A' has 1 values for 2 columns"),
+        ("{model: B", "{model: A", "'A' has two rows"),
+        ("name: live", "name: sop", "two columns have one name"),
+        ("name: mine", "name: other", "calls itself 'other'"),
+        ("decimals: 1}\nrows", "decimals: 1, figure: PG}\nrows", "given together"),
+        ("caption: a caption", "captoin: a caption", "field captoin: is not known .did you mean 'caption'"),
+        ("rows:", "rows: [", "not a YAML"),
+    ],
+)
+def test_a_table_that_does_not_fit_says_why(tmp_path: Path, old: str, new: str, said: str) -> None:
+    file = tmp_path / "mine.yaml"
+    assert old in TABLE
+    file.write_text(TABLE.replace(old, new), encoding="utf-8")
+    with pytest.raises(UsageError, match=said):
+        get_results(str(file))
+
+
+def test_unknown_tables_are_told_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'ui-s1-table-1'"):
+        get_results("uis1-table-1")
+    with pytest.raises(UsageError, match="cannot be read"):
+        get_results(str(tmp_path / "nothing.yaml"))
+
+
+def test_a_table_reads_back_as_it_was() -> None:
+    table = get_results("ui-s1-table-1")
+    assert ResultTable.model_validate_json(table.model_dump_json()) == table

@@ -1,0 +1,147 @@
+"""The table renderer: at any width, no line is wider, no word is split, and nothing is lost without a note."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+from rich.cells import cell_len
+
+from guieval.reports.tables import (
+    Column,
+    Number,
+    Table,
+    columns,
+    comma_separated,
+    fold,
+    json_text,
+    latex,
+    markdown,
+    per_cent,
+    rendered,
+)
+
+HOSTILE = (
+    "a" * 300,
+    "\x1b[31mred\x1b[0m \x07bell\rback",
+    "中文字符" * 40,
+    "[bold]markup[/bold] 👍🏽 e\u0301 \u202eright to left",
+    "half \ud83d surrogate\nnew\tline",
+    "",
+)
+
+
+@dataclass(frozen=True)
+class Ends:
+    low: float
+    high: float
+
+
+def lines(table: Table, width: int) -> list[str]:
+    return [line.plain for line in rendered(table, width)]
+
+
+def wide_table(name: str = "qwen2.5-vl-7b", words: str = "a sentence that says what this row is about") -> Table:
+    heads = columns(
+        "model", "exact match", "type match", "95 % interval", "steps", "what it is", folds=("what it is",), spare=("steps",)
+    )
+    row = (name, per_cent(0.5, 1234), per_cent(None), "[48.3, 51.7]", 1234, words)
+    return Table("Figures", heads, (row, (), ("other-model", *row[1:])), ("A note.",))
+
+
+def test_a_table_that_fits_is_printed_as_it_is() -> None:
+    table = Table("T", columns("model", "n"), (("a", 1234), (), ("bc", None)), ("Note.",))
+    assert lines(table, 80) == ["T", "model      n", "────────────", "a      1,234", "", "bc         -", "Note.", ""]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_is_wider_than_the_terminal_whatever_a_name_is(name: str, width: int) -> None:
+    for table in (
+        wide_table(name),
+        wide_table(words=name),
+        Table(name, (Column(name), Column(name)), ((name, name),), (name,)),
+    ):
+        shown = lines(table, width)
+        assert max(map(cell_len, shown)) <= width
+        assert all(line.isprintable() for line in shown)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+def test_no_word_is_split_and_every_figure_is_there(width: int) -> None:
+    table = wide_table()
+    shown = lines(table, width)
+    known = {word for column in table.columns for word in column.name.split()}
+    known |= {word for row in table.filled for cell in row for word in str(cell).replace("1234", "1,234").split()}
+    text = " ".join(shown)
+    words = set(re.sub(r"Left out at this width: .*|A note\.|Figures", "", text).replace("─", "").split())
+    assert words <= known | {name + ":" for name in known} | {"1,234", "-"}
+    for word in ("qwen2.5-vl-7b", "other-model", "50.00%", "[48.3,", "51.7]", "sentence"):
+        assert word in text
+    assert ("steps" in text.split("Left out")[0]) != ("Left out at this width: steps." in text)
+
+
+def test_a_table_that_is_cut_repeats_the_names_and_drops_the_rows_without_a_value() -> None:
+    heads = (Column("figure", right=False), *(Column(f"a-model-of-some-length-{number}") for number in range(4)))
+    rows = (("exact", 1, 2, 3, 4), ("progress", 1, None, None, None), ("head", "", "", "", ""))
+    shown = lines(Table("", heads, rows), 60)
+    assert [line.split() for line in shown if line.startswith("exact")] == [["exact", "1", "2"], ["exact", "3", "4"]]
+    assert [line.split() for line in shown if line.startswith("progress")] == [["progress", "1", "-"]]
+    assert sum(line == "head" for line in shown) == 2
+
+
+def test_a_narrow_column_is_left_out_only_where_there_is_no_room_for_it() -> None:
+    heads = columns("run", "age", "model", spare=("age", "model"))
+    shown = lines(Table("", heads, (("r" * 30, "1 min", "m" * 30),)), 40)
+    assert "age" in shown[0] and "1 min" in shown[2] and "model" not in shown[0]
+    assert "Left out at this width: model." in " ".join(shown)
+
+
+def test_sentences_fold_between_words_and_paths_stay_whole() -> None:
+    path = "/a/path/that/is/longer/than/the/line.json"
+    assert fold(f"note: see {path} for it", 20, 2) == ["note: see", f"  {path}", "  for it"]
+    assert fold("run:      here", 80) == ["run:      here"]
+
+
+def test_numbers_keep_their_precision_in_json_and_csv() -> None:
+    cell = per_cent(1 / 3, 3, Ends(0.1, 0.9))
+    assert str(cell) == "33.33% of 3 [10.0, 90.0]"
+    table = Table("T", columns("=row", "x"), (("=a", cell), ("b", Number(float("nan")))), name="t")
+    read = json.loads(json_text([table]))[0]
+    assert read["rows"] == [["=a", {"value": 1 / 3, "low": 0.1, "high": 0.9, "n": 3}], ["b", None]]
+    (first, second) = csv.DictReader(io.StringIO(comma_separated([table])))
+    assert (first["row"], float(first["value"]), first["high"], first["n"]) == ("'=a", 1 / 3, "0.9", "3")
+    assert second["value"] == ""
+
+
+def test_latex_has_a_label_a_caption_and_shared_headings() -> None:
+    heads = (Column("model", right=False), Column("exact", ("AC",)), Column("type", ("AC",)))
+    table = Table("Board", heads, (("a_b", per_cent(0.5, unit="", best=True), None),), ("50% is half",), "main board")
+    text = latex(table, caption="What & why.")
+    for part in (
+        r"\caption{What \& why.}",
+        r"\label{tab:main-board}",
+        r" & \multicolumn{2}{c}{AC} \\",
+        r"\cmidrule(lr){2-3}",
+        r"model & exact & type \\",
+        r"a\_b & \textbf{50.00} & - \\",
+        r"50\% is half.",
+    ):
+        assert part in text.splitlines()
+
+
+def test_markdown_escapes_and_marks_the_best() -> None:
+    table = Table("T|x", columns("model", "exact"), (("a|b <i>", per_cent(0.5, unit="", best=True)),), ("note",))
+    assert markdown([table]).splitlines() == [
+        r"### T\|x",
+        "",
+        "| model | exact |",
+        "| --- | ---: |",
+        r"| a\|b &lt;i&gt; | **50.00** |",
+        "",
+        "- note",
+    ]

@@ -1,0 +1,199 @@
+"""Shards come together whole: nothing lost, nothing twice, no answer with another past than the run's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from guieval.errors import EngineError, UsageError
+from guieval.journal import STEPS, Journal
+from guieval.journal.lines import read_line, write_line
+from guieval.models import Request
+from guieval.models.scored_reply import failed_sample
+from guieval.running.cluster import Merger, absorb_shards, has_shards
+from guieval.running.cluster.merging import SHARDS, Shard
+from guieval.running.progress import Progress
+from guieval.steps import Episode, EpisodeKey, Sample, StepOutcome, StepRecord
+from tests.running.cluster.conftest import final, open_scripted
+from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with, run_scripted
+
+EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS[:2]), make_episode("c", [CLICK])]
+A = EPISODES[0].key
+MODES = ["offline", "soeval", "sop"]
+
+
+def mostly_right(request: Request) -> str:
+    return reply_with(ACTIONS[1] if request.task.key == ("scripted", "", "a", 2) else request.task.action, "because")
+
+
+def engine() -> ScriptedEngine:
+    return ScriptedEngine(mostly_right)
+
+
+def lines_of(directory: Path) -> list[bytes]:
+    return (directory / STEPS).read_bytes().splitlines(keepends=True)
+
+
+def begun(directory: Path, mode: str, episodes: Sequence[Episode] = EPISODES) -> None:
+    open_scripted(directory, episodes, engine(), mode).begin()
+
+
+def merge(directory: Path, mode: str, *shards: Sequence[bytes]) -> tuple[list[StepRecord], Progress, list[bytes]]:
+    """Merge shards into a run's journal, each with a reader of its own; what was added, and what is known of episode a."""
+    run = open_scripted(directory, EPISODES, engine(), mode)
+    with Journal(directory) as journal:
+        merger = Merger(run.run, journal)
+        added = [record for lines in shards for record in merger.add(b"".join(lines), Shard())]
+        return added, merger.progress, merger.known_lines(A).splitlines(keepends=True)
+
+
+def answer(thought: str, index: int, *, episode: Episode = EPISODES[0]) -> bytes:
+    """A line of an answer that is told from others by its thought."""
+    task = episode.steps[index]
+    right = StepOutcome(type_match=True, exact_match=True, verdict="right")
+    sample = Sample(raw_response="", thought=thought, action=task.action, outcome=right)
+    return write_line(StepRecord(task=task, samples=(sample,)), compact=False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_merged_run_is_as_one_that_was_never_split(tmp_path: Path, mode: str) -> None:
+    seen: list[Progress] = []
+    clean = open_scripted(tmp_path / "clean", EPISODES, engine(), mode, seen.append)
+    outcome = clean.execute(resume=False)
+    begun(tmp_path / "run", mode)
+    lines = lines_of(tmp_path / "clean")
+    of_a = [line for line in lines if b'"episode_id":"a"' in line]
+    others = [line for line in lines if line not in of_a]
+    added, progress, _ = merge(tmp_path / "run", mode, of_a, others)
+    assert len(added) == len(lines) and sorted(lines_of(tmp_path / "run")) == sorted(lines)
+    for name in ("total", "done", "exact", "failures", "verdicts", "tokens"):
+        assert getattr(progress, name) == getattr(seen[-1], name), name
+    again, progress, known = merge(tmp_path / "run", mode, lines, of_a)
+    assert again == [] and known == []
+    assert (progress.done, progress.total, progress.resumed) == (seen[-1].done, seen[-1].total, seen[-1].done)
+    run = open_scripted(tmp_path / "run", EPISODES, engine(), mode)
+    with Journal(tmp_path / "run") as journal:
+        tally = Merger(run.run, journal).tally
+    ours, theirs = (each.summary(outcome.plan).model_dump(exclude={"diagnostics"}) for each in (tally, outcome.tally))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_half_merged_shard_is_merged_again_harmlessly(tmp_path: Path, mode: str) -> None:
+    run_scripted(tmp_path / "clean", EPISODES, engine(), mode=mode)
+    lines = lines_of(tmp_path / "clean")
+    for cut in range(len(lines) + 1):
+        directory = tmp_path / f"run{cut}"
+        begun(directory, mode)
+        merge(directory, mode, lines[:cut])
+        merge(directory, mode, lines)
+        assert lines_of(directory) == lines
+
+
+def test_what_follows_another_answer_is_left_out(tmp_path: Path) -> None:
+    """A worker thought lost went on with an episode that another one had taken over."""
+    begun(tmp_path, "soeval")
+    lost = [answer("first", index) for index in range(4)]
+    taken_over = [lost[0], answer("second", 1)]
+    added, _, known = merge(tmp_path, "soeval", lost[:1], taken_over, lost)
+    assert [record.sample.thought for record in added] == ["first", "second"]
+    assert known == taken_over
+    _, _, known = merge(tmp_path, "soeval", lost, [*taken_over, answer("second", 2)])
+    assert known == [*taken_over, answer("second", 2)]
+
+
+def test_offline_the_first_answer_to_a_step_stays(tmp_path: Path) -> None:
+    begun(tmp_path, "offline")
+    added, _, _ = merge(tmp_path, "offline", [answer("first", 1)], [answer("second", 1), answer("second", 3)])
+    assert [(record.task.step_index, record.sample.thought) for record in added] == [(1, "first"), (3, "second")]
+
+
+def test_a_torn_or_foreign_line_is_passed_over(tmp_path: Path) -> None:
+    begun(tmp_path, "offline")
+    foreign = answer("other", 0, episode=make_episode("elsewhere", ACTIONS))
+    added, _, _ = merge(tmp_path, "offline", [b'{"task": \n', foreign, answer("mine", 0)])
+    assert [record.sample.thought for record in added] == ["mine"]
+
+
+def test_only_answers_with_an_unbroken_past_are_known(tmp_path: Path) -> None:
+    """Step 0 was answered anew after step 1, so step 1 will be too."""
+    begun(tmp_path, "soeval")
+    (tmp_path / STEPS).write_bytes(answer("old", 0) + answer("old", 1) + answer("new", 0))
+    added, progress, known = merge(tmp_path, "soeval", [answer("new", 0), answer("new", 1)])
+    assert known == [answer("new", 0), answer("new", 1)] and len(added) == 1 and progress.done == 2
+
+
+def test_samples_of_a_step_that_lacks_others_are_known_under_the_same_past_only(tmp_path: Path) -> None:
+    def some(index: int, thought: str) -> bytes:
+        whole = read_line(answer(thought, index))
+        return write_line(
+            whole.model_copy(update={"samples": (whole.sample, failed_sample("generate", thought))}), compact=False
+        )
+
+    lines = [some(0, "0"), answer("new", 0), some(1, "1"), some(2, "behind a gap")]
+    for mode, expected in (("offline", [*lines[1:3], lines[3]]), ("soeval", lines[1:3])):
+        begun(tmp_path / mode, mode)
+        (tmp_path / mode / STEPS).write_bytes(b"".join(lines))
+        assert merge(tmp_path / mode, mode)[2] == expected
+    added, _, known = merge(tmp_path / "soeval", "soeval", [*lines[1:3], answer("new", 1), some(2, "next")])
+    assert len(added) == 2 and known == [lines[1], answer("new", 1), some(2, "next")]
+    assert merge(tmp_path / "soeval", "soeval", [answer("another", 0)])[2] == [lines[1], answer("new", 1), some(2, "next")]
+
+
+@pytest.mark.parametrize("mode", ["offline", "soeval"])
+def test_a_failure_is_merged_once_and_forgotten_when_the_step_is_answered(tmp_path: Path, mode: str) -> None:
+    def fails(request: Request) -> str:
+        raise EngineError("nobody is there")
+
+    run_scripted(tmp_path / "failing", EPISODES[:1], ScriptedEngine(fails), mode=mode)
+    run_scripted(tmp_path / "fine", EPISODES[:1], engine(), mode=mode)
+    begun(tmp_path / "run", mode)
+    failing, fine = lines_of(tmp_path / "failing"), lines_of(tmp_path / "fine")
+    added, progress, _ = merge(tmp_path / "run", mode, failing)
+    assert len(added) == len(failing) == progress.failures == progress.by_stage["generate"].count == progress.done
+    again, progress, _ = merge(tmp_path / "run", mode, failing)
+    assert (again, progress.failures, progress.done) == ([], 0, 0)
+    begun(tmp_path / "both", mode)
+    _, progress, _ = merge(tmp_path / "both", mode, failing, fine)
+    assert (progress.failures, progress.by_stage, progress.done) == (0, {}, 4)
+    assert progress.verdicts["infrastructure_failure"] == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_killed_run_left_is_absorbed_before_it_goes_on(tmp_path: Path, mode: str) -> None:
+    run_scripted(tmp_path / "clean", EPISODES, engine(), mode=mode)
+    directory = tmp_path / "run"
+    begun(directory, mode)
+    shard = directory / SHARDS / "w"
+    run_scripted(shard, EPISODES, engine(), mode=mode)
+    cut = lines_of(shard)[:3]
+    (shard / STEPS).write_bytes(b"".join(cut) + b'{"torn')
+    (shard / "vllm.log").write_text("kept")
+    assert has_shards(directory)
+    run = open_scripted(directory, EPISODES, engine(), mode)
+    assert absorb_shards(run.run, directory) == 3
+    assert [path.name for path in shard.iterdir()] == ["vllm.log"]
+    asked = engine()
+    open_scripted(directory, EPISODES, asked, mode).execute(resume=True)
+    assert final(directory) == final(tmp_path / "clean")
+    assert len(asked.requests) == len(lines_of(tmp_path / "clean")) - 3
+
+
+def test_shards_are_not_absorbed_by_an_unlike_run(tmp_path: Path) -> None:
+    begun(tmp_path, "offline")
+    (tmp_path / SHARDS / "w").mkdir(parents=True)
+    with pytest.raises(UsageError, match="mode"):
+        absorb_shards(open_scripted(tmp_path, EPISODES, engine(), "sop").run, tmp_path)
+
+
+def test_the_key_of_an_episode_that_is_over_is_not_unfinished(tmp_path: Path) -> None:
+    begun(tmp_path, "offline")
+    run = open_scripted(tmp_path, EPISODES, engine())
+    c = EpisodeKey("scripted", "", "c")
+    with Journal(tmp_path) as journal:
+        merger = Merger(run.run, journal)
+        assert merger.unfinished([A, c]) == [A, c] and not merger.begun(A)
+        merger.add(answer("x", 0, episode=EPISODES[2]) + answer("x", 0), Shard())
+        assert merger.unfinished([A, c]) == [A] and merger.begun(A)

@@ -1,0 +1,285 @@
+"""The real program on a local Ray cluster of three nodes: as on one machine, also when a node or the driver is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.journal import MANIFEST, METRICS, STEPS, Records
+from guieval.registry import load_benchmark
+from guieval.running.cluster.merging import SHARDS
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.running.cluster.conftest import MODEL, OPTIONS, figures, final
+
+MODES = ("offline", "soeval", "sop")
+ENVIRONMENT = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+QUICK_TO_NOTICE = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 5000,
+    "health_check_failure_threshold": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """Three nodes of one processor each; the first is the head, from which runs are started."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE},
+    )
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    yield cluster
+    cluster.shutdown()  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture(scope="module")
+def server(data: Path) -> Iterator[MockServer]:
+    settings = MockSettings(
+        model=MODEL, policy="reference", accuracy=0.7, latency=0.1, concurrency=16, seed=3, served_models=(MODEL,)
+    )
+    with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def alone(data: Path, server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same runs on one machine."""
+    directory = tmp_path_factory.mktemp("alone") / "runs"
+    words = command(data, server, directory, *modes(*MODES))
+    words[words.index("--concurrency") + 1] = "16"
+    subprocess.run(words, check=True, capture_output=True)
+    return directory
+
+
+def modes(*names: str) -> list[str]:
+    return [word for name in names for word in ("--mode", name)]
+
+
+def command(data: Path, server: MockServer, directory: Path, *more: str) -> list[str]:
+    start = [sys.executable, "-m", "guieval", "run"]
+    if "--resume" in more:
+        return [*start, *more]
+    options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
+    fixed = ["--model", MODEL, "--bench", "demo", "--data", str(data), "--base-url", server.base_url, "--concurrency", "2"]
+    return [*start, *fixed, "--out", str(directory), *options, *more]
+
+
+def on(nodes: Any) -> list[str]:
+    return ["--cluster", "ray", "--cluster-address", nodes.address]
+
+
+def start(words: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+
+
+def wait_until(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def recorded(directory: Path) -> int:
+    return (directory / STEPS).read_bytes().count(b"\n") if (directory / STEPS).exists() else 0
+
+
+def shards_with_records(directory: Path) -> int:
+    return sum(path.stat().st_size > 0 for path in (directory / SHARDS).glob("*/" + STEPS))
+
+
+def assert_same_run(directory: Path, alone: Path) -> None:
+    """Complete, nothing doubled, and in everything but times as the run of one machine."""
+    assert set(Counter(record.task.key for record in Records(directory)).values()) == {1}
+    assert final(directory) == final(alone)
+    assert figures(directory) == figures(alone)
+    ours, theirs = (json.loads((each / MANIFEST).read_text()) for each in (directory, alone))
+    for name in theirs.keys() - {"created", "config"}:
+        assert ours[name] == theirs[name], name
+    assert not list((directory / SHARDS).rglob("*"))
+
+
+def test_three_modes_are_as_on_one_machine(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "runs"
+    done = subprocess.run(
+        command(data, server, directory, *modes(*MODES), *on(nodes)), capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for mode in MODES:
+        assert_same_run(directory / mode, alone / mode)
+        (told,) = json.loads((directory / mode / METRICS).read_text())["servers"]
+        assert told["name"].startswith(f"{server.base_url} on ") and told["in_flight"] == told["failed"] == 0
+        assert told["answered"] == recorded(directory / mode), "the workers' figures, added up"
+
+
+def test_sigterm_outside_any_run_is_as_ctrl_c(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
+    """Ray sets a handler of its own, which would end the process without a word on how to go on."""
+    script = f"""
+import signal
+from pathlib import Path
+from guieval.cli.running.run import perform
+from guieval.running.config import RunConfig
+config = RunConfig(
+    model={MODEL!r}, bench="demo", data={str(data)!r}, base_urls=({server.base_url!r},), bench_options={OPTIONS!r},
+    cluster="ray", cluster_address={nodes.address!r},
+)
+try:
+    jobs = [(config, Path({str(tmp_path / "run")!r}))]
+    perform(jobs, fresh=True, quiet=True, first=lambda: signal.raise_signal(15), show=print)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done
+
+
+def test_a_run_whose_driver_was_killed_goes_on(nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path) -> None:
+    """On the cluster, or on one machine."""
+    directory = tmp_path / "run"
+    process = start(command(data, server, directory, "--mode", "soeval", *on(nodes)))
+    wait_until(process, lambda: recorded(directory) >= 15 and shards_with_records(directory) == 3)
+    process.kill()
+    process.communicate()
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    for each, cluster in ((directory, "ray"), (copy, "none")):
+        words = command(data, server, each, "--resume", str(each), "--cluster", cluster, "--concurrency", "8")
+        done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert_same_run(each, alone / "soeval")
+
+
+def test_ctrl_c_stops_every_worker_in_order(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    process = start(command(data, server, directory, "--mode", "offline", *on(nodes)))
+    wait_until(process, lambda: recorded(directory) >= 5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert f"guieval run --resume {directory}" in out and "Traceback" not in err
+    assert not list((directory / SHARDS).rglob("*")) and figures(directory)["complete"] is False
+
+
+def test_workers_that_cannot_be_of_use_are_told_in_a_sentence_each(
+    nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
+) -> None:
+    """Two workers, two base URLs: the second worker's is dead, and then both."""
+    busy = ["--concurrency", "8"]
+    dead = ["--base-url", "http://127.0.0.1:9/v1", "--max-attempts", "1", "--workers", "2"]
+    directory = tmp_path / "some"
+    done = subprocess.run(
+        command(data, server, directory, *dead, *busy, "--mode", "soeval", *on(nodes)),
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "worker 1 on " in done.stdout and "127.0.0.1:9" in done.stdout
+    assert_same_run(directory, alone / "soeval")
+
+    words = command(data, server, tmp_path / "none", *dead, "--mode", "sop", *on(nodes))
+    words.remove("--base-url")
+    words.remove(server.base_url)
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert f"guieval run --resume {tmp_path / 'none'}" in done.stderr and "127.0.0.1:9" in done.stderr
+
+
+def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
+    nodes: Any, data: Path, server: MockServer, tmp_path: Path
+) -> None:
+    """An answer of the mock server is 3,000 tokens in and 60 out, here 0.001 in and 0.0001 out each: 3.006 in all."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        f"- {{models: ['{MODEL}'], currency: EUR, input: 1000, output: 100, source: here, as_of: 2025-01-01}}\n", "utf-8"
+    )
+    directory = tmp_path / "run"
+    before = server.stats()
+    budget = ["--prices", str(prices), "--budget", "90"]
+    words = command(data, server, directory, "--mode", "offline", *budget, *on(nodes))
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    assert "the budget of 90" in done.stdout and f"guieval run --resume {directory}" in done.stdout
+    after = server.stats()
+    served = after["served"] - before["served"]
+    # 29 answers cost 87, and one more what is left; three workers with two requests each begin more in a fifth of a second
+    assert 25 <= served <= 60 and recorded(directory) == served, "what was asked for was paid for, and is kept"
+    assert after["gone"] == before["gone"]
+    assert not list((directory / SHARDS).rglob("*"))
+
+    asked_more = command(data, server, directory, "--resume", str(directory), *budget, *on(nodes))
+    done = subprocess.run(asked_more, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 1 and "the budget of 90" in done.stdout
+    assert server.stats()["served"] - before["served"] == served, "what is used up is used up in the next session too"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"), [("127.0.0.1:9", "no server answers at 127.0.0.1:9"), ("here", "expected auto, local or HOST:PORT")]
+)
+def test_a_cluster_that_is_not_there_is_told_at_once(
+    data: Path, server: MockServer, tmp_path: Path, address: str, said: str
+) -> None:
+    words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", address)
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists(), "nothing was begun"
+
+
+def test_a_cluster_of_this_machine_alone_listens_on_loopback_only(data: Path, server: MockServer, tmp_path: Path) -> None:
+    process = start(command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", "local"))
+    try:
+        wait_until(process, lambda: recorded(tmp_path / "run") >= 5)
+        open_to = listening(process.pid)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+    assert len(open_to) >= 4, "Ray's own servers were looked at"
+    assert all(each.removeprefix("::ffff:").startswith("127.") or each == "::1" for each in open_to), open_to
+
+
+def listening(process: int) -> list[str]:
+    """The addresses on which a process and everything it has started listen for TCP connections."""
+    import psutil
+
+    family = [psutil.Process(process)]
+    family += family[0].children(recursive=True)
+    found = [item for each in family for item in each.net_connections("tcp") if item.status == psutil.CONN_LISTEN]
+    return [item.laddr.ip for item in found]
+
+
+def test_more_workers_than_fit_are_refused(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
+    words = command(data, server, tmp_path / "run", *on(nodes), "--workers", "4")
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+    assert not (tmp_path / "run").exists()
+    assert done.returncode == 2 and "4 workers do not fit" in done.stderr and "suffice for 3" in done.stderr
+
+
+def test_a_killed_node_loses_and_doubles_nothing(
+    nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
+) -> None:
+    victim = nodes.list_all_nodes()[-1]
+    directory = tmp_path / "run"
+    process = start(command(data, server, directory, "--mode", "soeval", *on(nodes)))
+    wait_until(process, lambda: recorded(directory) >= 15 and shards_with_records(directory) == 3)
+    for each in victim.all_processes["raylet"]:
+        os.kill(each.process.pid, signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert " is lost" in out
+    assert_same_run(directory, alone / "soeval")

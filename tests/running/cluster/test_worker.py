@@ -1,0 +1,262 @@
+"""One worker, without Ray: it runs what it is given and nothing else, and what it records is the run's."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.journal import STEPS, Journal, Records
+from guieval.models.scored_reply import failed_sample
+from guieval.registry import load_benchmark
+from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
+from guieval.running.cluster.merging import SHARDS, Shard
+from guieval.running.config import RunConfig
+from guieval.running.resume.identity import manifest_of
+from guieval.running.runner import Runner
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.outage import outage
+from tests.running.cluster.conftest import MODEL, OPTIONS, final
+from tests.scripted import opened_run
+
+
+@pytest.fixture(scope="module")
+def server(data: Path) -> Iterator[MockServer]:
+    settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, seed=3, served_models=(MODEL,))
+    with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
+        yield server
+
+
+@pytest.fixture
+def opened(tmp_path: Path, data: Path, server: MockServer) -> Runner:
+    config = RunConfig(
+        model=MODEL, bench="demo", mode="soeval", data=str(data), bench_options=OPTIONS, base_urls=(server.base_url,)
+    )
+    run = opened_run(config, tmp_path / "run")
+    run.begin()
+    return run
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """A worker changes its working directory, as it has a process of its own."""
+    here = os.getcwd()
+    yield Worker("0000")
+    os.chdir(here)
+
+
+def job_of(run: Runner, **changes: Any) -> Job:
+    config = {**run.run.config.model_dump(mode="json"), **changes}
+    return Job(config, manifest_of(run.run), str(run.directory), os.getcwd(), "now")
+
+
+def test_it_runs_what_is_dealt_and_what_it_claims(opened: Runner, worker: Worker) -> None:
+    refs = dealt_first(opened.run.selection)
+    worker.give([position for position in range(len(refs) // 2) if position % 3], number=0, last=False)
+    assert not worker.read(0, 0.0).wants
+    worker.give([position for position in range(len(refs) // 2, len(refs)) if position % 3], number=1, last=True)
+    ended = worker.work(job_of(opened), [0, 3], b"")
+    assert ended == Ended("done")
+    reading = worker.read(0, 0.0)
+    keys = {record.task.episode_key for record in Records(opened.directory / SHARDS / "now-0000")}
+    assert reading.start == 0 and reading.data.count(b"\n") == sum(ref.length for ref in refs if ref.key in keys)
+    assert keys == {ref.key for position, ref in enumerate(refs) if position % 3 or position in (0, 3)}
+    end = worker.read(len(reading.data), 0.0)
+    assert end.served is not None and end.served.asked == opened.run.model.config.name
+    assert dataclasses.replace(end, servers=(), served=None) == Reading(len(reading.data), b"", False)
+    (asked,) = end.servers
+    assert (asked.answered, asked.in_flight) == (reading.data.count(b"\n"), 0)
+
+
+def test_it_goes_on_where_another_one_ended(opened: Runner, worker: Worker, server: MockServer, tmp_path: Path) -> None:
+    """The known answers are in its shard and were not asked again; the figures are those of one who did it all."""
+    whole = opened_run(opened.run.config, tmp_path / "whole")
+    whole.execute(resume=False)
+    refs = dealt_first(opened.run.selection)
+    of_longest = [record for record in Records(tmp_path / "whole") if record.task.episode_key == refs[0].key]
+    with Journal(opened.directory) as journal:
+        for record in of_longest[:3]:
+            journal.append(record)
+    asked = server.stats()["served"]
+    with Journal(opened.directory) as journal:
+        merger = Merger(opened.run, journal)
+        assert merger.begun(refs[0].key)
+        worker.give(range(1, len(refs)), number=0, last=True)
+        ended = worker.work(job_of(opened), [0], merger.known_lines(refs[0].key))
+        assert ended.how == "done"
+        added = merger.add(worker.read(0, 0.0).data, Shard())
+    assert server.stats()["served"] - asked == len(added) == len(list(Records(tmp_path / "whole"))) - 3
+    assert final(opened.directory) == final(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("mode", ["offline", "soeval"])
+def test_it_asks_only_the_sample_that_a_step_lacks(
+    opened: Runner, worker: Worker, server: MockServer, tmp_path: Path, mode: str
+) -> None:
+    config = opened.run.config.model_copy(update={"mode": mode, "samples": 3})
+    run, whole = (opened_run(config, tmp_path / name) for name in ("samples", "whole"))
+    run.begin()
+    whole.execute(resume=False)
+    key = dealt_first(run.run.selection)[0].key
+    first = next(each for each in Records(whole.directory) if each.task.episode_key == key and each.task.step_index == 0)
+    partial = first.model_copy(update={"samples": (first.samples[0], failed_sample("generate", "gone"), first.samples[2])})
+    with Journal(run.directory) as journal:
+        journal.append(partial)
+    asked = server.stats()["served"]
+    with Journal(run.directory) as journal:
+        merger = Merger(run.run, journal)
+        assert merger.begun(key)
+        worker.give([], number=0, last=True)
+        assert worker.work(job_of(run), [0], merger.known_lines(key)).how == "done"
+        added = merger.add(worker.read(0, 0.0).data, Shard())
+    assert server.stats()["served"] - asked == 3 * len(added) - 2 and added
+    (step,) = (record for record in added if record.task.step_index == 0)
+    assert (
+        step.finished and step.earlier == (0, 2) and [step.samples[0], step.samples[2]] == [first.samples[0], first.samples[2]]
+    )
+
+
+def test_it_stops_at_once_with_everything_in_its_shard(opened: Runner, worker: Worker, data: Path) -> None:
+    slow = MockSettings(model=MODEL, policy="centre", latency=0.1, sigma=0, concurrency=4, served_models=(MODEL,))
+    with MockServer(slow) as server:
+        ended: list[Ended] = []
+        job = job_of(opened, base_urls=[server.base_url])
+        worker.give(range(len(opened.run.selection.refs)), number=0, last=True)
+        thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
+        thread.start()
+        while not worker.read(0, 0.1).data:
+            assert thread.is_alive()
+        worker.stop()
+        thread.join(30)
+    assert ended == [Ended("stopped")]
+    shard = opened.directory / SHARDS / "now-0000"
+    assert worker.read(0, 0.0).data == (shard / STEPS).read_bytes()
+    worker.discard()
+    assert not shard.parent.exists() and (opened.directory / STEPS).exists()
+
+
+def test_it_finishes_what_is_in_flight_and_begins_no_more(opened: Runner, worker: Worker) -> None:
+    slow = MockSettings(model=MODEL, policy="centre", latency=0.3, sigma=0, served_models=(MODEL,))
+    with MockServer(slow) as server:
+        ended: list[Ended] = []
+        job = job_of(opened, base_urls=[server.base_url])
+        worker.give([0, 1, 2], number=0, last=True)
+        thread = threading.Thread(target=lambda: ended.append(worker.work(job, [], b"")))
+        thread.start()
+        while not worker.read(0, 0.1).data:
+            assert thread.is_alive()
+        in_flight = worker.finish()
+        thread.join(30)
+        stats = server.stats()
+    reading = worker.read(0, 0.0)
+    assert ended == [Ended("stopped")] and reading.in_flight == 0 < in_flight
+    assert stats["gone"] == 0 and reading.data.count(b"\n") == stats["served"] == stats["requests"]
+
+
+def test_a_worker_that_waits_for_episodes_need_not_wait_when_it_is_to_finish(opened: Runner, worker: Worker) -> None:
+    ended: list[Ended] = []
+    thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
+    thread.start()
+    while not worker.read(0, 1.0).wants:
+        assert thread.is_alive()
+    worker.finish()
+    thread.join(30)
+    assert ended and not worker.read(0, 0.0).data
+
+
+def test_a_worker_that_has_asked_nothing_yet_stops_when_it_is_to_finish(
+    opened: Runner, worker: Worker, server: MockServer
+) -> None:
+    asked = server.stats()["requests"]
+    assert worker.finish() == 0
+    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
+    assert server.stats()["requests"] == asked
+
+
+def test_a_machine_with_other_data_cannot_take_part(opened: Runner, worker: Worker, tmp_path: Path) -> None:
+    other = {**OPTIONS, "seed": 6}
+    ended = worker.work(job_of(opened, bench_options=other), [0], b"")
+    assert ended.how == "failed" and "bench_options.seed" in ended.why
+
+
+def test_an_engine_that_cannot_answer_is_one_sentence(opened: Runner, worker: Worker) -> None:
+    ended = worker.work(job_of(opened, base_urls=["http://127.0.0.1:9/v1"], max_attempts=1), [0], b"")
+    assert ended.how == "failed" and "127.0.0.1:9" in ended.why and "--resume" not in ended.why
+
+
+def test_an_endpoint_that_is_gone_is_given_up(opened: Runner, worker: Worker) -> None:
+    failing = MockSettings(model=MODEL, policy="centre", error_rate=1.0, served_models=(MODEL,))
+    with MockServer(failing) as server:
+        job = job_of(opened, base_urls=[server.base_url], max_attempts=1, mode="offline")
+        job = dataclasses.replace(job, manifest={**job.manifest, "config": job.config})
+        ended = worker.work(job, range(len(opened.run.selection.refs)), b"")
+    assert ended.how == "gave-up" and "status 500" in ended.why
+
+
+def test_it_waits_for_a_server_that_is_away_and_tells_so(opened: Runner, worker: Worker, data: Path) -> None:
+    def make(port: int) -> MockServer:
+        settings = MockSettings(model=MODEL, policy="centre", latency=0.02, served_models=(MODEL,), port=port)
+        return MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS))
+
+    waits: set[str | None] = set()
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.wait(0.02):
+            waits.add(worker.read(0, 0.0).wait)
+
+    with outage(make, after=10, seconds=1.5) as url:
+        reader = threading.Thread(target=read)
+        reader.start()
+        worker.give(range(1, 4), number=0, last=True)
+        ended = worker.work(job_of(opened, base_urls=[url], max_attempts=1), [0], b"")
+        over.set()
+        reader.join()
+    assert ended == Ended("done")
+    assert any(said is not None and said.startswith(f"waiting for {url} for ") for said in waits)
+    assert all(record.finished for record in Records(opened.directory / SHARDS / "now-0000"))
+
+
+def test_it_waits_for_more_and_ends_when_told_that_there_is_none(opened: Runner, worker: Worker) -> None:
+    ended: list[Ended] = []
+    thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
+    thread.start()
+    for number, position in enumerate((5, 6)):  # at first, and when it has taken what it was given
+        while not worker.read(0, 1.0).wants:
+            assert thread.is_alive()
+        worker.give([position], number=number, last=False)
+    assert not ended
+    worker.give([], number=2, last=True)
+    thread.join(60)
+    assert ended == [Ended("done")]
+    lengths = [ref.length for ref in dealt_first(opened.run.selection)[5:7]]
+    assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths)
+
+
+def test_deliveries_that_overtake_each_other_wait_for_those_before(opened: Runner, worker: Worker) -> None:
+    """Ray runs calls of one actor in several threads: the last gift may come first, or after the turn it was of."""
+    lengths = [ref.length for ref in dealt_first(opened.run.selection)]
+    worker.give([8, 9], number=2, last=True)
+    worker.give([6, 7], number=1, last=False)
+    worker.give([4, 5], number=0, last=False)
+    assert worker.work(job_of(opened), [], b"") == Ended("done")
+    assert worker.read(0, 0.0).data.count(b"\n") == sum(lengths[4:10])
+    worker.give([0, 1], number=3, last=False)  # too late: of a turn that is over
+    worker.give([3], number=0, last=True, turn=2)
+    assert worker.work(job_of(opened), [], b"", turn=2) == Ended("done")
+    assert worker.read(0, 0.0, turn=2).data.count(b"\n") == sum(lengths[3:10])
+
+
+def test_a_reader_of_the_next_run_is_not_given_the_shard_of_the_one_before(opened: Runner, worker: Worker) -> None:
+    worker.give([5], number=0, last=True)
+    worker.work(job_of(opened), [], b"")
+    assert worker.read(0, 0.0).data and not worker.read(0, 0.0, turn=2).data
+    job = dataclasses.replace(job_of(opened), session="later")
+    worker.give([], number=0, last=True, turn=2)
+    assert worker.work(job, [], b"", turn=2) == Ended("done")
+    assert not worker.read(0, 0.0, turn=2).data

@@ -1,0 +1,99 @@
+"""What is left of a run: nobody is made ready for nothing, and what an error broke off is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guieval.errors import FatalEngineError, UsageError
+from guieval.models import ModelConfig, Reply, Request
+from guieval.running.config import RunConfig
+from guieval.running.runner import Runner
+from tests.scripted import (
+    ACTIONS,
+    ListBenchmark,
+    ScriptedEngine,
+    ScriptedModel,
+    make_episode,
+    reply_with,
+    run_scripted,
+    runner_of,
+)
+
+EPISODES = [make_episode(str(number), ACTIONS[: 1 + number % 4]) for number in range(8)]
+STEPS = sum(map(len, EPISODES))
+
+
+def right(request: Request) -> str:
+    return reply_with(request.task.action)
+
+
+def wrong(request: Request) -> str:
+    return reply_with(ACTIONS[1] if request.task.action == ACTIONS[0] else ACTIONS[0])
+
+
+def made(directory: Path, mode: str, engine: ScriptedEngine | None = None) -> tuple[Runner, list[str]]:
+    """A run, and what gets an entry each time its engine is made ready."""
+    ready: list[str] = []
+
+    async def before() -> None:
+        ready.append("now")
+
+    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
+    config = RunConfig(model="scripted", bench="scripted", mode=mode)
+    engine = engine or ScriptedEngine(right)
+    return runner_of(config, directory, ListBenchmark(EPISODES), model, engine, 2, prepare=before), ready
+
+
+class Dying(ScriptedEngine):
+    """Answers so many requests and then none."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__(right)
+        self._answers = answers
+
+    async def generate(self, request: Request) -> Reply:
+        if len(self.requests) >= self._answers:
+            raise FatalEngineError("it died")
+        return await super().generate(request)
+
+
+@pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
+@pytest.mark.parametrize("answer", [right, wrong], ids=["right", "wrong"])
+def test_a_finished_run_needs_nobody_ready(tmp_path: Path, mode: str, answer: object) -> None:
+    """In ``sop`` an episode that ended at a mismatch is finished as well."""
+    assert callable(answer)
+    run_scripted(tmp_path / "run", EPISODES, ScriptedEngine(answer), mode=mode)
+    run, ready = made(tmp_path / "run", mode)
+    assert not run.left()
+    outcome = run.execute(resume=True)
+    assert ready == [] and outcome.tally.summary(outcome.plan).complete
+
+
+@pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
+def test_what_an_error_broke_off_is_told_and_is_left(tmp_path: Path, mode: str) -> None:
+    run, _ = made(tmp_path / "run", mode, Dying(STEPS - 1))
+    with pytest.raises(FatalEngineError, match="it died; every answer before is kept"):
+        run.execute(resume=False)
+    told = run.broken_off
+    assert told is not None and not (told.interrupted or told.gave_up)
+    summary = told.tally.summary(told.plan)
+    assert summary.exact_match.count > 0 and not summary.complete
+    again, ready = made(tmp_path / "run", mode)
+    assert again.left()
+    outcome = again.execute(resume=True)
+    assert ready == ["now"] and again.broken_off is None and outcome.tally.summary(outcome.plan).complete
+    assert not again.left()
+
+
+def test_a_run_that_came_to_nothing_was_not_broken_off(tmp_path: Path) -> None:
+    run, _ = made(tmp_path / "run", "offline", Dying(0))
+    with pytest.raises(FatalEngineError, match=r"^it died$"):
+        run.execute(resume=False)
+    assert run.broken_off is None
+
+
+def test_what_is_left_of_no_run_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no run"):
+        made(tmp_path / "none", "offline")[0].left()

@@ -1,0 +1,199 @@
+"""A run folder is data: reading or resuming one executes nothing from it, and sends no key where its user never sent one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.registry import load_benchmark
+from guieval.running.config import parse
+from guieval.running.resume.trust import reaches, remember, resumed
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+
+KEY = "sk-verysecretkeyoftheuser123456"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which its user has begun no run yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other-state"))
+
+
+@pytest.fixture
+def finished(tmp_path: Path, guieval: CommandLine, mock: MockServer) -> Path:
+    """A small run, made and begun by somebody."""
+    done = guieval(
+        *("run", "--model", "qwen3-vl-8b-instruct", "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1"),
+        *("--base-url", mock.base_url, "--out", tmp_path / "run", "--quiet"),
+    )
+    assert done.code == 0, done
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def mock(tmp_path: Path) -> Iterator[MockServer]:
+    name = "qwen3-vl-8b-instruct"
+    settings = MockSettings(model=name, policy="reference", served_models=(name,), keep=100)
+    with MockServer(settings, benchmark=load_benchmark("demo", tmp_path / "demo")) as server:
+        yield server
+
+
+def rewrite(run: Path, *keys: str, value: Any) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    inner = manifest
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    file = tmp_path / "hostile.py"
+    file.write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score",),
+        ("score", "--reparse"),
+        ("report", "--no-images"),
+        ("audit",),
+        ("leaderboard",),
+        ("compare",),
+        ("decisions",),
+        ("consistency",),
+        ("plot", "horizon", "--out", "horizon.svg"),
+        ("run", "--resume"),
+    ],
+)
+def test_no_command_runs_the_adapter_that_a_folder_names(
+    tmp_path: Path,
+    guieval: CommandLine,
+    finished: Path,
+    hostile: Path,
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rewrite(finished, "model", "adapter", value=str(hostile))
+    rewrite(finished, "config", "adapter", value=str(hostile))
+    runs = (finished, finished) if command[0] == "compare" else (finished,)
+    done = guieval(*command, *runs)
+    assert not (tmp_path / "executed").exists()
+    assert "Traceback" not in done.err
+    if command in (("score", "--reparse"), ("audit",), ("run", "--resume")):
+        assert done.code == 2
+        assert "guieval runs no code that only a run folder names" in done.err
+        assert f"--adapter {hostile}" in done.err
+
+
+def test_a_named_adapter_is_used_and_compared(tmp_path: Path, guieval: CommandLine, mock: MockServer) -> None:
+    from guieval.cli.models.new_adapter import adapter_source
+
+    file = tmp_path / "mine.py"
+    file.write_text(adapter_source("mine"))
+    done = guieval(
+        *("run", "--model", "my-model", "--adapter", file, "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1"),
+        *("--base-url", mock.base_url, "--served-model", "qwen3-vl-8b-instruct", "--out", tmp_path / "own", "--quiet"),
+    )
+    assert "run:" in done.out, done
+    assert guieval("score", "--reparse", "--adapter", file, tmp_path / "own").code == 0
+    assert guieval("score", "--adapter", file, tmp_path / "own").code == 2
+    moved = tmp_path / "elsewhere.py"
+    moved.write_text(file.read_text())
+    resume = ("run", "--resume", tmp_path / "own", "--quiet", "--adapter", moved)
+    assert guieval(*resume).code == done.code, "the same content in another place is the same adapter"
+    moved.write_text(file.read_text() + "\n# another\n")
+    assert "the adapter file, whose content has changed" in guieval.sentence(*resume)
+
+
+@pytest.mark.parametrize("name", ["command", "python"])
+def test_no_program_that_a_folder_names_is_started(
+    tmp_path: Path, guieval: CommandLine, finished: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path / 'executed'}\n")
+    program.chmod(0o755)
+    rewrite(finished, "config", "engine", value="vllm")
+    rewrite(finished, "config", "base_urls", value=[])
+    rewrite(finished, "config", "vllm", value={name: str(program)})
+    for more in ((), ("--trust-run",)):
+        said = guieval.sentence("run", "--resume", finished, *more)
+        assert f"start vLLM with {name}" in said and f"--set vllm.{name}={program}" in said
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_key_goes_to_no_server_that_only_a_folder_names(
+    guieval: CommandLine, finished: Path, mock: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "third-machine"))
+    monkeypatch.setenv("AWS_SECRET", KEY)
+    asked = mock.requests
+    rewrite(finished, "config", "api_key_env", value="AWS_SECRET")
+    (finished / "steps.jsonl").write_text("")  # there is something to ask
+    said = guieval.sentence("run", "--resume", finished)
+    assert f"ask the server {mock.base_url!r} with the key in AWS_SECRET" in said and "--trust-run" in said
+    # the server named by the user, the variable by the folder: still not the user's decision
+    said = guieval.sentence("run", "--resume", finished, "--base-url", mock.base_url)
+    assert "AWS_SECRET" in said
+    assert mock.requests == asked, "something was sent"
+    assert KEY not in said
+    done = guieval("run", "--resume", finished, "--quiet", "--base-url", mock.base_url, "--api-key-env", "OPENAI_API_KEY")
+    assert done.code == 0 and len(mock.requests) > len(asked)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_what_its_user_began_or_confirms_is_resumed(
+    guieval: CommandLine, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (finished / "steps.jsonl").write_text("")
+    assert guieval("run", "--resume", finished, "--quiet").code == 0, "begun on this machine"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "third-machine"))
+    (finished / "steps.jsonl").write_text("")
+    assert guieval("run", "--resume", finished, "--quiet").code == 2
+    assert guieval("run", "--resume", finished, "--quiet", "--trust-run").code == 0
+    (finished / "steps.jsonl").write_text("")
+    assert guieval("run", "--resume", finished, "--quiet").code == 0, "confirmed once"
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ({"base_urls": ["http://h:1/v1"]}, {"base_urls": ["http://h:1/v1"]}),
+        ({"base_urls": ["http://h:1/v1"], "insecure_tls": "I accept unverified certificates"}, None),
+        ({"base_urls": ["http://h:1/v1"], "proxy": "http://evil:3128"}, None),
+        ({"patch_base_urls": ["http://h:1/v1"], "patch_api_key_env": "HOME"}, None),
+        ({"cluster": "ray", "cluster_address": "evil:6379"}, {"cluster_address": "evil:6379"}),
+        ({"track": ["mlflow"], "tracking": {"uri": "http://evil"}}, None),
+        ({"engine": "vllm", "vllm": {"max-model-len": 5}}, {"vllm": {"max_model_len": 5}}),
+        ({"engine": "transformers", "model_path": "weights"}, {"model_path": "weights"}),
+    ],
+)
+def test_every_reach_has_to_be_the_users(setting: dict[str, Any], named: dict[str, Any] | None, tmp_path: Path) -> None:
+    base = {"model": "m", "bench": "demo", **setting}
+    with pytest.raises(UsageError, match="--trust-run"):
+        resumed(base, None, [], {}, trust=False, folder=tmp_path)
+    assert resumed(base, None, [], {}, trust=True, folder=tmp_path) == parse(base)
+    if named is not None:
+        resumed(base, None, [], named, trust=False, folder=tmp_path)
+    remember([parse(base)])
+    assert resumed(base, None, [], {}, trust=False, folder=tmp_path) == parse(base)
+
+
+def test_code_is_remembered_by_no_machine(tmp_path: Path) -> None:
+    config = parse({"model": "m", "bench": "demo", "adapter": "x.py", "engine": "vllm", "vllm": {"middleware": "os.system"}})
+    assert all(each.code for each in reaches(config))
+    remember([config])
+    with pytest.raises(UsageError, match="runs no code"):
+        resumed(config.model_dump(mode="json"), None, [], {"adapter": "x.py"}, trust=True, folder=tmp_path)

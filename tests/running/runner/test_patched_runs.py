@@ -1,0 +1,335 @@
+"""Runs in mode sop with patches: the history, the end of an episode, resuming, what is refused, and the figures afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.actions import Press
+from guieval.errors import EngineError, UsageError
+from guieval.journal import METRICS, STEPS, Journal, Records, read_manifest
+from guieval.journal.run_files import Manifest
+from guieval.metrics.columns import NOT_REACHED, NOT_RUN
+from guieval.models import ModelConfig, Reply, Request
+from guieval.reports.comparison import compare_runs
+from guieval.running.cluster import Merger
+from guieval.running.cluster.merging import Shard
+from guieval.running.config import RunConfig
+from guieval.running.progress import Progress
+from guieval.running.resume.identity import identity
+from guieval.running.runner import Runner
+from guieval.scoring.matrix import score_run
+from guieval.scoring.score import evaluate_run, store_summary
+from guieval.steps import StepRecord, Usage
+from tests.scripted import ACTIONS, ListBenchmark, ScriptedEngine, ScriptedModel, make_episode, past_of, reply_with, runner_of
+
+HOME = Press(button="HOME")
+EPISODES = [make_episode("a", ACTIONS), make_episode("b", ACTIONS), make_episode("c", ACTIONS[:2])]
+MISSED = {("a", 1), ("a", 3), ("b", 0), ("b", 1), ("b", 2)}
+PATCHES = ["thought-free", "off-policy", "on-policy"]
+AUXILIARY: dict[str, Any] = {"patch_model": "aux", "patch_base_urls": ("http://aux/v1",)}
+
+
+def asks_thought(request: Request) -> bool:
+    return request.input.messages[0].role == "system"
+
+
+def policy(missed: Collection[tuple[str, int]] = MISSED) -> Callable[[Request], str]:
+    def answer(request: Request) -> str:
+        task = request.task
+        if asks_thought(request):
+            return f"<think>thought of {task.episode_id}{task.step_index}</think>"
+        return reply_with(HOME if (task.episode_id, task.step_index) in missed else task.action, f"own {task.step_index}")
+
+    return answer
+
+
+def opened(
+    directory: Path,
+    engine: ScriptedEngine,
+    *,
+    concurrency: int = 8,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **settings: Any,
+) -> Runner:
+    settings = {"mode": "sop", **settings}
+    if settings.get("patch") == "off-policy":
+        settings = {**AUXILIARY, **settings}
+    config = RunConfig(model="scripted", bench="scripted", **settings)
+    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
+    return runner_of(
+        config, directory, ListBenchmark(EPISODES), model, engine, concurrency, on_progress=on_progress, thoughts=engine
+    )
+
+
+def ran(directory: Path, engine: ScriptedEngine | None = None, *, resume: bool = False, **settings: Any) -> ScriptedEngine:
+    engine = engine or ScriptedEngine(policy())
+    outcome = opened(directory, engine, **settings).execute(resume=resume)
+    store_summary(directory, outcome.tally, outcome.plan)
+    return engine
+
+
+def asked(engine: ScriptedEngine) -> dict[tuple[str, int], Request]:
+    return {(each.task.episode_id, each.task.step_index): each for each in engine.requests if not asks_thought(each)}
+
+
+def timeless(directory: Path, *, without_patch: bool = False) -> dict[str, StepRecord]:
+    """The last finished record of each step, without what differs from run to run."""
+    found = {}
+    for record in Records(directory):
+        if record.finished:
+            samples = tuple(sample.model_copy(update={"seconds": None}) for sample in record.samples)
+            change: dict[str, Any] = {"samples": samples, **({"patch": None} if without_patch else {})}
+            found[str(record.task.key)] = record.model_copy(update=change)
+    return found
+
+
+def test_unlimited_thought_free_patches_show_what_soeval_shows(tmp_path: Path) -> None:
+    """Word for word the same prompts and, but for the patches' own marks, the same records."""
+    patched = ran(tmp_path / "patched", patch="thought-free", patch_budget="unlimited")
+    soeval = ran(tmp_path / "soeval", mode="soeval")
+    assert {key: each.input for key, each in asked(patched).items()} == {key: each.input for key, each in asked(soeval).items()}
+    assert timeless(tmp_path / "patched", without_patch=True) == timeless(tmp_path / "soeval")
+    marked = {
+        (key[2], key[3]) for key, record in ((each.task.key, each) for each in Records(tmp_path / "patched")) if record.patch
+    }
+    assert marked == MISSED
+
+
+@pytest.mark.parametrize("method", PATCHES)
+def test_later_steps_see_the_patch_and_not_the_mistake(tmp_path: Path, method: str) -> None:
+    engine = ran(tmp_path / "run", patch=method, patch_budget=1)
+    thought = None if method == "thought-free" else "thought of a1"
+    past = past_of(asked(engine)["a", 2])
+    assert [each["thought"] for each in past] == ["own 0", thought]
+    assert past[1]["action"] == ACTIONS[1].model_dump(mode="json") and past[1]["origin"] == "reference"
+    stored = {record.task.key[2:]: record for record in Records(tmp_path / "run")}
+    patch = stored["a", 1].patch
+    assert patch is not None and (patch.method, patch.thought) == (method, thought)
+    assert stored["a", 1].sample.action == HOME and stored["a", 0].patch is None
+    assert ("a", 3) in stored and stored["a", 3].patch is None  # the second mismatch ends it
+    assert set(asked(engine)) == {("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0), ("b", 1), ("c", 0), ("c", 1)}
+
+
+def test_thoughts_are_asked_once_for_each_patch_that_a_later_step_sees(tmp_path: Path) -> None:
+    engine = ran(tmp_path / "run", patch="on-policy", patch_budget="unlimited")
+    thoughts = [each for each in engine.requests if asks_thought(each)]
+    assert {each.task.key[2:] for each in thoughts} == MISSED - {("a", 3)}  # nobody sees what a's last step thought
+    assert len(thoughts) == 4
+    names = [each.request_id for each in engine.requests]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("budget", "reached", "not_reached"), [(0, 5, 5), (1, 8, 2), (2, 9, 1), ("unlimited", 10, 0), (3, 10, 0)]
+)
+def test_figures_count_what_was_reached_and_a_patch_is_no_success(
+    tmp_path: Path, budget: int | str, reached: int, not_reached: int
+) -> None:
+    """Progress stays exact prefix by length, (1/4 + 0/4 + 2/2) / 3, and success all exact, 1/3, whatever is patched."""
+    engine = ScriptedEngine(policy())
+    outcome = opened(tmp_path / "run", engine, patch="thought-free", patch_budget=budget).execute(resume=False)
+    stored = store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    summary = evaluate_run(tmp_path / "run").summary
+    assert summary == stored and summary.complete and len(engine.requests) == reached
+    assert (summary.exact_match.n, summary.verdicts.not_reached) == (reached, not_reached)
+    assert summary.sop is not None and summary.sop.pg.value == pytest.approx(1.25 / 3) and summary.sop.tsr.value == 1 / 3
+    columns = score_run(tmp_path / "run")
+    (judged,) = columns.judged.values()
+    assert (judged.end == NOT_REACHED).sum() == not_reached and not (judged.end == NOT_RUN).any()
+    assert judged.exact_match.sum() == summary.exact_match.count
+
+
+def test_another_protocol_counts_its_own_mismatches(tmp_path: Path) -> None:
+    """Scored again, by the tally and by the columns alike, an episode ends at the protocol's own second mismatch."""
+    ran(tmp_path / "run", patch="thought-free", patch_budget=1)
+    for protocol in ("ui-s1-sop", "guievalkit"):
+        summary = evaluate_run(tmp_path / "run", protocol).summary
+        (judged,) = score_run(tmp_path / "run", [protocol]).judged.values()
+        assert (judged.end == NOT_REACHED).sum() == summary.verdicts.not_reached
+        assert judged.exact_match.sum() == summary.exact_match.count
+
+
+@pytest.mark.parametrize("method", PATCHES)
+@pytest.mark.parametrize("budget", [1, "unlimited"])
+def test_a_resume_rebuilds_the_same_history(tmp_path: Path, method: str, budget: int | str) -> None:
+    """Cut after any record, a run goes on with the prompts of one that was never cut, and asks for no patch twice."""
+    clean = tmp_path / "clean"
+    whole = ran(clean, patch=method, patch_budget=budget, concurrency=1)
+    lines = (clean / STEPS).read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        directory = tmp_path / f"{kept}"
+        opened(directory, ScriptedEngine(policy()), patch=method, patch_budget=budget).begin()
+        (directory / STEPS).write_bytes(b"".join(lines[:kept]))
+        engine = ran(directory, resume=True, patch=method, patch_budget=budget)
+        assert timeless(directory) == timeless(clean)
+        assert all(each.input == asked(whole)[key].input for key, each in asked(engine).items())
+        assert len(asked(engine)) == len(lines) - kept
+    done = ran(clean, resume=True, patch=method, patch_budget=budget)
+    assert not done.requests
+
+
+def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None:
+    """The step stands as one without an answer: not wrong, not patched, and a resume asks both anew."""
+
+    def silent(request: Request) -> str:
+        if asks_thought(request):
+            raise EngineError("no thoughts today", attempts=2)
+        return policy()(request)
+
+    directory = tmp_path / "run"
+    opened(directory, ScriptedEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
+    failed = {record.task.key[2:]: record.sample for record in Records(directory) if not record.finished}
+    assert set(failed) == {("a", 1), ("b", 0)}
+    error = failed["a", 1].error
+    assert error is not None and (error.stage, error.message) == ("generate", "the thought of its patch: no thoughts today")
+    ran(directory, resume=True, patch="on-policy", patch_budget=2)
+    ran(tmp_path / "clean", patch="on-policy", patch_budget=2)
+    assert timeless(directory) == timeless(tmp_path / "clean")
+
+
+class BilledEngine(ScriptedEngine):
+    """Says what every answer cost."""
+
+    async def generate(self, request: Request) -> Reply:
+        return replace(await super().generate(request), usage=Usage(prompt_tokens=100, completion_tokens=10))
+
+
+def test_an_answer_whose_patch_failed_was_paid_for(tmp_path: Path) -> None:
+    def silent(request: Request) -> str:
+        if asks_thought(request):
+            raise EngineError("no thoughts today")
+        return policy()(request)
+
+    opened(tmp_path, BilledEngine(silent), patch="on-policy", patch_budget=2).execute(resume=False)
+    failed = [record.sample for record in Records(tmp_path) if not record.finished]
+    assert len(failed) == 2
+    assert all(sample.usage == Usage(prompt_tokens=100, completion_tokens=10) for sample in failed)
+
+
+def test_a_broken_parser_loses_a_thought_and_not_the_run(tmp_path: Path) -> None:
+    engine = ScriptedEngine(lambda request: "no tags" if asks_thought(request) else policy()(request))
+    run = opened(tmp_path, engine, patch="on-policy", patch_budget=2)
+    parse = run.run.model.parse_response
+
+    def broken(task: Any, text: str) -> Any:
+        if text == "no tags":
+            raise RuntimeError("bug")
+        return parse(task, text)
+
+    run.run.model.parse_response = broken  # type: ignore[method-assign]
+    run.execute(resume=False)
+    failed = [record.sample.error for record in Records(tmp_path) if not record.finished]
+    assert {(error.stage, error.message) for error in failed if error} == {
+        ("parse", "the thought of its patch: RuntimeError: bug")
+    }
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"patch_budget": 2}, r"patch_budget \(was 1, now 2\)"),
+        ({"patch_budget": "unlimited"}, "patch_budget"),
+        ({"patch": "on-policy"}, r"patch \(was 'thought-free', now 'on-policy'\)"),
+        ({"patch": "none", "patch_budget": None}, "patch"),
+    ],
+)
+def test_an_unlike_resume_is_refused(tmp_path: Path, other: dict[str, Any], named: str) -> None:
+    settings: dict[str, Any] = {"patch": "thought-free", "patch_budget": 1}
+    ran(tmp_path / "run", **settings)
+    with pytest.raises(UsageError, match=named):
+        opened(tmp_path / "run", ScriptedEngine(policy()), **settings | other).execute(resume=True)
+    ran(tmp_path / "run", resume=True, patch="thought-free")  # the default budget is 1
+
+
+def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: Path) -> None:
+    """The same identity, and the same bytes in the journal but for times; each resumes the other, and runs from before."""
+    forms: list[dict[str, Any]] = [{}, {"patch": "thought-free", "patch_budget": 0}, {"patch": "none", "patch_budget": 0}]
+    identities, lines = [], []
+    for number, settings in enumerate(forms):
+        directory = tmp_path / str(number)
+        ran(directory, concurrency=1, **settings)
+        manifest = read_manifest(directory).to_json()
+        assert manifest["mode"] == {"name": "sop", "history": "model", "stop": "first-mismatch"}
+        assert set(manifest["prompts"]) == {"fingerprint"}
+        identities.append(identity(Manifest.of(manifest)))
+        lines.append([json.loads(line) for line in (directory / STEPS).read_text().splitlines()])
+        for line in lines[-1]:
+            del line["samples"][0]["seconds"], line["crc32"]
+    assert identities[0] == identities[1] == identities[2] and lines[0] == lines[1] == lines[2]
+    assert not [name for name in identities[0] if "patch" in name or "thought" in name]
+    manifest = read_manifest(tmp_path / "0").to_json()
+    manifest["config"] = {name: value for name, value in manifest["config"].items() if not name.startswith("patch")}
+    assert identity(Manifest.of(manifest)) == identities[0]
+    (tmp_path / "0" / "manifest.json").write_text(json.dumps(manifest))
+    assert not ran(tmp_path / "0", resume=True, patch="thought-free", patch_budget=0).requests
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"mode": "soeval", "patch": "thought-free"}, "mode 'soeval' continues after a mismatch anyway"),
+        ({"mode": "offline", "patch": "on-policy", "patch_budget": "unlimited"}, "--patch is for --mode sop"),
+        ({"patch_budget": 1}, "--patch-budget is for patches, and there are none"),
+        ({"patch_model": "aux"}, "--patch-model is for patches"),
+        ({"patch": "thought-fre"}, r"unknown patch method 'thought-fre' .did you mean 'thought-free'"),
+        ({"patch": "off-policy", "patch_base_urls": ()}, "add --patch-base-url URL"),
+        ({"patch": "off-policy", "patch_model": None}, "add --patch-base-url URL .* and --patch-model NAME"),
+        ({"patch": "on-policy", "patch_model": "aux"}, "--patch-model is for --patch off-policy; on-policy patches ask no"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_told(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        opened(tmp_path / "run", ScriptedEngine(policy()), **settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_manifest_tells_the_patches_and_the_label_too(tmp_path: Path) -> None:
+    ran(tmp_path / "run", patch="on-policy", patch_budget="unlimited")
+    manifest = read_manifest(tmp_path / "run").to_json()
+    assert manifest["mode"]["patch"] == {"method": "on-policy", "budget": None}
+    assert Manifest.of(manifest).mode.label == "sop+on-policy:unlimited" == score_run(tmp_path / "run").mode
+    assert json.loads((tmp_path / "run" / METRICS).read_text())["summary"]["mode"] == "sop+on-policy:unlimited"
+    assert "thought" in manifest["prompts"]
+
+
+def test_runs_with_other_budgets_are_not_compared_unasked(tmp_path: Path) -> None:
+    ran(tmp_path / "none")
+    ran(tmp_path / "one", patch="thought-free", patch_budget=1)
+    ran(tmp_path / "other", ScriptedEngine(policy({("a", 0)})), patch="on-policy", patch_budget=1)
+    with pytest.raises(UsageError, match=r"the modes 'sop' and 'sop\+thought-free:1' do not reach the same steps"):
+        compare_runs(tmp_path / "none", tmp_path / "one")
+    compare_runs(tmp_path / "one", tmp_path / "other")
+
+
+@pytest.mark.parametrize("budget", [1, 2, "unlimited"])
+def test_shards_of_a_patched_run_come_together(tmp_path: Path, budget: int | str) -> None:
+    """Also in halves: an episode is not over before its budget is, and what is known of it holds its patches."""
+    settings: dict[str, Any] = {"patch": "on-policy", "patch_budget": budget, "concurrency": 1}
+    seen: list[Progress] = []
+    clean = opened(tmp_path / "clean", ScriptedEngine(policy()), on_progress=seen.append, **settings)
+    outcome = clean.execute(resume=False)
+    lines = (tmp_path / "clean" / STEPS).read_bytes().splitlines(keepends=True)
+    of_a = [line for line in lines if b'"episode_id":"a"' in line]
+    run = opened(tmp_path / "run", ScriptedEngine(policy()), **settings)
+    run.begin()
+    with Journal(tmp_path / "run") as journal:
+        merger, shard = Merger(run.run, journal), Shard()
+        assert len(merger.add(b"".join(of_a[:2]), shard)) == 2
+        key = EPISODES[0].key
+        assert merger.begun(key) and merger.known_lines(key) == b"".join(of_a[:2])
+        merger.add(b"".join(of_a[2:]), shard)
+        assert merger.unfinished([key]) == []
+        merger.add(b"".join(line for line in lines if line not in of_a), Shard())
+        for name in ("total", "done", "exact", "verdicts"):
+            assert getattr(merger.progress, name) == getattr(seen[-1], name), name
+        ours, theirs = (
+            each.summary(outcome.plan).model_dump(exclude={"diagnostics"}) for each in (merger.tally, outcome.tally)
+        )
+    assert ours == theirs
+    assert timeless(tmp_path / "run") == timeless(tmp_path / "clean")

@@ -1,0 +1,116 @@
+"""guieval.run: what the command does, from plain code and inside of a running event loop, without a word on any stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guieval
+from guieval.errors import FatalEngineError, UsageError
+from guieval.journal import METRICS, Records
+from guieval.registry import load_benchmark
+from guieval.running.api import RunResult
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+
+MODEL = "ui-tars-7b"
+OPTIONS = {"episodes": 3, "seed": 4}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def server(data: Path) -> Iterator[MockServer]:
+    settings = MockSettings(model=MODEL, policy="reference", accuracy=0.7, seed=3, served_models=(MODEL,))
+    with MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS)) as server:
+        yield server
+
+
+def ran(server: MockServer, data: Path, **settings: Any) -> RunResult:
+    return guieval.run(model=MODEL, bench="demo", data=data, bench_options=OPTIONS, base_urls=server.base_url, **settings)
+
+
+def stored(directory: Path) -> dict[str, Any]:
+    """The figures in a run's directory, but for those that are times."""
+    summary: dict[str, Any] = json.loads((directory / METRICS).read_text())["summary"]
+    summary.pop("diagnostics")
+    return summary
+
+
+def test_it_is_what_the_command_does(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
+    result = ran(server, data, mode=["offline", "sop"], out=tmp_path / "api")
+    assert result.complete and [run.mode for run in result] == ["offline", "sop"] and result.directory == tmp_path / "api"
+    options = ["--set", "bench_options.episodes=3", "--set", "bench_options.seed=4", "--base-url", server.base_url]
+    options += ["--mode", "offline", "--mode", "sop", "--out", str(tmp_path / "cli")]
+    guieval("run", "--model", MODEL, "--bench", "demo", "--data", str(data), *options)
+    for mode in ("offline", "sop"):
+        assert result[mode].directory == tmp_path / "api" / mode
+        assert stored(tmp_path / "api" / mode) == stored(tmp_path / "cli" / mode)
+        assert result.figures()[mode]["exact_match"] == result[mode].summary.exact_match.value
+    with pytest.raises(KeyError, match="no run in mode 'soeval'; there are offline, sop"):
+        _ = result["soeval"]
+    page = result._repr_html_()
+    assert page.count("<tr>") == 3 and f"{100 * (result['sop'].summary.exact_match.value or 0):.2f} %" in page
+
+
+def test_it_works_inside_of_a_running_event_loop_and_resumes(tmp_path: Path, data: Path, server: MockServer) -> None:
+    async def cell() -> RunResult:
+        return ran(server, data, out=tmp_path / "run", limit=2)
+
+    result = asyncio.run(cell())
+    assert result.complete and len(result) == 1 and result.directory == tmp_path / "run"
+    steps = list(Records(tmp_path / "run"))
+    asked = server.stats()["requests"]
+
+    async def again() -> RunResult:
+        return guieval.run(resume=tmp_path / "run", base_urls=server.base_url)
+
+    resumed = asyncio.run(again())
+    assert server.stats()["requests"] == asked and list(Records(tmp_path / "run")) == steps
+    assert resumed.figures() == result.figures()
+
+
+def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: MockServer) -> None:
+    config = guieval.RunConfig(model=MODEL, bench="demo", data=str(data), bench_options=OPTIONS, base_urls=(server.base_url,))
+    result = guieval.run(config, out=tmp_path / "run", limit=1)
+    assert result.runs[0].config == config.model_copy(update={"limit": 1})
+    file = tmp_path / "run.yaml"
+    file.write_text(f"model: {MODEL}\nbench: demo\nlimit: 1\nbase_urls: [{server.base_url}]\n")
+    again = guieval.run(file, out=tmp_path / "again", data=data, bench_options=OPTIONS)
+    assert again.figures() == result.figures()
+
+
+def test_mistakes_and_dead_servers_are_raised(tmp_path: Path, data: Path, server: MockServer) -> None:
+    with pytest.raises(UsageError, match="unknown setting 'modell'"):
+        guieval.run(modell=MODEL)
+    with pytest.raises(UsageError, match="leave out 'out'"):
+        guieval.run(resume=tmp_path, out=tmp_path)
+    with pytest.raises(FatalEngineError):
+        guieval.run(model=MODEL, bench="demo", data=data, base_urls="http://127.0.0.1:9/v1", out=tmp_path / "run", patience=0)
+
+
+def test_warnings_are_logged(
+    tmp_path: Path, data: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        MockServer(MockSettings(model=MODEL, policy="fixed", reply="I cannot", served_models=(MODEL,))) as server,
+        caplog.at_level(logging.WARNING, logger="guieval"),
+    ):
+        result = ran(server, data, out=tmp_path / "run")
+    assert result.runs[0].unread and "could not be read as an action" in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_shows_the_steps(tmp_path: Path, data: Path, server: MockServer, capfd: pytest.CaptureFixture[str]) -> None:
+    result = ran(server, data, out=tmp_path / "run", progress=True)
+    steps = sum(map(len, result.runs[0].outcome.plan.values()))
+    assert f"{steps}/{steps}" in capfd.readouterr().err

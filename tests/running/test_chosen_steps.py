@@ -1,0 +1,267 @@
+"""Runs over a choice of steps: what is asked, what the model is told of the rest, what is counted, and resuming."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from guieval.actions import Open, Press, Stop, Type, Wait
+from guieval.data.sample_sets import get_sample_set, step_digest
+from guieval.data.selection import Choice
+from guieval.errors import EngineError, UsageError
+from guieval.journal import EPISODES, METRICS, STEPS, Records, read_manifest, read_planned
+from guieval.models import Reply, Request
+from guieval.scoring.score import evaluate_run, store_summary
+from guieval.steps import Episode
+from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, past_of, reply_with, run_scripted
+
+EPISODE_LIST = [make_episode("a", ACTIONS), make_episode("b", ACTIONS), make_episode("c", ACTIONS[:2])]
+CHOSEN = ["a#1", "a#3", "b"]
+ASKED = {("a", 1), ("a", 3), ("b", 0), ("b", 1), ("b", 2), ("b", 3)}
+HOME = Press(button="HOME")
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> str:
+    file = tmp_path / "chosen.txt"
+    file.write_text("\n".join(CHOSEN))
+    return str(file)
+
+
+def right(request: Request) -> str:
+    return reply_with(request.task.action, f"thought {request.task.key}")
+
+
+def asked(engine: ScriptedEngine) -> Counter[tuple[str, int]]:
+    return Counter((request.task.episode_id, request.task.step_index) for request in engine.requests)
+
+
+@pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
+def test_only_the_chosen_steps_are_asked_and_counted(tmp_path: Path, chosen: str, mode: str) -> None:
+    engine = ScriptedEngine(right)
+    outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode=mode, episodes=chosen)
+    assert asked(engine) == Counter(ASKED)
+    summary = outcome.tally.summary(outcome.plan)
+    assert (summary.verdicts.right, summary.verdicts.planned, summary.episodes) == (6, 6, 2) and summary.complete
+    assert summary.success_rate.value == 1.0
+    stored = store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    assert evaluate_run(tmp_path / "run").summary == stored == summary
+
+
+def test_steps_that_do_not_count_are_told_as_the_reference_did_them(tmp_path: Path, chosen: str) -> None:
+    """Even in modes whose history is the model's own: it was not asked there, so there is no answer of its own."""
+    engine = ScriptedEngine(right)
+    run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="soeval", episodes=chosen)
+    told = {
+        (each.task.episode_id, each.task.step_index): [past["origin"] for past in past_of(each)] for each in engine.requests
+    }
+    assert told["a", 1] == ["reference"]
+    assert told["a", 3] == ["reference", "model", "reference"]
+    assert told["b", 3] == ["model", "model", "model"]
+    stored = {(record.task.episode_id, record.task.step_index): list(record.history) for record in Records(tmp_path / "run")}
+    assert stored == told
+
+
+def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Path, chosen: str) -> None:
+    engine = ScriptedEngine(lambda request: reply_with(HOME) if request.task.key[2:] == ("a", 1) else right(request))
+    outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="sop", episodes=chosen)
+    summary = outcome.tally.summary(outcome.plan)
+    assert ("a", 3) not in asked(engine)
+    assert (summary.verdicts.wrong, summary.verdicts.not_reached, summary.verdicts.right) == (1, 1, 4)
+    assert summary.sop is not None and summary.sop.pg.value == 0.5  # 0 of 2 steps, and 4 of 4
+
+
+@pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
+def test_resuming_asks_what_is_left_and_tells_the_same_past(tmp_path: Path, chosen: str, mode: str) -> None:
+    class Broken(ScriptedEngine):
+        async def generate(self, request: Request) -> Reply:
+            if request.task.key[2:] == ("a", 3):
+                raise EngineError("down")
+            return await super().generate(request)
+
+    clean = ScriptedEngine(right)
+    run_scripted(tmp_path / "clean", EPISODE_LIST, clean, mode=mode, episodes=chosen)
+    run_scripted(tmp_path / "run", EPISODE_LIST, Broken(right), mode=mode, episodes=chosen)
+    engine = ScriptedEngine(right)
+    outcome = run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode=mode, episodes=chosen, resume=True)
+    assert asked(engine) == Counter({("a", 3): 1})
+    inputs = {each.task.key: each.input for each in clean.requests}
+    assert all(inputs[each.task.key] == each.input for each in engine.requests)
+    assert outcome.tally.summary(outcome.plan).complete
+
+
+def test_another_choice_is_another_run_but_a_moved_list_is_not(tmp_path: Path, chosen: str) -> None:
+    run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
+    moved = Path(chosen).rename(tmp_path / "moved.txt")
+    run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=str(moved), resume=True)
+    moved.write_text("a#1\na#2\nb\n")
+    with pytest.raises(UsageError, match="differs in benchmark fingerprint"):
+        run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=str(moved), resume=True)
+    with pytest.raises(UsageError, match="differs in benchmark fingerprint"):
+        run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), resume=True)
+
+
+def test_the_plan_is_stored_and_old_plans_are_read(tmp_path: Path, chosen: str) -> None:
+    outcome = run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
+    stored = json.loads((tmp_path / "run" / EPISODES).read_text())
+    types = [action.type for action in ACTIONS]
+    assert stored == [
+        ["scripted", "", "a", 2, [1, 3], None, None, [types[1], types[3]]],
+        ["scripted", "", "b", 4, None, None, None, types],
+    ]
+    assert {key: list(steps) for key, steps in read_planned(tmp_path / "run").plan.items()} == {
+        key: list(steps) for key, steps in outcome.plan.items()
+    }
+    manifest = read_manifest(tmp_path / "run").to_json()
+    assert manifest["selection"]["text"] == "all 2 episodes, as listed in chosen.txt"
+    assert manifest["benchmark"]["steps"] == 6
+
+
+def test_a_run_from_before_selections_is_resumed_and_scored(tmp_path: Path) -> None:
+    """Its manifest says nothing of a selection, and its configuration has none of the settings that came since."""
+    run = tmp_path / "run"
+    run_scripted(run, EPISODE_LIST, ScriptedEngine(right))
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["selection"]
+    for name in ("split", "subset", "sample_set", "episodes", "skip_damaged", "overlay"):
+        del manifest["config"][name]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    engine = ScriptedEngine(right)
+    outcome = run_scripted(run, EPISODE_LIST, engine, resume=True)
+    assert engine.requests == [] and outcome.tally.summary(outcome.plan).complete
+    scored = evaluate_run(run)
+    assert scored.summary.verdicts.right == 10 and scored.steps == "all episodes of the run (3)"
+
+
+def test_a_run_is_scored_over_a_part_of_it(tmp_path: Path, chosen: str) -> None:
+    run = tmp_path / "run"
+    wrong = ScriptedEngine(lambda request: reply_with(HOME) if request.task.step_index == 2 else right(request))
+    run_scripted(run, EPISODE_LIST, wrong)
+    whole = evaluate_run(run)
+    assert (whole.summary.exact_match.count, whole.summary.exact_match.n) == (8, 10)
+    part = evaluate_run(run, choice=Choice(episodes=Path(chosen)))
+    assert (part.summary.exact_match.count, part.summary.exact_match.n, part.summary.unplanned) == (5, 6, 0)
+    assert part.steps == "all 2 episodes, as listed in chosen.txt, of a run over all 3 episodes of split test"
+    assert part.summary.complete and part.summary.success_rate.count == 1
+    assert part.steps_title == "chosen.txt of split test"
+
+
+def test_a_part_of_a_run_over_chosen_steps_says_which_they_were(tmp_path: Path, chosen: str) -> None:
+    """Its episodes are not whole, so a split of it is not all of that split's steps."""
+    run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
+    part = evaluate_run(tmp_path / "run", choice=Choice(split="test"))
+    assert part.summary.verdicts.planned == 6
+    assert part.steps == "all 2 episodes of split test, of a run over all 2 episodes, as listed in chosen.txt"
+    assert part.steps_title == "split test of chosen.txt"
+
+
+@pytest.mark.parametrize("mode", ["offline", "sop"])
+def test_an_unfinished_run_over_a_set_is_scored_over_that_set(tmp_path: Path, mode: str) -> None:
+    """An episode of which nothing was recorded is as long as the data said, though its last steps do not count."""
+
+    class Down(ScriptedEngine):
+        async def generate(self, request: Request) -> Reply:
+            if request.task.episode_id == "b":
+                raise EngineError("down")
+            return await super().generate(request)
+
+    counted = {"a": [0, 1, 2, 3], "b": [0, 1]}
+    values = {
+        "name": "part",
+        "title": "A part",
+        "datasets": ["scripted"],
+        "used_by": "a test",
+        "source": "a test",
+        "episodes": 2,
+        "steps": 6,
+        "ids": {"a": 4, "b": 4},
+        "without": {"b": [2, 3]},
+        "sha256": step_digest(counted),
+    }
+    file = tmp_path / "part.json"
+    file.write_text(json.dumps(values))
+    get_sample_set.cache_clear()
+    run = tmp_path / "run"
+    run_scripted(run, EPISODE_LIST, Down(right), mode=mode, sample_set=str(file))
+    kept = [line for line in (run / STEPS).read_bytes().splitlines(keepends=True) if b'"episode_id":"b"' not in line]
+    (run / STEPS).write_bytes(b"".join(kept))  # as a kill before episode b leaves it
+    assert json.loads((run / EPISODES).read_text())[1] == ["scripted", "", "b", 2, None, None, 4, ["CLICK", "TYPE"]]
+    scored = evaluate_run(run, choice=Choice(sample_set=str(file)))
+    assert (scored.summary.verdicts.right, scored.summary.verdicts.not_run) == (4, 2)
+    assert scored.summary == evaluate_run(run).summary
+
+
+FIGURES_EPISODES = [make_episode(name, (Open(app="Clock"), CLICK, Type(text="tea"), Wait(), Stop())) for name in "abc"]
+
+
+@pytest.mark.parametrize(("mode", "exact", "not_reached"), [("offline", (5, 8), 0), ("soeval", (5, 8), 0), ("sop", (3, 6), 2)])
+def test_figures_over_chosen_steps_are_as_computed_by_hand(
+    tmp_path: Path, mode: str, exact: tuple[int, int], not_reached: int
+) -> None:
+    """a: right, wrong, right; b: right, right, wrong; c: wrong, right. The last two of SOP's a and c are not reached."""
+    listed = tmp_path / "listed.txt"
+    listed.write_text("a#0\na#2\na#4\nb#0\nb#1\nb#4\nc#0\nc#2\n")
+    wrong = {("a", 2), ("b", 4), ("c", 0)}
+
+    def answer(request: Request) -> str:
+        return reply_with(HOME) if request.task.key[2:] in wrong else right(request)
+
+    outcome = run_scripted(tmp_path / "run", FIGURES_EPISODES, ScriptedEngine(answer), mode=mode, episodes=str(listed))
+    summary = outcome.tally.summary(outcome.plan)
+    assert (summary.exact_match.count, summary.exact_match.n) == exact
+    assert (summary.verdicts.not_reached, summary.verdicts.planned) == (not_reached, 8)
+    assert summary.progress_episode_mean.value == pytest.approx((1 / 3 + 2 / 3 + 0 / 2) / 3)
+    assert (summary.progress_step_weighted.count, summary.progress_step_weighted.n) == (1 + 2 + 0, 8)
+    assert (summary.success_rate.count, summary.success_rate.n) == (0, 3)
+    bare = summary.without_open
+    if mode == "sop":
+        assert summary.sop is not None and summary.sop.score.value == pytest.approx((1 / 3 + 0) / 2)
+        # the plan tells the types of steps that were not reached, too; c ended at its OPEN step, so its other one was not
+        assert bare.progress_episode_mean is not None and bare.success_rate is not None
+        assert bare.progress_episode_mean.value == pytest.approx((0 / 2 + 1 / 2 + 0 / 1) / 3)
+        assert (bare.success_rate.count, bare.success_rate.n) == (0, 3)
+    else:
+        assert (bare.exact_match.count, bare.exact_match.n) == (3, 5)
+        assert bare.progress_episode_mean is not None and bare.success_rate is not None
+        assert bare.progress_episode_mean.value == pytest.approx((0 / 2 + 1 / 2 + 1 / 1) / 3)
+        assert (bare.success_rate.count, bare.success_rate.n) == (1, 3)
+
+
+def test_a_run_that_wrote_no_splits_down_is_scored_by_those_of_its_records(tmp_path: Path) -> None:
+    """Earlier versions ran every split and stored four columns; a part of it must not be called another split's."""
+    other = make_episode("v", ACTIONS)
+    other = Episode(steps=tuple(step.model_copy(update={"split": "validation"}) for step in other.steps))
+    run = tmp_path / "run"
+    run_scripted(run, [*EPISODE_LIST, other], ScriptedEngine(right))
+    rows = [row[:4] for row in json.loads((run / EPISODES).read_text())]
+    (run / EPISODES).write_text(json.dumps(rows))
+    test, validation = (evaluate_run(run, choice=Choice(split=split)).summary for split in ("test", "validation"))
+    assert (test.episodes, validation.episodes) == (3, 1)
+
+
+def test_a_part_that_was_not_run_is_named(tmp_path: Path, chosen: str) -> None:
+    run = tmp_path / "run"
+    run_scripted(run, EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
+    more = tmp_path / "more.txt"
+    more.write_text("a\nb\n")
+    with pytest.raises(
+        UsageError,
+        match=r"does not hold 2 of the selected .* \(all 2 episodes, as listed in more\.txt\): scripted/a#0, scripted/a#2",
+    ):
+        evaluate_run(run, choice=Choice(episodes=more))
+    with pytest.raises(UsageError, match="has no split 'train'"):
+        evaluate_run(run, choice=Choice(split="train"))
+
+
+def test_figures_name_their_steps(tmp_path: Path, chosen: str) -> None:
+    outcome = run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
+    store_summary(tmp_path / "run", outcome.tally, outcome.plan)
+    stored = json.loads((tmp_path / "run" / METRICS).read_text())
+    assert stored["selection"] == {
+        "title": "chosen.txt",
+        "text": "all 2 episodes, as listed in chosen.txt",
+        "sample_set_sha256": None,
+    }

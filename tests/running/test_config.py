@@ -1,0 +1,133 @@
+"""The configuration: where settings meet, what each may be, and one sentence for what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from guieval.errors import UsageError
+from guieval.running.config import RunConfig, merge, parse
+
+NAMES = {"model": "m", "bench": "b"}
+
+
+def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("model: m\nbench: b\nlimit: 3\nsampling: {temperature: 1e-3, top_p: 1}\n")
+    base = {"model": "old", "seed": 7, "limit": 1}
+    config = merge(file, ["sampling.top_p=0.5", "limit=4", "sampling.stop=[[["], {"limit": 5, "seed": None}, base=base)
+    assert (config.model, config.seed, config.limit) == ("m", 7, 5)
+    assert config.sampling == {"temperature": 0.001, "top_p": 0.5, "stop": "[[["}
+    assert base == {"model": "old", "seed": 7, "limit": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must hold `name: value` lines"),
+        ("- model: m", "must hold `name: value` lines"),
+        ("1: a", "unknown setting 1"),
+        ("null: a", "unknown setting None"),
+        ("modl: m", "did you mean 'model'"),
+        ("model: m\nmodel", "is not YAML"),
+        ("seed: 2024-13-45", "is not YAML: month must be in 1..12"),
+        ("[" * 5000, "is not YAML"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said) as raised:
+        merge(file, [], NAMES)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("override", ["=1", "x", ".=1", "sampling.=1", "sampling..a=1"])
+def test_an_override_needs_a_whole_key(override: str) -> None:
+    with pytest.raises(UsageError, match="--set needs key=value"):
+        merge(None, [override], NAMES)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model": ""}, "'model' is ''"),
+        ({"protocol": ""}, "'protocol' is ''"),
+        ({"data": ""}, "'data' is ''"),
+        ({"timeout": float("inf")}, "finite"),
+        ({"timeout": float("nan")}, "'timeout'"),
+        ({"limit": 0}, "'limit' is 0"),
+        ({"concurrency": 5000}, "expected a number from 1 to 4096, or auto"),
+        ({"sampling": [1]}, "expected an object"),
+        ({"sampling": {"temperature": float("nan")}}, "finite numbers"),
+        ({"sampling": {"stop": {"a"}}}, "may hold only text"),
+        ({"sampling": {"logit_bias": {1: 2}}}, "may hold only text"),
+        ({"bench_options": {"root": "x"}}, "'root' is not an option of a benchmark"),
+        ({"bench_options": {"name": "x"}}, "'name' is not an option of a benchmark"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_with_its_field(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse({**NAMES, **values})
+
+
+def test_settings_that_only_sound_like_secrets_are_taken() -> None:
+    sampling = {"prompt_cache_key": "a", "max_tokens": 5, "stop_token_ids": [1], "extra": {"eos_token": "x"}}
+    assert parse({**NAMES, "sampling": sampling}).sampling == sampling
+
+
+def test_one_endpoint_may_stand_without_its_list() -> None:
+    assert merge(None, ["base_urls=http://h:1/v1"], NAMES).base_urls == ("http://h:1/v1",)
+
+
+def test_a_key_given_in_place_of_its_variable_is_not_repeated() -> None:
+    with pytest.raises(UsageError, match="name of an environment variable") as raised:
+        parse({**NAMES, "api_key_env": "sk-secret-0123456789"})
+    assert "secret" not in str(raised.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+@example({"n": {"a": [1, None, "é"]}})
+def test_what_a_manifest_holds_gives_the_same_configuration_back(extra: dict[str, Any]) -> None:
+    try:
+        config = parse({**NAMES, "sampling": {"extra": extra}})
+    except UsageError as error:
+        assume("secret" not in str(error) and "cannot be given" not in str(error))  # a name drawn at random, e.g. APIKEY or n
+        raise
+    assert RunConfig.model_validate_json(config.model_dump_json()).identity() == config.identity()
+    assert parse(config.model_dump(mode="json")) == config
+
+
+def test_one_subset_may_be_written_without_a_list() -> None:
+    values = {"model": "m", "bench": "b"}
+    assert parse({**values, "subset": "general"}).subset == ("general",)
+    assert parse({**values, "subset": ["general", "install"]}).subset == ("general", "install")
+    with pytest.raises(UsageError, match=r"'subset\.0' is ''"):
+        parse({**values, "subset": ""})
+
+
+def test_where_lists_and_overlays_lie_is_no_part_of_what_is_measured() -> None:
+    values = {"model": "m", "bench": "b", "sample_set": "ac-test-8444", "split": "test"}
+    one, other = parse({**values, "episodes": "a.txt", "overlay": "b.jsonl"}), parse(values)
+    assert one.identity() == other.identity()
+    assert other.identity() != parse({**values, "sample_set": "ac-osatlas-7708"}).identity()
+    assert other.identity() != parse({**values, "skip_damaged": True}).identity()
+
+
+def test_how_a_launched_server_is_run_is_no_part_of_what_is_measured_but_what_it_answers_is() -> None:
+    values = {"model": "m", "bench": "b", "engine": "vllm"}
+    one = parse({**values, "vllm": {"tensor-parallel-size": 4, "gpu_memory_utilization": 0.8, "max_model_len": 10}})
+    assert one.identity() == parse({**values, "vllm": {"max-model-len": 10}, "reuse_server": True}).identity()
+    assert one.identity() == parse({**values, "engine": "openai", "vllm": {"max-model-len": 10}}).identity()
+    assert one.identity() != parse({**values, "vllm": {"max-model-len": 20}}).identity()

@@ -1,0 +1,250 @@
+"""What a run costs: tokens times prices, the price table, and the budget that ends a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.actions import Stop
+from guieval.errors import UsageError
+from guieval.journal import METRICS, Records
+from guieval.registry import model_configs
+from guieval.steps import Sample, StepOutcome, StepRecord, Usage
+from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+from tests.scripted import make_episode
+
+MODEL = "ui-tars-7b"
+TASK = make_episode("e", [Stop()]).steps[0]
+PRICE = Price(models=("m",), currency="EUR", input=2.0, output=8.0, source="made up", as_of="2026-11-21")
+PRICES = f"- {{models: ['ui-tars*'], currency: EUR, input: 2.0, output: 8, source: made up, as_of: {PRICE.as_of}}}\n"
+
+
+def record(*usages: tuple[int | None, int | None] | None, answered: bool = True) -> StepRecord:
+    outcome = StepOutcome(verdict="wrong" if answered else "infrastructure_failure")
+    samples = [
+        Sample(
+            raw_response="" if answered else None,
+            outcome=outcome,
+            usage=None if usage is None else Usage(prompt_tokens=usage[0], completion_tokens=usage[1]),
+        )
+        for usage in usages
+    ]
+    return StepRecord(task=TASK, samples=tuple(samples))
+
+
+def tokens_of(*records: StepRecord) -> Tokens:
+    tokens = Tokens()
+    for each in records:
+        tokens.add(each)
+    return tokens
+
+
+def test_a_cost_is_tokens_times_prices_per_million() -> None:
+    tokens = tokens_of(record((400_000, 100_000)), record((600_000, 150_000), (0, 250_000)))
+    assert tokens == Tokens(answers=3, reported=3, prompt=1_000_000, completion=500_000)
+    assert PRICE.cost(tokens) == pytest.approx(1.0 * 2.0 + 0.5 * 8.0)
+
+
+def test_answers_without_counts_cost_what_the_others_do_and_the_bill_says_so() -> None:
+    tokens = tokens_of(record((1000, 100)), record(None), record((1000, None)), record(None, answered=False))
+    assert (tokens.answers, tokens.reported) == (3, 1), "half a count is none, and who did not answer is not paid"
+    one = (1000 * 2.0 + 100 * 8.0) / 1e6
+    assert PRICE.cost(tokens) == pytest.approx(3 * one)
+    assert bill(tokens, PRICE)["estimated"] is True
+    text = describe(bill(tokens, PRICE))
+    assert text == "about 0.008400 EUR (1,000 tokens in, 100 out, reported for 1 of 3 answers; prices as of 2026-11-21)"
+
+
+def test_absurd_counts_lower_neither_a_cost_nor_a_budget() -> None:
+    honest = tokens_of(record((1000, 100)))
+    absurd = tokens_of(record((1000, 100)), record((-(10**12), 100)), record((1000, -(2**62))), record((2**64 - 1, 1)))
+    assert (absurd.answers, absurd.reported) == (4, 1)
+    assert PRICE.cost(absurd) == pytest.approx(4 * (PRICE.cost(honest) or 0.0))
+    budget = Budget(2.5 * (PRICE.cost(honest) or 0.0), PRICE)
+    assert budget.reached(honest, 0) is None and "is used up" in (budget.reached(absurd, 0) or "")
+
+
+def test_a_bill_does_not_guess() -> None:
+    assert PRICE.cost(Tokens()) == 0.0
+    untold = tokens_of(record(None), record(None))
+    assert PRICE.cost(untold) is None
+    assert describe(bill(untold, PRICE)) == "not known: the server reported no token counts (0 of 2 answers)"
+    assert describe(bill(Tokens(), PRICE)) is None
+    told = bill(tokens_of(record((1500, 20))), None)
+    assert (told["amount"], describe(told)) == (None, "1,500 tokens in, 20 out")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0.00"), (0.000123, "0.000123"), (0.0123, "0.0123"), (2.345, "2.35"), (1234.5, "1,234.50")]
+)
+def test_an_amount_shows_what_there_is(value: float, text: str) -> None:
+    assert amount(value, "USD") == f"{text} USD"
+
+
+@pytest.mark.parametrize(
+    ("name", "prices"),
+    [
+        ("gpt-4o", (2.5, 10.0)),
+        ("gpt-4o-mini", (0.15, 0.6)),
+        ("GPT-4o-2024-08-06", (2.5, 10.0)),
+        ("gpt-5.4-mini-2026-03-17", (0.75, 4.5)),
+        ("claude-sonnet-4-6", (3.0, 15.0)),
+        ("claude-sonnet-4-5-20250929", (3.0, 15.0)),
+        ("claude-opus-4-20250514", (15.0, 75.0)),
+        ("claude-opus-4-5-20251101", (5.0, 25.0)),
+        ("gemini-2.5-pro", (1.25, 10.0)),
+    ],
+)
+def test_shipped_prices_are_found_by_name(name: str, prices: tuple[float, float]) -> None:
+    found = find_price(read_prices(), [name])
+    assert found is not None and (found.input, found.output) == prices
+
+
+def test_every_shipped_price_has_a_source_and_a_date_and_no_name_has_two() -> None:
+    shipped = read_prices()
+    for price in shipped:
+        assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", price.as_of) and "." in price.source
+        for pattern in price.models:
+            assert find_price(shipped, [pattern.replace("*", "26-01-01")]) is price
+
+
+def test_models_that_one_serves_oneself_have_no_price() -> None:
+    for name, config in model_configs().items():
+        if config.adapter != "openai_tools":
+            assert find_price(read_prices(), [config.hf_id or name, name]) is None
+
+
+def test_the_first_name_that_has_a_price_counts() -> None:
+    other = PRICE.model_copy(update={"models": ("n*",), "input": 5.0})
+    assert find_price([PRICE, other], ["x", "nn", "m"]) is other
+    assert find_price([PRICE, other], ["x"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("models: [a]", "must hold a list of prices"),
+        ("- {models: [a], currency: EUR, input: 1, source: s, as_of: d}", "price 1, field output: is missing"),
+        (
+            "- {models: [a], currency: EUR, input: 1, output: -2, source: s, as_of: d}",
+            "output: expected 0 or more",
+        ),
+        ("- {models: [a], currency: EUR, input: x, output: 2, source: s, as_of: d}", "field input: .*number.*'x'"),
+        ("- 5", "price 1, field \\(whole entry\\)"),
+        ("- {", "is not YAML"),
+    ],
+)
+def test_a_damaged_price_file_is_told_in_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said) as raised:
+        read_prices(file)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_price_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_prices(tmp_path / "none.yaml")
+
+
+def test_a_budget_leaves_room_for_what_is_in_flight() -> None:
+    one = tokens_of(record((1000, 250)))  # 0.004
+    budget = Budget(0.012, PRICE)
+    assert budget.reached(Tokens(), in_flight=64) is None, "before any answer nothing is known"
+    assert budget.reached(one, in_flight=1) is None
+    assert budget.reached(one, in_flight=2) == (
+        "the budget of 0.0120 EUR is used up (0.004000 EUR spent, 2 requests in flight)"
+    )
+    budget.close(one + one)
+    assert budget.spent(Tokens()) == pytest.approx(0.008)
+    assert budget.reached(Tokens(), in_flight=0) is None
+    assert budget.reached(one, in_flight=0) is not None, "one budget is for all runs of a command"
+
+
+def test_a_budget_ends_a_run_whose_server_tells_no_counts() -> None:
+    budget = Budget(5.0, PRICE)
+    silent = tokens_of(*[record(None)] * 9)
+    assert budget.reached(silent, in_flight=4) is None
+    silent.add(record(None))
+    assert budget.reached(silent, in_flight=4) == (
+        "the server reports no token counts, so the budget of 5.00 EUR cannot be kept"
+    )
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with MockServer(MockSettings(model=MODEL, served_models=(MODEL,))) as running:  # tells 3,000 + 60 tokens each time
+        yield running.base_url
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    file = tmp_path / "prices.yaml"
+    file.write_text(PRICES)
+    return file
+
+
+SMALL = ("--set", "bench_options.episodes=6", "--set", "bench_options.seed=4", "--concurrency", "2", "--quiet")
+EACH = (3000 * 2.0 + 60 * 8.0) / 1e6
+
+
+def cost_in(directory: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((directory / METRICS).read_text())["cost"]
+    return found
+
+
+def test_a_run_says_what_it_cost(guieval: CommandLine, server: str, prices: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL, "--prices", prices)
+    steps = len(list(Records(out)))
+    assert done.code == 0
+    assert f"cost:     offline: {amount(steps * EACH, 'EUR')} ({steps * 3000:,} tokens in, {steps * 60:,} out; " in done.out
+    cost = cost_in(out)
+    assert cost["amount"] == pytest.approx(steps * EACH) and cost["price"]["as_of"] == "2026-11-21"
+    again = guieval("run", "--replay", out, "--model", MODEL, "--bench", "demo", "--out", tmp_path / "again", *SMALL)
+    assert again.code == 0 and "cost:" not in again.out, "a replay costs nothing"
+
+
+def test_a_run_without_a_price_says_its_tokens(guieval: CommandLine, server: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL)
+    steps = len(list(Records(out)))
+    assert f"tokens:   offline: {steps * 3000:,} tokens in, {steps * 60:,} out\n" in done.out and "cost:" not in done.out
+    assert cost_in(out)["amount"] is None and cost_in(out)["prompt_tokens"] == steps * 3000
+
+
+def test_a_budget_stops_a_run_in_order_and_a_larger_one_goes_on(
+    guieval: CommandLine, server: str, prices: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    modes = ("--mode", "offline", "--mode", "sop")
+    arguments = ("run", "--model", MODEL, "--bench", "demo", *modes, "--base-url", server, "--out", out, *SMALL)
+    done = guieval(*arguments, "--prices", prices, "--budget", f"{EACH * 8:.5f}")
+    assert done.code == 1
+    assert re.search(r"stopped:  offline: the budget of 0\.0518 EUR is used up \(0\.\d+ EUR spent, \d requests", done.out)
+    assert f"not begun: {out / 'sop'}" in done.out and f"resume:   guieval run --resume {out}" in done.out
+    records = list(Records(out / "offline"))
+    assert 0 < len(records) <= 8 and all(record.finished for record in records), "what was in flight is not thrown away"
+    assert cost_in(out / "offline")["amount"] == pytest.approx(len(records) * EACH)
+
+    same = guieval("run", "--resume", out, "--quiet")
+    assert same.code == 1 and len(list(Records(out / "offline"))) == len(records), "the budget is that of the whole run"
+    rest = guieval("run", "--resume", out, "--quiet", "--budget", "100")
+    assert rest.code == 0 and "stopped:" not in rest.out
+    assert cost_in(out / "offline")["answers"] == len(list(Records(out / "offline"))) > len(records)
+
+
+def test_a_budget_without_a_price_is_refused_before_anything_is_asked(
+    guieval: CommandLine, server: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL, "--budget", "5")
+    assert done.code == 2 and not out.exists()
+    assert "a budget needs the price of " in done.err and "--prices FILE" in done.err

@@ -1,0 +1,378 @@
+"""What a run shows while it goes: rates and the time left, the picture, plain lines, and a real terminal."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from guieval.actions import Stop
+from guieval.cli.running import progress as module
+from guieval.cli.running.progress import Dashboard, picture, plain_line
+from guieval.engines import EndpointStats
+from guieval.models import ModelConfig
+from guieval.running.config import RunConfig
+from guieval.running.progress import Load, Progress
+from guieval.running.resolve import resolve
+from guieval.running.runner import Runner
+from guieval.running.view import View, Watch
+from guieval.steps import Sample, StepError, StepOutcome, StepRecord, Usage, Verdict
+from guieval.telemetry.rates import Rate, clock, spoken
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.outage import outage
+from tests.scripted import (
+    ACTIONS,
+    ListBenchmark,
+    ScriptedEngine,
+    ScriptedModel,
+    make_episode,
+    reply_with,
+    runner_of,
+)
+
+MODEL = "ui-tars-7b"
+TASK = make_episode("e", [Stop()]).steps[0]
+
+
+def record(verdict: Verdict, tokens: tuple[int, int] | None = None) -> StepRecord:
+    outcome = StepOutcome(verdict=verdict, exact_match=verdict == "right", type_match=verdict == "right")
+    usage = None if tokens is None else Usage(prompt_tokens=tokens[0], completion_tokens=tokens[1])
+    failed = verdict == "infrastructure_failure"
+    error = StepError(stage="generate", message="the server is gone") if failed else None
+    sample = Sample(raw_response=None if failed else "", outcome=outcome, usage=usage, error=error)
+    return StepRecord(task=TASK, samples=(sample,))
+
+
+def test_the_recent_rate_is_over_the_last_minute_and_the_mean_over_all() -> None:
+    rate = Rate(100.0)
+    for second in range(121):  # one a second for a minute, then three a second
+        rate.sample(100.0 + second, second if second <= 60 else 60 + 3 * (second - 60))
+    assert rate.recent == pytest.approx(3.0)
+    assert rate.mean == pytest.approx((60 + 180) / 120)
+    assert rate.seconds_left(90, slots=4) == pytest.approx(30.0)
+
+
+def test_a_rate_without_time_is_not_known() -> None:
+    rate = Rate(5.0)
+    rate.sample(5.0, 3)
+    assert (rate.recent, rate.mean) == (None, None)
+
+
+@pytest.mark.parametrize(("count", "slots", "known"), [(9, 1, False), (10, 1, True), (127, 64, False), (128, 64, True)])
+def test_there_is_no_guess_of_the_time_left_before_every_slot_was_answered_twice(count: int, slots: int, known: bool) -> None:
+    rate = Rate(0.0)
+    rate.sample(10.0, count)
+    assert (rate.seconds_left(100, slots) is not None) is known
+
+
+def test_there_is_no_guess_while_nothing_is_answered_and_none_is_needed_at_the_end() -> None:
+    rate = Rate(0.0)
+    rate.sample(10.0, 100)
+    rate.sample(50.0, 100)
+    assert rate.quiet == 40.0
+    assert rate.seconds_left(100, slots=1) == pytest.approx(50.0)
+    rate.sample(70.0, 100)
+    assert rate.seconds_left(100, slots=1) is None
+    assert rate.seconds_left(0, slots=1) == 0.0
+
+
+def test_a_few_recent_answers_are_no_rate() -> None:
+    rate = Rate(0.0)
+    rate.sample(100.0, 100)
+    rate.sample(160.0, 100)
+    rate.sample(161.0, 102)
+    rate.sample(165.0, 105)
+    assert rate.seconds_left(105, slots=1) == pytest.approx(165.0), "the mean is 105 in 165 s"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "1 s"), (7.4, "7 s"), (43, "45 s"), (61, "1 min"), (3000, "50 min"), (3601, "1 h"), (12100, "3 h 20 min")],
+)
+def test_a_time_is_told_no_more_exactly_than_it_is_known(seconds: float, said: str) -> None:
+    assert spoken(seconds) == said
+
+
+def test_a_clock_counts_hours() -> None:
+    assert (clock(65.9), clock(3725)) == ("1:05", "1:02:05")
+
+
+def progress_of(*verdicts: Verdict, total: int = 20, **more: object) -> Progress:
+    progress = Progress(total, **more)  # type: ignore[arg-type]
+    for verdict in verdicts:
+        progress.count(record(verdict, tokens=(3000, 60)))
+    return progress
+
+
+def view_of(progress: Progress, seconds: float = 10.0) -> View:
+    watch = Watch("a model on demo, offline", cost=lambda tokens: f"{tokens.prompt / 1e6:.3f} EUR [of many]")
+    watch.look(Progress(progress.total), 0.0)
+    return watch.look(progress, seconds)
+
+
+def drawn(view: View, width: int, height: int = 40) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, height=height, force_terminal=True, no_color=True).print(picture(view))
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in out.getvalue().splitlines()]
+
+
+BUSY = Load(
+    ready=7,
+    waiting=80,
+    endpoints=(
+        EndpointStats("http://one:8000/v1", in_flight=5, answered=10, failed=0, seconds=12.5),
+        EndpointStats("http://two:8000/v1", in_flight=3, answered=0, failed=4, seconds=0.0, resting=True),
+    ),
+)
+VERDICTS: tuple[Verdict, ...] = ("right", "right", "right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
+
+
+def test_the_picture_tells_everything_at_any_width() -> None:
+    progress = progress_of(*VERDICTS, load=lambda: BUSY)
+    progress.in_flight = 8
+    view = view_of(progress)
+    wide = "\n".join(drawn(view, 200))
+    for said in (
+        "a model on demo, offline",
+        "7 of 20 (35 %), 0:10 elapsed, time left not known yet",
+        "0.7 steps/s, mean 0.7",
+        "8 steps in flight, episodes: 7 ready, 80 waiting",
+        "right 3, wrong 1, unparseable 1, unsupported 1, failed 1, exact match 42.9 % of 7",
+        "18,000 in, 360 out (36/s out), 0.018 EUR [of many]",
+        "http://one:8000/v1: 5 in flight, 10 answered, 0 failed, 1.25 s mean",
+        "http://two:8000/v1: 3 in flight, 0 answered, 4 failed, resting",
+        "generate: the server is gone",
+    ):
+        assert said in wide
+    for width in (80, 40, 24):
+        lines = drawn(view, width)
+        assert max(map(len, lines)) <= width
+        words = re.sub(r"\W", "", "".join(lines))
+        assert "unsupported1failed1exactmatch429of7" in words, "what does not fit is folded, not cut off"
+
+
+def test_many_servers_do_not_push_the_rest_off_the_screen() -> None:
+    servers = tuple(EndpointStats(f"http://server{n}/v1", 1, 1, 0, 1.0) for n in range(30))
+    lines = drawn(view_of(progress_of("right", load=lambda: Load(0, 0, servers))), 120)
+    assert sum("http://server" in line for line in lines) == 8
+    assert any("and 22 more" in line for line in lines)
+
+
+def test_a_mode_that_may_end_early_tells_an_upper_bound() -> None:
+    rights: tuple[Verdict, ...] = ("right",) * 12
+    assert view_of(progress_of(*rights)).time_left == "about 7 s left"
+    assert view_of(progress_of(*rights, shrinks=True)).time_left == "at most 7 s left"
+    assert view_of(progress_of(*rights, total=12)).time_left == "done"
+    assert view_of(progress_of(*rights, halted="enough")).time_left == "ending"
+
+
+def test_a_server_that_is_silent_is_told() -> None:
+    watch = Watch("t")
+    progress = progress_of("right")
+    watch.look(progress, 0.0)
+    assert watch.look(progress, 45.0).time_left == "no answer for 45 s"
+
+
+def test_answers_of_earlier_sessions_are_in_the_counts_but_not_in_the_rate() -> None:
+    ten: tuple[Verdict, ...] = ("right",) * 10
+    progress = progress_of(*ten, total=100)
+    progress.resumed = 10
+    watch = Watch("t")
+    watch.look(progress, 0.0)
+    progress.count(record("wrong", tokens=(1000, 50)))
+    view = watch.look(progress, 2.0)
+    assert (view.done, view.mean, view.tokens_rate) == (11, 0.5, 25.0)
+    assert view.exact_match == "exact match 90.9 % of 11"
+
+
+def test_a_plain_line_is_one_line_that_can_be_searched_for() -> None:
+    line = plain_line(view_of(progress_of(*VERDICTS, load=lambda: BUSY)))
+    assert line.startswith("progress: a model on demo, offline: 7/20 steps; 0.7 steps/s (mean 0.7); ")
+    assert "right 3, wrong 1, unparseable 1, unsupported 1, failed 1" in line
+    assert "http://two:8000/v1: 3 in flight" in line and "\n" not in line
+    assert "; last failed at generate: the server is gone; 0:10 elapsed; " in line
+    over = plain_line(view_of(progress_of(*VERDICTS)), over=True)
+    assert over.endswith("0:10 elapsed; stopped") and "in flight" not in over
+
+
+def test_a_server_without_token_counts_is_said_to_tell_none() -> None:
+    progress = Progress(3)
+    assert view_of(progress).tokens is None
+    progress.count(record("right"))
+    assert view_of(progress).tokens == "the server reports no token counts"
+
+
+def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    progress = Progress(3)
+    with Dashboard("t", quiet=False) as board:
+        for _ in range(3):
+            progress.count(record("right"))
+            board.update(progress)
+        progress.warnings.append("the answers are not what they seem")
+        board.update(progress)
+        board.update(progress)
+        assert capsys.readouterr().err == "warning:  t: the answers are not what they seem\n"
+    assert re.fullmatch(r"progress: t: 3/3 steps; .*; done\n", capsys.readouterr().err)
+
+
+def test_plain_lines_come_even_while_nothing_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "PLAIN_SECONDS", 0.01)
+    with Dashboard("t", quiet=False) as board:
+        board.update(Progress(3))
+        lines = ""
+        until = time.monotonic() + 30
+        while lines.count("\n") < 3 and time.monotonic() < until:
+            lines += capsys.readouterr().err
+    assert lines.count("\n") >= 3
+    assert set(re.findall(r"^progress: t: 0/3 steps", lines, re.M)) == {"progress: t: 0/3 steps"}
+
+
+def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Dashboard("t", quiet=True) as board:
+        board.update(progress_of("right", warnings=["w"]))
+        board.warn("w")
+    assert capsys.readouterr().err == ""
+
+
+def test_nobody_reading_ends_the_telling_and_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            Closed.writes += 1
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with Dashboard("t", quiet=False) as board:
+        board.update(progress_of("right", warnings=["w"]))
+    assert Closed.writes == 1
+
+
+def test_a_run_tells_its_load_and_how_its_steps_ended(tmp_path: Path) -> None:
+    seen: list[tuple[int, int, int, int]] = []
+    last: list[Progress] = []
+
+    def see(progress: Progress) -> None:
+        load = progress.load()
+        seen.append((progress.done, progress.in_flight, load.ready, load.waiting))
+        last[:] = [progress]
+
+    engine = ScriptedEngine(lambda request: reply_with(request.task.action if request.task.step_index else Stop()))
+    episodes = [make_episode(f"e{n}", ACTIONS) for n in range(12)]
+    config = RunConfig(model="scripted", bench="scripted", mode="sop")
+    model = ScriptedModel(ModelConfig(name="scripted", adapter="scripted"))
+    runner_of(config, tmp_path / "run", ListBenchmark(episodes), model, engine, 2, on_progress=see).execute(resume=False)
+    assert seen[0] == (0, 0, 0, 12), "nothing is loaded before the first step"
+    assert max(in_flight for _, in_flight, _, _ in seen) <= 2 and seen[-1][1:] == (0, 0, 0)
+    assert [waiting for *_, waiting in seen] == sorted((waiting for *_, waiting in seen), reverse=True)
+    assert last[0].shrinks and last[0].verdicts == {"wrong": 12} and last[0].total == 12
+
+
+def test_an_engine_tells_how_its_servers_fare(tmp_path: Path) -> None:
+    with MockServer(MockSettings(model=MODEL, first_faults=("500",), latency=0.01, sigma=0.0)) as server:
+        url = server.base_url
+        config = RunConfig(model=MODEL, bench="demo", base_urls=(url,), bench_options={"episodes": 2, "seed": 4})
+        loads: list[Load] = []
+        run = Runner(resolve(config), tmp_path / "run", on_progress=lambda progress: loads.append(progress.load()))
+        outcome = run.execute(resume=False)
+    (stats,) = loads[-1].endpoints
+    steps = sum(map(len, outcome.plan.values()))
+    assert (stats.name, stats.in_flight, stats.answered, stats.failed) == (url, 0, steps, steps)
+    assert stats.seconds_mean is not None and stats.seconds_mean >= 0.01
+    assert not stats.resting and loads[0].endpoints[0].seconds_mean is None
+
+
+@pytest.fixture(scope="module")
+def slow_server() -> Iterator[str]:
+    with MockServer(MockSettings(model=MODEL, latency=0.1, sigma=0.1)) as server:
+        yield server.base_url
+
+
+def on_terminal(*arguments: str, columns: int = 100, interrupt: bool = False, **environment: str) -> tuple[int, str]:
+    """Run the command on a terminal of its own; exit code and everything that it wrote."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (30, columns))
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR")}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "guieval", *arguments],
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**clean, "TERM": "xterm-256color", **environment},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    written = b""
+    until = time.monotonic() + 90
+    while time.monotonic() < until:
+        if select.select([ours], [], [], 1.0)[0]:
+            try:
+                read = os.read(ours, 65536)
+            except OSError:  # Linux: the other side is closed
+                break
+            if not read:
+                break
+            written += read
+        if interrupt and b"servers" in written:
+            child.send_signal(signal.SIGINT)
+            interrupt = False
+    os.close(ours)
+    return child.wait(timeout=60), written.decode("utf-8", "replace")
+
+
+def arguments(out: Path, url: str, *more: str) -> tuple[str, ...]:
+    small = ("--set", "bench_options.episodes=6", "--set", "bench_options.seed=4", "--concurrency", "2")
+    return ("run", "--model", MODEL, "--bench", "demo", "--base-url", url, "--out", str(out), *small, *more)
+
+
+def test_on_a_terminal_the_picture_is_drawn_in_place_and_wiped_at_the_end(slow_server: str, tmp_path: Path) -> None:
+    code, written = on_terminal(*arguments(tmp_path / "run", slow_server), columns=60)
+    assert code == 0, written
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, "the cursor is there again"
+    assert "in flight" in written and "\x1b[2K" in written
+    assert re.search(r"\x1b\[[0-9;]*3[1-7]m", written)
+    after = written[written.rindex("\x1b[2K") :]
+    assert "progress: " in after and "servers" not in after
+
+
+def test_a_wait_for_a_server_is_shown(tmp_path: Path) -> None:
+    def make(port: int) -> MockServer:
+        return MockServer(MockSettings(model=MODEL, latency=0.05, port=port))
+
+    with outage(make, after=4, seconds=2.0) as url:
+        code, written = on_terminal(*arguments(tmp_path / "run", url, "--patience", "77"), columns=120)
+    assert code == 0, written
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
+    assert re.search(rf"steps +\d+ of .*elapsed, waiting for {url} for \d s of 77 s", plain), plain
+    assert "back after" in " ".join(plain.split())
+
+
+def test_ctrl_c_leaves_the_terminal_clean_and_no_color_is_honoured(slow_server: str, tmp_path: Path) -> None:
+    code, written = on_terminal(*arguments(tmp_path / "run", slow_server), interrupt=True, NO_COLOR="1")
+    assert code == 130, written
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1
+    assert "stopped" in written and "Traceback" not in written
+    assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", written)
+
+
+def test_a_terminal_that_can_do_nothing_gets_plain_lines(slow_server: str, tmp_path: Path) -> None:
+    code, written = on_terminal(*arguments(tmp_path / "run", slow_server), TERM="dumb")
+    assert code == 0 and "\x1b" not in written
+    assert re.fullmatch(r"progress: .*; done\r\n", written), written

@@ -1,0 +1,144 @@
+"""A server that serves another model than the one asked for: announced, recorded and marked until the user confirms it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from guieval.actions import Wait
+from guieval.journal import METRICS, read_manifest
+from guieval.journal.caveats import model_label
+from guieval.journal.run_files import RecordedConfig, RecordedModel
+from guieval.journal.served_model import Served, ServedModel, add_served, same_checkpoint, unconfirmed_models
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+from tests.made_runs import record, step, write_run
+
+MODEL = "ui-tars-7b"
+OTHER = "qwen2.5-vl-7b"
+SMALL = ("--set", "bench_options.episodes=3", "--set", "bench_options.seed=4")
+MARK = f"served: {OTHER}"
+
+
+@contextmanager
+def server(*served: str) -> Iterator[MockServer]:
+    with MockServer(MockSettings(model=MODEL, policy="centre", served_models=served)) as running:
+        yield running
+
+
+def command(tmp_path: Path, running: MockServer, *more: str, out: str = "run") -> list[str | Path]:
+    where: list[str | Path] = ["--data", tmp_path / "demo", "--base-url", running.base_url, "--out", tmp_path / out]
+    return ["run", "--model", MODEL, "--bench", "demo", *where, *SMALL, *more]
+
+
+def unwrapped(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_another_model_is_announced_and_marks_every_table(tmp_path: Path, guieval: CommandLine) -> None:
+    run = tmp_path / "run"
+    with server(OTHER) as running:
+        done = guieval(*command(tmp_path, running))
+        url = running.base_url
+    assert done.code == 0, done
+    lines = done.err.splitlines()
+    assert "warning:" in lines[0] and repr(OTHER) in lines[0] and repr(MODEL) in lines[0], lines
+    assert f"--served-model {OTHER}" in lines[0]
+    assert f"served:   {OTHER} at {url}" in done.out and MARK in unwrapped(done.out)
+    (entry,) = read_manifest(run).to_json()["served"]
+    assert entry["asked"] == OTHER and not entry["named"] and entry["servers"][0]["models"] == [OTHER]
+    assert json.loads((run / METRICS).read_text())["served"] == [entry]
+    commands: list[list[str | Path]] = [
+        ["score"],
+        ["score", "--protocol", "all"],
+        ["compare", run],
+        ["leaderboard"],
+        ["report"],
+    ]
+    for words in commands:
+        name, *further = words
+        shown = guieval(name, run, *further)
+        said = unwrapped(shown.out + shown.err)
+        assert f"--served-model {OTHER}" in said, (words, shown)
+        if name != "report" and "all" not in words:
+            assert MARK in said, (words, shown)
+    index = (run / "report" / "data" / "index.js").read_text()
+    assert MARK in index and f"{OTHER} at {url}" in index
+    assert MARK in (run / "report" / "index.html").read_text()
+
+
+def test_the_user_confirms_it_at_once_or_later(tmp_path: Path, guieval: CommandLine) -> None:
+    with server(OTHER) as running:
+        first = guieval(*command(tmp_path, running, "--served-model", OTHER, out="named"))
+        guieval(*command(tmp_path, running))
+        assert MARK in guieval("score", tmp_path / "run").out
+        again = guieval("run", "--resume", tmp_path / "run", "--served-model", OTHER)
+    assert "does not match" not in first.err + first.out and MARK not in first.out
+    (entry,) = read_manifest(tmp_path / "named").to_json()["served"]
+    assert entry["named"] and entry["servers"][0]["models"] == [OTHER]
+    assert again.code == 0 and MARK not in again.out
+    scored = guieval("score", tmp_path / "run")
+    assert MARK not in scored.out and "--served-model" not in scored.err
+
+
+def test_a_resume_with_another_server_is_refused_or_marked(tmp_path: Path, guieval: CommandLine) -> None:
+    run = tmp_path / "run"
+    with server(MODEL) as running:
+        guieval(*command(tmp_path, running))
+    assert [entry["asked"] for entry in read_manifest(run).to_json()["served"]] == [MODEL]
+    journal = run / "steps.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-2]))
+    with server(OTHER) as running:
+        resume = ("run", "--resume", run, "--base-url", running.base_url)
+        refused = guieval(*resume)
+        assert refused.code == 2 and f"was '{MODEL}', now '{OTHER}'" in refused.err and "--accept-changes" in refused.err
+        assert [entry["asked"] for entry in read_manifest(run).to_json()["served"]] == [MODEL]
+        done = guieval(*resume, "--accept-changes")
+    assert "warning:" in done.err and MARK in unwrapped(done.out) and "; mixed)" in unwrapped(done.out)
+    assert [entry["asked"] for entry in read_manifest(run).to_json()["served"]] == [MODEL, OTHER]
+
+
+def test_a_replay_is_marked_as_the_run_it_replays(tmp_path: Path, guieval: CommandLine) -> None:
+    with server(OTHER) as running:
+        guieval(*command(tmp_path, running))
+    replayed = guieval(
+        *("run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", *SMALL),
+        *("--replay", tmp_path / "run", "--out", tmp_path / "replayed"),
+    )
+    assert replayed.code == 0 and MARK in unwrapped(replayed.out)
+
+
+@pytest.mark.parametrize(
+    "name", ["UI-TARS-7B", "bytedance-research/UI-TARS-7B-SFT", "/models/ui-tars-7b-sft/", "UI-TARS-7B-SFT"]
+)
+def test_the_checkpoint_under_its_own_names_is_not_marked(tmp_path: Path, guieval: CommandLine, name: str) -> None:
+    with server(name) as running:
+        done = guieval(*command(tmp_path, running))
+    assert done.code == 0 and "does not match" not in done.err and "(served:" not in done.out
+    assert [entry["asked"] for entry in read_manifest(tmp_path / "run").to_json()["served"]] == [name]
+
+
+def test_escapes_in_a_served_name_do_not_reach_the_terminal(tmp_path: Path, guieval: CommandLine) -> None:
+    with server("evil\x1b[2J\u202ename") as running:
+        done = guieval(*command(tmp_path, running))
+    assert "evil [2J name" in done.err and not {"\x1b", "\u202e"} & set(done.err + done.out)
+
+
+def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
+    cached = "/hub/models--Qwen--Qwen2.5-VL-7B-Instruct/snapshots/0123abcd"
+    assert same_checkpoint(cached, "qwen/qwen2.5-vl-7b-instruct")
+    assert not same_checkpoint("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct-AWQ")
+    assert not same_checkpoint("", "/")
+    made = read_manifest(write_run(tmp_path / "made", [record(step(Wait()), Wait())]))
+    manifest = made.model_copy(
+        update={"model": RecordedModel(name="m", hf_id="Org/Model"), "config": RecordedConfig(model="m")}
+    )
+    alias = Served("default", False, {"http://a": [ServedModel("default", "/weights/model")]})
+    assert unconfirmed_models(manifest.model_copy(update={"served": add_served([], alias)})) == []
+    unknown = Served("default", False, {"http://a": [ServedModel("default", None)]})
+    entries = add_served(add_served([], unknown), Served("default", False, {"http://b": [ServedModel("default", None)]}))
+    assert len(entries) == 1 and model_label(manifest.model_copy(update={"served": entries})) == "m (served: default)"

@@ -1,0 +1,299 @@
+"""Telling other programs of a run: what they are told, and that their trouble is never the run's.
+
+The three clients run against their own local stores where they are installed; how a client that fails or hangs is dealt with is
+shown with a small module of wandb's interface.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.journal import METRICS
+from guieval.telemetry import tracking
+from guieval.telemetry.tracking import Tracking, check_tracking, final_figures, flat
+from guieval.testing.mock_server import MockServer, MockSettings
+from tests.command_line import CommandLine
+
+MODEL = "ui-tars-7b"
+KEY = "sk-very-secret-0123456789"
+SHORT = "sk-secret-04"
+SMALL = ("--set", "bench_options.episodes=4", "--set", "bench_options.seed=4", "--concurrency", "2", "--quiet")
+STAND_IN = """
+import json, os
+from pathlib import Path
+
+def _write(kind, **values):
+    with (Path(os.environ["STAND_IN"]) / "told.jsonl").open("a") as stream:
+        stream.write(json.dumps({"kind": kind, **values}) + "\\n")
+
+class Settings:
+    def __init__(self, **values):
+        pass
+
+class _Run:
+    def __init__(self):
+        self.summary = self
+
+    def log(self, figures, step):
+        _write("log", figures=figures, step=step)
+
+    def update(self, figures):
+        _write("summary", figures=figures)
+
+    def finish(self, exit_code):
+        _write("finish", code=exit_code)
+
+def init(*, project, name, dir, config, reinit, settings):
+    trouble = os.environ.get("STAND_IN_TROUBLE")
+    if trouble == "fails":
+        raise OSError("no network here")
+    if trouble == "leaves":
+        raise SystemExit(3)
+    if trouble == "hangs":
+        import threading
+        threading.Event().wait()
+    _write("init", project=project, name=name, dir=dir, config=config)
+    return _Run()
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with MockServer(MockSettings(model=MODEL, api_key=KEY)) as running:
+        yield running.base_url
+
+
+@pytest.fixture
+def arguments(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str | Path, ...]:
+    monkeypatch.setenv("MY_KEY", KEY)
+    where = ("--base-url", server, "--api-key-env", "MY_KEY", "--out", tmp_path / "run")
+    return ("run", "--model", MODEL, "--bench", "demo", *where, *SMALL)
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module of wandb's interface in its place; the folder where it writes down what it is told."""
+    folder = tmp_path / "stand_in"
+    folder.mkdir()
+    (folder / "wandb.py").write_text(STAND_IN)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("STAND_IN", str(folder))
+    real = sys.modules.pop("wandb", None)
+    yield folder
+    sys.modules.pop("wandb", None)
+    if real is not None:
+        sys.modules["wandb"] = real
+
+
+def told(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "told.jsonl").read_text().splitlines()]
+
+
+def figures_of(run: Path) -> Mapping[str, Any]:
+    summary: Mapping[str, Any] = json.loads((run / METRICS).read_text())["summary"]
+    return summary
+
+
+def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
+    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, tmp_path: Path
+) -> None:
+    done = guieval(*arguments, "--track", "wandb", "--set", "tracking.project=mine")
+    assert done.code == 0 and "warning" not in done.out
+    first, *logs, summary, last = told(stand_in)
+    assert (first["kind"], first["project"], first["name"]) == ("init", "mine", f"{MODEL}-demo-offline")
+    assert first["config"]["config.model"] == MODEL and first["config"]["protocol.name"] == "guievalkit"
+    assert {line["kind"] for line in logs} == {"log"}
+    assert set(logs[0]["figures"]) >= {"steps_done", "steps_total", "right", "wrong", "prompt_tokens"}
+    truth = figures_of(tmp_path / "run")
+    assert summary["figures"]["exact_match"] == truth["exact_match"]["value"]
+    assert summary["figures"]["verdicts/planned"] == truth["verdicts"]["planned"]
+    assert summary["figures"]["report"] == str(tmp_path / "run" / METRICS)
+    assert last == {"kind": "finish", "code": 0}
+
+
+def test_a_tracker_hears_no_secret(
+    guieval: CommandLine,
+    arguments: tuple[str | Path, ...],
+    server: str,
+    stand_in: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hidden = (
+        "--set",
+        f"sampling.extra.note={SHORT}",
+        "--set",
+        "sampling.extra.prompt_key=password-7",
+        "--set",
+        "sampling.top_k=5",
+    )
+    monkeypatch.setenv("MY_KEY", SHORT)  # a longer one would be refused as a setting
+    with MockServer(MockSettings(model=MODEL, api_key=SHORT)) as open_to_it:
+        done = guieval(*(open_to_it.base_url if each == server else each for each in arguments), "--track", "wandb", *hidden)
+    assert done.code == 0
+    text = (stand_in / "told.jsonl").read_text()
+    assert SHORT not in text and "password-7" not in text and "MY_KEY" not in text
+    assert '"config.sampling.top_k": 5' in text
+
+
+@pytest.mark.parametrize(("trouble", "said"), [("fails", "OSError: no network here"), ("leaves", "SystemExit: 3")])
+def test_a_tracker_that_fails_is_warned_of_once_and_the_run_goes_on(
+    guieval: CommandLine,
+    arguments: tuple[str | Path, ...],
+    stand_in: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    said: str,
+) -> None:
+    monkeypatch.setenv("STAND_IN_TROUBLE", trouble)
+    done = guieval(*arguments[:-1], "--track", "wandb")  # not quiet
+    assert done.code == 0 and "Traceback" not in done.err
+    sentence = f"tracking with wandb failed, the run goes on without it: {said}"
+    assert done.out.count(sentence) == 1 and f"warning:  offline: {sentence}" in done.out
+
+
+def test_a_tracker_that_hangs_is_not_waited_for(
+    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_TROUBLE", "hangs")
+    monkeypatch.setattr(tracking, "PATIENCE", 0.05)
+    done = guieval(*arguments, "--track", "wandb")
+    assert done.code == 0
+    assert "warning:  offline: tracking with wandb did not end in time; its data may be incomplete" in done.out
+
+
+def test_a_run_that_stops_with_an_error_ends_its_trackers_as_failed(
+    guieval: CommandLine, arguments: tuple[str | Path, ...], stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "wrong")
+    assert guieval(*arguments, "--track", "wandb").code != 0
+    assert told(stand_in)[-1] == {"kind": "finish", "code": 1}
+
+
+class Slow:
+    """A client that is busy until it is let go."""
+
+    go = threading.Event()
+    logged: list[int]
+
+    def __init__(self, told: tracking.TrackedRun) -> None:
+        Slow.logged = []
+
+    def log(self, figures: Mapping[str, float], step: int) -> None:
+        Slow.go.wait(30)
+        Slow.logged.append(step)
+
+    def finish(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
+        Slow.logged.append(-1)
+
+
+def test_live_figures_come_every_few_seconds_and_a_slow_tracker_gets_the_latest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "_CLIENTS", {"slow": Slow})
+    now = [0.0]
+    asked: list[int] = []
+    guests = Tracking(["slow"], {}, tmp_path, {}, clock=lambda: now[0])
+    for step in range(100):
+        now[0] = float(step)
+        guests.live(lambda step=step: asked.append(step) or {"step": float(step)}, step)  # type: ignore[misc, func-returns-value]
+    assert asked == list(range(0, 100, 5)), "figures are made only when they are told"
+    Slow.go.set()
+    guests.finish({}, {})
+    assert Slow.logged[-1] == -1, "the end is told whatever was left out"
+    assert len(Slow.logged) <= 3
+
+
+def test_a_configuration_is_told_flat_and_without_secrets() -> None:
+    values = {
+        "a": {"b": 1, "c": None, "d": [1, "x"], "api_key_env": "K", "max_tokens": 5, "token": "t", "Authorization": "t"},
+        "e": "holds abcdef inside",
+        "empty": "",
+        "hf_token": "t",
+        "keyboard": True,
+    }
+    assert flat(values, secrets=["abcdef", ""]) == {"a.b": 1, "a.d": "1, x", "a.max_tokens": 5, "keyboard": True}
+
+
+def test_final_figures_are_those_of_the_whole_run() -> None:
+    summary = {
+        "mode": "sop",
+        "complete": True,
+        "exact_match": {"value": 0.5, "count": 1, "n": 2, "upper": None},
+        "success_rate": {"value": None, "count": 0, "n": 0, "upper": None},
+        "verdicts": {"right": 1, "planned": 2},
+        "sop": {"pg": {"value": 0.25, "n": 2, "upper": None}},
+        "by_action_type": {"CLICK": {"n": 2}},
+        "groups": [],
+    }
+    assert final_figures(summary) == {"exact_match": 0.5, "verdicts/right": 1, "verdicts/planned": 2, "sop/pg": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("names", "settings", "said"),
+    [
+        (["wandbb"], {}, r"unknown tracker 'wandbb' \(did you mean 'wandb'\?\)"),
+        ([], {"projct": "x"}, r"unknown setting 'tracking.projct' \(did you mean 'project'\?\)"),
+        ([], {"project": 5}, "'tracking.project' is 5, not a text"),
+        ([], {"uri": "http://me:pass@host"}, "must not hold a user, a password or a query"),
+        ([], {"uri": "HTTPS://host/?token=pass@"}, "must not hold a user, a password or a query"),
+        ([], {"uri": "https://host/?token=pass"}, "must not hold a user, a password or a query"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(names: list[str], settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as raised:
+        check_tracking(names, settings)
+    assert "pass@" not in str(raised.value) and "=pass" not in str(raised.value)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="pip install mlflow"):
+        check_tracking(["mlflow"], {})
+
+
+def test_mlflow_really_holds_the_run(
+    guieval: CommandLine, arguments: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    store = (tmp_path / "store").as_uri()
+    done = guieval(*arguments, "--track", "mlflow", "--set", f"tracking.uri={store}", "--set", "tracking.project=mine")
+    assert done.code == 0 and "warning" not in done.out, done.out
+    client = mlflow.MlflowClient(tracking_uri=store)
+    (run,) = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
+    assert run.info.status == "FINISHED" and run.data.params["config.model"] == MODEL
+    assert run.data.metrics["final/exact_match"] == figures_of(tmp_path / "run")["exact_match"]["value"]
+    assert run.data.tags["report"] == str(tmp_path / "run" / METRICS)
+    assert not any(KEY.encode() in file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file())
+
+
+def test_wandb_really_writes_the_run_down_offline(
+    guieval: CommandLine, arguments: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    done = guieval(*arguments, "--track", "wandb")
+    assert done.code == 0 and "warning" not in done.out, done.out
+    (log,) = (tmp_path / "run" / "wandb").glob("offline-run-*/*.wandb")
+    data = log.read_bytes()
+    assert b"steps_done" in data and str(tmp_path / "run" / METRICS).encode() in data and KEY.encode() not in data
+
+
+def test_trackio_really_holds_the_run(
+    guieval: CommandLine, arguments: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    pytest.importorskip("trackio")
+    done = guieval(*arguments, "--track", "trackio", "--set", "tracking.project=mine")
+    assert done.code == 0 and "warning" not in done.out, done.out
+    data = b"".join(file.read_bytes() for file in (tmp_path / "trackio").rglob("*") if file.is_file())
+    assert b"steps_done" in data and b"final/exact_match" in data and KEY.encode() not in data

@@ -1,0 +1,122 @@
+"""Rows of each format, as their authors' code writes them, and how a test puts them into a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def labelled(**changes: Any) -> dict[str, Any]:
+    """An annotation of AgentCPM-GUI and GUIEvalKit: a tap at x = 0.25, y = 0.5 of a 1000 x 2000 screen."""
+    return {
+        "episode_id": "17",
+        "step_id": 2,
+        "episode_length": 4,
+        "image_width": 1000,
+        "image_height": 2000,
+        "image_path": "general/GENERAL-17/GENERAL-17_2.png",
+        "instruction": "open settings",
+        "result_action_type": 4,
+        "result_action_text": "",
+        "result_touch_yx": "[0.5, 0.25]",
+        "result_lift_yx": "[0.5, 0.25]",
+        "duration": None,
+        "ui_positions": "[[0.4, 0.2, 0.2, 0.1]]",
+    } | changes
+
+
+def agentcpm_row(pred: Any, **changes: Any) -> dict[str, Any]:
+    return labelled(category="general", pred=pred) | changes
+
+
+def kit_row(prediction: Any, **changes: Any) -> dict[str, Any]:
+    own = {"dataset": "aitz", "split": "test", "subset": "general", "target_action": "CLICK", "pred_action": None}
+    return labelled(**own, prediction=prediction, response="...") | changes
+
+
+TYPING = {"result_action_type": 3, "result_action_text": "hello", "result_touch_yx": "[-1.0, -1.0]"}
+SWIPING_UP = {"result_touch_yx": "[0.7, 0.5]", "result_lift_yx": "[0.3, 0.5]"}
+
+
+def atlas_row(pred: Any, image: str = "/data/screenshots/episode_140_screenshot_1.png", **changes: Any) -> dict[str, Any]:
+    question = "\nScreenshot: <image>\nTask: read a book You need to: open it\nHistory: \nNone\n"
+    answer = "thoughts:\nopen it\nactions:\nCLICK <point>[[500,250]]</point>"
+    turns = [{"from": "human", "value": question}, {"from": "gpt", "value": answer}]
+    return {"id": 1, "image": image, "conversations": turns, "pred": pred} | changes
+
+
+def kairos_row(step: int, answer: str, label: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "task": "play a song",
+        "image_path": f"/data3/dataset/cloud_music/images/1736629663.539_{step}.png",
+        "now_step": 0,
+        "osatlas_action": answer,
+        "teacher_action": label,
+        "score": 5,
+        "success": False,
+    } | changes
+
+
+def sspro_row(pred: Any, **changes: Any) -> dict[str, Any]:
+    return {
+        "img_path": "./images/word_macos/shot.png",
+        "group": "Office",
+        "platform": "macos",
+        "application": "word",
+        "lang": "en",
+        "instruction_style": "instruction",
+        "prompt_to_evaluate": "bold",
+        "gt_type": "positive",
+        "ui_type": "icon",
+        "task_filename": "word_macos",
+        "pred": pred,
+        "raw_response": "",
+        "bbox": [100, 200, 300, 400],
+        "correctness": "correct",
+    } | changes
+
+
+def mai_ui_row(pred: Any, **changes: Any) -> dict[str, Any]:
+    return {
+        "img_filename": "word_macos/shot.png",
+        "bbox": [100, 200, 300, 400],
+        "instruction": "bold",
+        "instruction_cn": "",
+        "id": "word_macos_5",
+        "img_size": [1000, 2000],
+        "ui_type": "icon",
+        "raw_response": "",
+        "pred": pred,
+        "correctness": "correct",
+    } | changes
+
+
+def se_gui_row(pred: Any, **changes: Any) -> dict[str, Any]:
+    return {
+        "image": "word_macos/shot.png",
+        "question": "bold",
+        "ground_truth": [0.1, 0.1, 0.3, 0.2],
+        "model_output": "",
+        "extracted_answer": pred,
+        "correct": 1,
+    } | changes
+
+
+def mobilepilot_row(pred: Any, **changes: Any) -> dict[str, Any]:
+    return {
+        "img_filename": "shot.png",
+        "instruction": "bold",
+        "image_width": 1000,
+        "image_height": 2000,
+        "target_bbox_xyxy": [100, 200, 300, 400],
+        "prediction_point": pred,
+        "config": "raw",
+        "correct": True,
+    } | changes

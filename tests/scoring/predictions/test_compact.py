@@ -1,0 +1,95 @@
+"""AgentCPM-GUI's action objects: what passes the schema, and what it means."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.errors import ParseError
+from guieval.scoring.predictions.compact import KIT_KEYS, compact_action
+
+AT = Point(500.0, 200.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ({"POINT": [500, 200]}, Click(point=AT)),
+        ({"POINT": [0, 1000]}, Click(point=Point(0.0, 1000.0))),
+        ({"POINT": [500, 200], "duration": 200}, Click(point=AT)),
+        ({"POINT": [500, 200], "duration": 201}, LongPress(point=AT, duration=201.0)),
+        ({"POINT": [500, 200], "to": "down"}, Scroll(point=AT, direction="down")),
+        ({"POINT": [500, 200], "to": [500, 100]}, Scroll(point=AT, direction="up")),
+        ({"POINT": [500, 200], "to": [400, 250]}, Scroll(point=AT, direction="left")),
+        ({"POINT": [500, 200], "to": "up", "duration": 500}, Scroll(point=AT, direction="up")),
+        ({"POINT": [500, 200], "duration": 10**400}, LongPress(point=AT, duration=sys.float_info.max)),
+        ({"PRESS": "HOME"}, Press(button="HOME")),
+        ({"PRESS": "APPSELECT"}, Press(button="RECENT")),
+        ({"TYPE": "hello"}, Type(text="hello")),
+        ({"duration": 3000}, Wait(duration=3000.0)),
+        ({"STATUS": "finish"}, Stop(status="finish")),
+        ({"STATUS": "satisfied", "POINT": [1, 2]}, Stop(status="finish")),
+        ({"STATUS": "impossible"}, Stop(status="impossible")),
+        ({"STATUS": "need_feedback"}, Stop(status="impossible")),
+        ({"STATUS": "continue", "thought": "...", "POINT": [500, 200]}, Click(point=AT)),
+        ({"CLEAR": None}, Unsupported(name="CLEAR")),
+    ],
+)
+def test_an_object_means_one_unified_action(said: dict[str, Any], meant: Action) -> None:
+    assert compact_action(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (None, "no answer"),
+        ('{"POINT":[1,2]', "not a JSON object"),
+        ({}, "names no action"),
+        ({"Press": "BACK"}, "no key 'Press'"),
+        ({"POINT": [1001, 2]}, "0 to 1000"),
+        ({"POINT": [500.5, 2]}, "0 to 1000"),
+        ({"POINT": [True, 2]}, "0 to 1000"),
+        ({"POINT": [1, 2, 3]}, "0 to 1000"),
+        ({"POINT": [1, 2], "TYPE": "x"}, "POINT and TYPE at once"),
+        ({"to": "up"}, "without a POINT"),
+        ({"POINT": [1, 2], "to": "UP"}, "direction 'UP'"),
+        ({"POINT": [1, 2], "to": [1, 2]}, "no length"),
+        ({"POINT": [1, 2], "duration": -1}, "duration -1"),
+        ({"PRESS": "back"}, "PRESS 'back'"),
+        ({"TYPE": 5}, "TYPE 5"),
+        ({"STATUS": "done"}, "STATUS 'done'"),
+        ({"STATUS": "continue"}, "names no action"),
+        ({"OPEN_APP": "Maps"}, "no key 'OPEN_APP'"),
+    ],
+)
+def test_what_the_schema_refuses_is_no_action(said: Any, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        compact_action(said)
+
+
+def test_guievalkit_may_also_open_an_app() -> None:
+    assert compact_action({"OPEN_APP": "Maps"}, KIT_KEYS) == Open(app="Maps")
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [
+        (Click(point=Point(1.0, 1.0)), Click(point=AT)),
+        (Type(text="bye"), Type(text="hello")),
+        (Press(button="BACK"), Type(text="hello")),
+        (None, Type(text="hello")),
+    ],
+)
+def test_a_joint_click_and_type_counts_as_what_the_label_is(label: Action | None, meant: Action) -> None:
+    assert compact_action({"INPUT": {"point": [500, 200], "text": "hello"}}, KIT_KEYS, label=label) == meant
+
+
+@pytest.mark.parametrize(
+    "joint", ["hello", {"text": "hello"}, {"point": [1, 2], "text": "x", "more": 1}, {"point": [1], "text": ""}]
+)
+def test_a_damaged_joint_action_is_no_action(joint: Any) -> None:
+    with pytest.raises(ParseError, match="INPUT"):
+        compact_action({"INPUT": joint}, KIT_KEYS)

@@ -1,0 +1,177 @@
+"""Files as such: containers, detection, duplicates, damage, and the command that imports them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from guieval.cli import app
+from guieval.errors import DataError, UsageError
+from guieval.scoring.predictions import FORMATS, detect_format, read_predictions
+
+from .files import (
+    agentcpm_row,
+    atlas_row,
+    kairos_row,
+    kit_row,
+    labelled,
+    mai_ui_row,
+    mobilepilot_row,
+    se_gui_row,
+    sspro_row,
+    write_lines,
+)
+
+OWN = {"episode_id": "1", "step_index": 0, "action": None}
+FIRST_ROWS = {
+    "guieval": OWN,
+    "guievalkit": kit_row(None),
+    "agentcpm": agentcpm_row(None),
+    "os-atlas": atlas_row(""),
+    "ui-s1": {"goal": "a", "num_steps": 4, "task_success": False, "final_step_id": 1},
+    "screenspot-pro": sspro_row(None),
+    "mai-ui": mai_ui_row(None),
+    "se-gui": se_gui_row(None),
+    "mobilepilot": mobilepilot_row(None),
+    "kairos": kairos_row(0, "WAIT", "WAIT"),
+    "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": labelled(), "source_parsed_prediction": None},
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_told_by_its_first_row_alone(name: str, tmp_path: Path) -> None:
+    claiming = [each.NAME for each in FORMATS.values() if each.recognises(FIRST_ROWS[name])]
+    assert claiming == [name]
+    assert name == detect_format(write_lines(tmp_path / "f.jsonl", [FIRST_ROWS[name]])).NAME
+
+
+def test_a_file_that_may_be_two_formats_needs_the_users_word(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "f.jsonl", [agentcpm_row(None) | OWN])
+    with pytest.raises(UsageError, match=r"'guieval' and 'agentcpm'; say which one by --format"):
+        read_predictions(file)
+
+
+def test_an_unknown_file_and_an_unknown_format_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no known format.*'x'"):
+        read_predictions(write_lines(tmp_path / "f.jsonl", [{"x": 1}]))
+    with pytest.raises(UsageError, match="did you mean 'os-atlas'"):
+        read_predictions(tmp_path / "f.jsonl", "osatlas")
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "indented list", "details", "indented details", "packed", "marked"])
+def test_rows_may_stand_in_lines_in_a_list_or_under_details(form: str, tmp_path: Path) -> None:
+    rows = [{**OWN, "step_index": step} for step in range(3)]
+    file = tmp_path / ("f.json.gz" if form == "packed" else "f.json")
+    lines = "\n".join(map(json.dumps, rows)) + "\n\n"
+    text = {
+        "list": json.dumps(rows),
+        "indented list": json.dumps(rows, indent=2),
+        "details": json.dumps({"metrics": {}, "details": rows}),
+        "indented details": json.dumps({"details": rows}, indent=2),
+    }.get(form, lines)
+    data = text.encode("utf-8-sig" if form == "marked" else "utf-8")
+    file.write_bytes(gzip.compress(data) if form == "packed" else data)
+    assert [row.step_index for row in read_predictions(file).rows] == [0, 1, 2]
+
+
+def test_a_repeated_row_is_counted_and_a_contradiction_is_an_error(tmp_path: Path) -> None:
+    other = {**OWN, "action": {"type": "WAIT"}}
+    assert read_predictions(write_lines(tmp_path / "f.jsonl", [OWN, OWN])).repeated == 1
+    file = write_lines(tmp_path / "g.jsonl", [OWN, other])
+    with pytest.raises(DataError, match=r"g\.jsonl, line 2.*step 0 of episode '1' is answered twice"):
+        read_predictions(file)
+    assert len(read_predictions(file, skip_damaged=True).skipped) == 1
+
+
+def test_a_torn_line_is_told_or_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_text(json.dumps(OWN) + '\n{"episode_id": "1", "st', encoding="utf-8")
+    with pytest.raises(DataError, match=r"f\.jsonl, line 2: is not JSON"):
+        read_predictions(file)
+    read = read_predictions(file, skip_damaged=True)
+    assert (len(read.rows), len(read.skipped)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [(b"", "holds no row"), (b"[]", "holds no row"), (b"[1, ", "is not JSON"), (b'{\n"a": 1}', "details"), (b"\x1f\x8bxx", "")],
+)
+def test_a_file_without_rows_is_told(data: bytes, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / ("f.json.gz" if data.startswith(b"\x1f") else "f.json")
+    file.write_bytes(data)
+    with pytest.raises(DataError, match=problem or "cannot be unpacked"):
+        read_predictions(file)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (json.dumps(OWN).encode("utf-16"), "is written in UTF-16; expected UTF-8"),
+        (json.dumps({**OWN, "episode_id": "é"}, ensure_ascii=False).encode("latin-1"), "line 1: is not JSON"),
+        (b"<html>\n" + json.dumps([OWN]).encode(), "line 1: is not JSON"),
+    ],
+)
+def test_a_file_of_which_no_row_can_be_read_says_why(data: bytes, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_bytes(data)
+    for name in (None, "guieval"):
+        with pytest.raises(DataError, match=problem):
+            read_predictions(file, name)
+
+
+HOSTILE: tuple[Any, ...] = (
+    *(None, True, "", "x" * 10_000, "\ud800", "\u202e\0", "[1e999,1]", "[" * 300, "9" * 500),
+    *(-1, 10**400, 1e308, float("nan"), float("inf")),
+    *([], {}, [[]], [10**400] * 4, [float("nan")] * 2, {"a": {"b": []}}),
+    *({"POINT": [10**400, 1]}, {"POINT": [1, 1], "duration": 10**400}, {"STATUS": []}, {"TYPE": "\ud800"}),
+    *(f"CLICK <point>[[{'9' * 400},1]]</point>", {"type": "x" * 10_000}, {"type": "CLICK", "point": [10**400, 0]}),
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_stands_in_a_field_is_an_answer_or_a_sentence(name: str, tmp_path: Path) -> None:
+    row = FIRST_ROWS[name]
+    for field in row:
+        rows = [row | {field: value} for value in HOSTILE] + [{key: value for key, value in row.items() if key != field}]
+        for each in rows:
+            file = tmp_path / "f.jsonl"
+            file.write_text(json.dumps(each) + "\n", encoding="utf-8")
+            try:
+                read = read_predictions(file, name)
+            except (DataError, UsageError) as error:
+                assert len(str(error)) < 600 + len(str(file)) and "\n" not in str(error), field
+            else:
+                "\n".join(read.to_lines()).encode()
+
+
+def test_the_command_writes_our_own_file_and_says_what_was_in_it(tmp_path: Path) -> None:
+    rows = [agentcpm_row({"POINT": [1, 2]}), agentcpm_row("hm", step_id=1), agentcpm_row({"CLEAR": None}, step_id=0)]
+    file = write_lines(tmp_path / "all.jsonl", [*rows, agentcpm_row(None, category="x")])
+    out = tmp_path / "predictions.jsonl"
+    result = CliRunner().invoke(app, ["import", "auto", str(file), "--out", str(out), "--skip-damaged"])
+    assert result.exit_code == 0, result.output
+    assert "3 answers to steps of 1 episodes, format agentcpm" in result.output
+    assert "unparseable: 1" in result.output
+    assert "1: CLEAR" in result.output
+    assert "damaged and skipped: 1" in result.output
+    assert "field category" in result.output
+    written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert written[0] == {
+        "subset": "general",
+        "episode_id": "17",
+        "step_index": 2,
+        "action": {"type": "CLICK", "point": [1.0, 2.0]},
+    }
+    assert [row["action"] and row["action"]["type"] for row in written] == ["CLICK", None, "UNSUPPORTED"]
+
+
+def test_the_command_does_not_write_over_what_it_reads(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "own.jsonl", [OWN])
+    result = CliRunner().invoke(app, ["import", "guieval", str(file), "--out", str(file)])
+    assert isinstance(result.exception, UsageError)
+    assert json.loads(file.read_text(encoding="utf-8")) == OWN

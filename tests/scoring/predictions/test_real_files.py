@@ -1,0 +1,124 @@
+"""Real rows of public result files: each gives an action, a reason or an error, and their own verdicts are ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import DataError
+from guieval.evaluation import ActionEvaluator
+from guieval.registry import load_benchmark
+from guieval.scoring.predictions import read_predictions, tasks
+
+_NOTE = re.compile(
+    r"instruction=(?P<quote>['\"])(?P<prompt>.*)(?P=quote); (?:img=(?P<image>\S+)|img_size=(?P<size>\[[\d, ]+\]))"
+    r"; target bbox xyxy px=(?P<box>\[[^]]*\]); source verdict=(?P<verdict>\w+)"
+)
+
+
+def detail(row: dict[str, Any]) -> tuple[dict[str, Any], str] | None:
+    """A row of ``details`` as its repository holds it, and the verdict there; ``None`` for a reply to something else."""
+    note = _NOTE.search(row["notes"] or "")
+    if note is None:
+        return None
+    expected = row["expected_action_if_the_source_states_it"] or {}
+    values = {
+        "img_path": f"./data/images/{note['image']}",
+        "prompt_to_evaluate": note["prompt"],
+        "gt_type": "positive",
+        "task_filename": row["source_path"],
+        "pred": expected.get("point_px"),
+        "bbox": json.loads(note["box"]),
+    }
+    return values | ({"img_size": json.loads(note["size"])} if note["size"] else {}), note["verdict"]
+
+
+def collected(shared_data: Path, *, sized: bool) -> dict[str, list[tuple[dict[str, Any], str]]]:
+    """The rows by the file that they come from, with their images' size or without."""
+    files: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for file in sorted((shared_data / "model_outputs").glob("*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found = detail(row)
+            if found is not None and ("img_size" in found[0]) == sized:
+                files.setdefault(f"{row['source_repo']}/{row['source_path']}", []).append(found)
+    return files
+
+
+def agreement(rows: list[tuple[dict[str, Any], str]], file: Path, steps: Any = ()) -> Counter[tuple[str, str]]:
+    """How often which verdict of the file meets which of ours, under ScreenSpot-Pro's protocol."""
+    evaluator = ActionEvaluator("sspro-official")
+    counts: Counter[tuple[str, str]] = Counter()
+    for row, verdict in rows:  # one by one: different prompts of one step would be answers to it twice
+        file.write_text(json.dumps({"details": [row], "metrics": {}}), encoding="utf-8")
+        ((task, action),) = tasks(file, steps=steps)
+        counts[verdict, evaluator.evaluate(task, action).verdict] += 1
+    return counts
+
+
+def test_screenspot_pro_verdicts_of_published_files_are_ours(shared_data: Path, tmp_path: Path) -> None:
+    benchmark = load_benchmark("screenspot-pro", shared_data / "screenspot_pro_format_annotations")
+    steps = [step for ref in benchmark.index() for step in benchmark.load(ref).steps]
+    counts: Counter[tuple[str, str]] = Counter()
+    for name, rows in collected(shared_data, sized=False).items():
+        if not name.startswith("Han1018"):  # that one is of ScreenSpot-v2's images
+            counts += agreement(rows, tmp_path / "results.json", steps)
+    off_the_image = counts.pop(("wrong", "unparseable"))  # a point that no unified action can hold; wrong either way
+    assert off_the_image == 3
+    assert counts == {("wrong", "wrong"): 385, ("correct", "right"): 90, ("wrong_format", "unparseable"): 50}
+
+
+def test_verdicts_of_rows_that_state_their_size_are_ours(shared_data: Path, tmp_path: Path) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for name, rows in collected(shared_data, sized=True).items():
+        if "OS_G" not in name:  # OSWorld-G is judged by polygons, which these rows do not hold
+            counts += agreement(rows, tmp_path / "results.json")
+    assert counts == {("correct", "right"): 268, ("incorrect", "wrong"): 52}
+
+
+def test_every_kairos_row_is_an_answer_and_the_critic_agrees_with_the_label(shared_data: Path) -> None:
+    read = read_predictions(shared_data / "kairos_test" / "Kairos_test_inputscore.json.gz")
+    assert (len(read.rows), read.repeated, read.episodes, read.unparseable.total()) == (599, 6, 194, 0)
+    assert all(row.task is not None for row in read.rows)
+    evaluator = ActionEvaluator("osatlas")
+    right: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for row in read.rows:
+        assert row.task is not None
+        score = row.task.groups["critic_score"]
+        every[score] += 1
+        right[score] += evaluator.evaluate(row.task, row.action).verdict == "right"
+    assert right["5"] / every["5"] > 0.95
+    assert right["1"] / every["1"] < 0.25
+
+
+@pytest.mark.parametrize("protocol", ["agentcpm", "guievalkit"])
+def test_every_lz_dong_row_is_an_answer_or_kept_without_one(protocol: str, shared_data: Path) -> None:
+    read = read_predictions(shared_data / "lz_dong_steps" / "steps.jsonl")
+    assert (len(read.rows), read.unanswered, read.unparseable.total()) == (19, 8, 0)
+    evaluator = ActionEvaluator(protocol)
+    verdicts = Counter(evaluator.evaluate(row.task, row.action).verdict for row in read.rows if row.task is not None)
+    assert verdicts == {"right": 14, "wrong": 5}
+
+
+@pytest.mark.parametrize("name", ["ac_test", "ac_low_test", "gui_odyssey_test"])
+def test_the_labels_of_os_atlas_are_right_answers(name: str, shared_data: Path, tmp_path: Path) -> None:
+    lines = (shared_data / "os_atlas_eval" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    file = tmp_path / "predictions.jsonl"
+    file.write_text("\n".join(json.dumps(row | {"pred": row["conversations"][1]["value"]}) for row in rows), encoding="utf-8")
+    evaluator = ActionEvaluator("osatlas")
+    assert [evaluator.evaluate(task, action).verdict for task, action in tasks(file)] == ["right"] * 3
+
+
+@pytest.mark.parametrize("name", ["ac_test", "gui_act_mobile_test", "gui_act_web_test", "omniact_test"])
+def test_os_atlas_data_without_answers_is_an_error_a_row(name: str, shared_data: Path) -> None:
+    file = shared_data / "os_atlas_eval" / f"{name}.jsonl"
+    with pytest.raises(DataError, match=r"line 1, field (pred|image)"):
+        read_predictions(file)
+    assert len(read_predictions(file, skip_damaged=True).skipped) == 3

@@ -1,0 +1,78 @@
+"""docs/protocols.md is what `guieval protocols --markdown --predictions FILE` writes, up to its marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guieval.evaluation import FailurePolicy, StepRules, get_protocol, list_protocols
+from guieval.evaluation.rules import ClickRule, TextRule
+from guieval.reports.protocol_page import (
+    END,
+    MEASURED_END,
+    click_in_short,
+    failure_in_short,
+    measured_part,
+    protocol_page,
+    text_in_short,
+)
+from guieval.scoring.matrix import ALL, judge_predictions
+from tests.conftest import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "protocols.md").read_text(encoding="utf-8")
+KAIROS = "Kairos_test_inputscore.json.gz"
+
+
+def test_the_rules_are_what_the_command_writes() -> None:
+    written = protocol_page([get_protocol(name) for name in list_protocols()])
+    generated, mark, _ = PAGE.partition(END)
+    assert mark and generated + mark + "\n" == written, "write it anew: guieval protocols --markdown --predictions FILE"
+
+
+def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
+    answers = judge_predictions(shared_data / "kairos_test" / KAIROS, protocols=[ALL])
+    written = measured_part(answers, f"guieval score {KAIROS} --protocol all")
+    measured, mark, _ = PAGE.partition(END)[2].partition(MEASURED_END)
+    assert mark and measured.strip() + "\n\n" + mark + "\n" == written, "write it anew: guieval protocols --markdown"
+
+
+def test_the_measured_part_says_what_is_assumed_and_how_far_protocols_are_apart() -> None:
+    measured = PAGE.partition(END)[2]
+    for text in ("1080 x 2400", "no boxes", "content's direction", "599 steps of os-kairos", "points apart"):
+        assert text in measured
+    assert measured.count("\n| [") == len([line for line in measured.splitlines() if line.endswith("| 0 | 0 | 0 |")]) > 20
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (ClickRule(boxes="none", fallback=0.14), "0.14"),
+        (ClickRule(), "any box"),
+        (ClickRule(enlarge=1.2, boxes="nearest", fallback=0.04), "5 boxes nearest to the target x1.2, else 0.04"),
+        (
+            ClickRule(boxes="none", fallback=151.2, measure="canvas", fallback_strict=True),
+            "less than 151.2 px of 1080 x 2400",
+        ),
+        (ClickRule(strict=True), "any box, border left out"),
+    ],
+)
+def test_click_rules_in_few_words(rule: ClickRule, words: str) -> None:
+    assert click_in_short(StepRules(click=rule)) == words
+
+
+def test_texts_and_failures_in_few_words() -> None:
+    rules = StepRules(ClickRule(), text=TextRule("equal-or-token-f1", threshold=0.5, above=True))
+    assert text_in_short(rules) == "equal or token F1 above 0.5"
+    assert failure_in_short(FailurePolicy()) == "wrong"
+    failure = FailurePolicy(unparseable="left-out", missing="episode-left-out")
+    assert failure_in_short(failure) == "no action: left out; no answer: left out, its episode too"
+
+
+def test_every_protocol_has_its_line_and_its_section_with_everything_it_says() -> None:
+    for name in list_protocols():
+        assert f"| [{name}](#{name}) |" in PAGE and f"\n## {name}\n" in PAGE
+        section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0].replace("\\", "")
+        said = get_protocol(name)
+        for text in (*said.notes, *(figure.describe() for figure in said.figures), *said.failure.describe().split("; ")):
+            assert f"- {text}\n" in section, (name, text)

@@ -1,0 +1,600 @@
+"""The mock server: what it answers, when, which faults, and that it counts what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guieval.actions import (
+    ACTION_TYPES,
+    Action,
+    ActionSpace,
+    Boxes,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    action_from_json,
+    action_to_json,
+)
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.engines import request_id
+from guieval.errors import UsageError
+from guieval.frames import PIXELS, Frame
+from guieval.history import HistoryEntry
+from guieval.models import ABCModel, ModelConfig, ModelInput, ParsedResponse
+from guieval.steps import Episode, EpisodeKey, StepKey, StepTaskModel
+from guieval.testing.mock_server import HOSTILE, MALFORMED, MockServer, MockSettings, latency_of, random_action, wrong_action
+
+
+class JsonModel(ABCModel):
+    """A family that writes the screen's size and the unified action as JSON."""
+
+    action_space = ActionSpace()
+
+    def __init__(self) -> None:
+        super().__init__(ModelConfig(name="json", adapter="json"))
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PIXELS
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        return ModelInput(())
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        return ParsedResponse(action_from_json(json.loads(text)["action"]))
+
+    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
+        if action not in self.action_space:
+            raise ValueError("outside the space")
+        return json.dumps({"size": task.screenshot_size, "thought": thought, "action": json.loads(action_to_json(action))})
+
+
+class FewWords(JsonModel):
+    """A family that can only click and wait."""
+
+    action_space = ActionSpace(types=frozenset({"CLICK", "WAIT"}))
+
+
+def step(episode: str, index: int, length: int, action: Action, **changes: Any) -> StepTaskModel:
+    fields: dict[str, Any] = {
+        "benchmark": "toy",
+        "dataset": "toy",
+        "episode_id": episode,
+        "step_index": index,
+        "episode_length": length,
+        "instruction": "go",
+        "screenshot": "x.png",
+        "screenshot_size": (720, 1280),
+        "action": action,
+    }
+    return StepTaskModel.model_validate({**fields, **changes})
+
+
+class Toy(ABCBenchmark):
+    name = "toy"
+    title = "Toy"
+    source = "made here"
+    protocol = "none"
+    episodes = 40
+
+    def index(self) -> Sequence[EpisodeRef]:
+        return [EpisodeRef(EpisodeKey("toy", "", f"e{i}"), 5) for i in range(self.episodes)]
+
+    def load(self, ref: EpisodeRef) -> Episode:
+        actions: list[Action] = [Click(point=Point(100, 900)), Type(text="abc"), Scroll(point=Point(500, 500), direction="up")]
+        actions += [Press(button="BACK"), Stop()]
+        return Episode(steps=tuple(step(ref.key.episode_id, i, 5, action) for i, action in enumerate(actions)))
+
+
+def ask(server: MockServer, name: str | None = None, text: str = "hello", **options: Any) -> httpx.Response:
+    headers = {} if name is None else {"X-Request-Id": name}
+    return httpx.post(f"{server.base_url}/chat/completions", json={"text": text}, headers=headers, timeout=30, **options)
+
+
+def said(answer: httpx.Response) -> str:
+    content: str = answer.json()["choices"][0]["message"]["content"]
+    return content
+
+
+def mock(**changes: Any) -> MockServer:
+    fields: dict[str, Any] = {"policy": "fixed", "reply": "a rather long reply"}
+    return MockServer(MockSettings.model_validate({**fields, **changes}))
+
+
+# Latency
+
+
+@pytest.mark.parametrize(
+    ("seed", "tag", "k", "mean", "seconds"),
+    [
+        (1, "[EP100000]", 0, 0.5, 1.048045642713932),
+        (1, "[EP100000]", 1, 0.5, 0.4054312830452403),
+        (7, "b|s|e|0|0", 0, 5.0, 3.184225427109359),
+    ],
+)
+def test_known_latencies(seed: int, tag: str, k: int, mean: float, seconds: float) -> None:
+    """Values computed apart from this code, by the formula in the docstring."""
+    assert latency_of(seed, tag, k, mean, 0.6) == pytest.approx(seconds, rel=1e-12)
+
+
+def test_latency_has_the_mean_and_spread_asked_for() -> None:
+    values = [latency_of(1, f"[EP{i}]", k, 5.0, 0.6) for i in range(2000) for k in range(5)]
+    logs = [math.log(value) for value in values]
+    assert statistics.mean(values) == pytest.approx(5.0, rel=0.03)
+    assert statistics.stdev(logs) == pytest.approx(0.6, rel=0.03)
+    assert statistics.mean(logs) == pytest.approx(math.log(5.0) - 0.18, abs=0.02)
+
+
+def test_latency_without_spread_or_mean() -> None:
+    assert latency_of(1, "t", 0, 2.0, 0.0) == 2.0
+    assert latency_of(1, "t", 0, 0.0, 0.6) == 0.0
+
+
+def test_the_sum_of_latencies_and_the_longest_chain_are_those_of_the_formula() -> None:
+    names = [request_id(StepKey("b", "", episode, index), 0) for episode in ("one", "two") for index in range(3)]
+    with mock(latency=0.01) as server:
+        for name in names:
+            ask(server, name + "~0123abcd.1")
+        stats = server.stats()
+    each = [latency_of(1, name, 0, 0.01, 0.6) for name in names]
+    assert stats["latency_sum"] == pytest.approx(sum(each))
+    assert stats["longest_chain"] == pytest.approx(max(sum(each[:3]), sum(each[3:])))
+
+
+def test_an_episode_tag_in_the_body_counts_instead_of_the_header() -> None:
+    with mock(latency=0.01) as server:
+        for index in range(3):
+            ask(server, request_id(StepKey("b", "", "e", index), 0), text="[EP100000] do it")
+        stats = server.stats()
+    expected = sum(latency_of(1, "[EP100000]", k, 0.01, 0.6) for k in range(3))
+    assert stats["latency_sum"] == pytest.approx(expected) == pytest.approx(stats["longest_chain"])
+
+
+def ask_at_once(server: MockServer, count: int) -> None:
+    async def main() -> None:
+        async with httpx.AsyncClient(timeout=30) as client:
+            url = f"{server.base_url}/chat/completions"
+            await asyncio.gather(*(client.post(url, headers={"X-Request-Id": f"r{i}"}) for i in range(count)))
+
+    asyncio.run(main())
+
+
+def test_no_more_than_the_limit_are_served_at_once() -> None:
+    with mock(latency=0.2, sigma=0, concurrency=2) as server:
+        ask_at_once(server, 6)
+        stats = server.stats()
+    assert stats["max_serving"] == 2
+    assert stats["max_in_flight"] > 2
+    assert stats["latency_sum"] == pytest.approx(6 * 0.2)  # waiting for a slot is no part of it
+
+
+# Counting
+
+
+def test_what_happened_is_counted_and_logged(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    faults = ("", "500", "html", "")
+    with mock(first_faults=faults, log=log) as server:
+        statuses = [ask(server, "r").status_code for _ in faults]
+        stats = httpx.get(server.base_url.removesuffix("/v1") + "/stats").json()
+    assert statuses == [200, 500, 200, 200]
+    counts = {name: stats[name] for name in ("requests", "served", "failed", "malformed", "hung", "gone", "in_flight")}
+    assert counts == {"requests": 4, "served": 2, "failed": 1, "malformed": 1, "hung": 0, "gone": 0, "in_flight": 0}
+    assert stats["bytes"] == 4 * len(httpx.Request("POST", "http://x", json={"text": "hello"}).content)
+    assert stats["first_time"] <= stats["last_time"]
+    assert stats["cpu_seconds"] > 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["tag"], line["k"], line["outcome"]) for line in lines] == [
+        ("r", 0, "served"),
+        ("r", 1, "failed"),
+        ("r", 2, "malformed"),
+        ("r", 3, "served"),
+    ]
+
+
+def test_a_request_without_tag_is_a_probe_and_not_counted() -> None:
+    with mock(latency=30.0, sigma=0) as server:
+        assert ask(server).status_code == 200
+        assert server.stats()["requests"] == 0
+
+
+def test_a_client_that_leaves_early_is_gone() -> None:
+    with mock(latency=30.0, sigma=0) as server:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{server.base_url}/chat/completions", headers={"X-Request-Id": "r"}, timeout=0.3)
+        while server.stats()["in_flight"]:
+            pass
+        assert (server.stats()["gone"], server.stats()["served"]) == (1, 0)
+
+
+def test_other_paths() -> None:
+    with mock(served_models=("a", "b")) as server:
+        root = server.base_url.removesuffix("/v1")
+        assert [entry["id"] for entry in httpx.get(f"{server.base_url}/models").json()["data"]] == ["a", "b"]
+        assert httpx.get(f"{root}/health").status_code == 200
+        assert httpx.get(f"{root}/nowhere").status_code == 404
+
+
+# Faults
+
+
+def test_fault_rates_are_met_and_the_same_every_time() -> None:
+    names = [f"r{i}" for i in range(300)]
+
+    def statuses() -> list[int]:
+        with mock(error_rate=0.2, error_status=503) as server, httpx.Client() as client:
+            url = f"{server.base_url}/chat/completions"
+            return [client.post(url, headers={"X-Request-Id": name}).status_code for name in names]
+
+    first = statuses()
+    assert first == statuses()
+    assert set(first) == {200, 503}
+    assert 0.12 < first.count(503) / len(first) < 0.28  # fixed by the seed, so this cannot flicker
+
+
+def test_sticky_errors_stay_with_the_body() -> None:
+    with mock(error_rate=0.5, sticky_errors=True) as server:
+        seen = [{ask(server, "r", text=f"body {i}").status_code for _ in range(4)} for i in range(12)]
+    assert all(len(statuses) == 1 for statuses in seen)
+    assert {500} in seen
+    assert {200} in seen
+
+
+def test_errors_that_are_not_sticky_pass() -> None:
+    with mock(error_rate=0.5) as server:
+        assert {ask(server, "r").status_code for _ in range(12)} == {200, 500}
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_goes_with_busy_responses(status: int) -> None:
+    with mock(error_rate=1.0, error_status=status, retry_after="3") as server:
+        answer = ask(server, "r")
+    assert (answer.status_code, answer.headers["retry-after"]) == (status, "3")
+
+
+def test_every_malformed_kind_is_malformed_in_its_way() -> None:
+    with mock(first_faults=MALFORMED) as server:
+        answers = dict(zip(MALFORMED, [ask(server, "r") for _ in MALFORMED], strict=True))
+    assert {answer.status_code for answer in answers.values()} == {200}
+    with pytest.raises(ValueError, match=r"delimiter|Unterminated|Expecting"):
+        answers["cut-json"].json()
+    assert answers["cut-json"].headers["content-type"] == "application/json"
+    assert answers["html"].text.startswith("<html>")
+    assert answers["null-content"].json()["choices"][0]["message"]["content"] is None
+    assert answers["empty-choices"].json()["choices"] == []
+    assert said(answers["cut-text"]) == "a rather "
+
+
+def test_malformed_rate_uses_the_kinds_given() -> None:
+    with mock(malformed_rate=1.0, malformed_kinds=("html", "empty-choices")) as server:
+        texts = {ask(server, f"r{i}").text[:5] for i in range(12)}
+        assert server.stats()["malformed"] == 12
+    assert texts == {"<html", '{"id"'}
+
+
+def test_a_hostile_answer_is_one() -> None:
+    with mock(first_faults=("reset", "gzip", "gzip-bomb", "flood")) as server:
+        with pytest.raises(httpx.ReadError, match="reset"):
+            ask(server, "r")
+        packed = ask(server, "r")
+        assert packed.headers["content-encoding"] == "gzip" and said(packed) == "a rather long reply"
+        with httpx.stream("POST", f"{server.base_url}/chat/completions", json={}, headers={"X-Request-Id": "r"}) as bomb:
+            sent = sum(map(len, bomb.iter_raw()))
+        assert sent < 300_000 and bomb.headers["content-encoding"] == "gzip"
+        assert len(ask(server, "r").content) > 8 * 1024 * 1024
+        assert server.stats()["malformed"] == 4
+
+
+def test_an_answer_that_drips_is_whole_at_once_but_does_not_end() -> None:
+    with mock(first_faults=("drip",)) as server:
+        url, headers = f"{server.base_url}/chat/completions", {"X-Request-Id": "r"}
+        with httpx.stream("POST", url, json={}, headers=headers, timeout=30) as answer:
+            pieces = answer.iter_raw()
+            first = next(pieces)
+            assert json.loads(first)["choices"] and [next(pieces).strip() for _ in range(5)] == [b""] * 5
+        assert said(ask(server, "r")) == "a rather long reply"
+
+
+def test_an_answer_with_absurd_numbers_is_whole_but_for_them() -> None:
+    with mock(first_faults=("absurd-numbers",)) as server:
+        answer = ask(server, "r")
+    assert said(answer) == "a rather long reply"
+    assert answer.json()["usage"] == {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
+    assert answer.json()["choices"][0]["logprobs"]["content"][-1]["logprob"] == 10**400
+
+
+def test_an_answer_sent_twice_is_two_responses() -> None:
+    with mock(first_faults=("twice",)) as server:
+        host, port = server.base_url.removeprefix("http://").removesuffix("/v1").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-Request-Id: r\r\nContent-Length: 2\r\n\r\n"
+            connection.sendall(head + b"{}")
+            received = b""
+            while received.count(b"a rather long reply") < 2 and (data := connection.recv(65536)):
+                received += data
+    assert received.count(b"HTTP/1.1 200 OK") == received.count(b"a rather long reply") == 2
+
+
+def test_hostile_answers_come_only_when_named() -> None:
+    assert not set(HOSTILE) & set(MockSettings().malformed_kinds)
+
+
+def test_faults_may_begin_late() -> None:
+    with mock(error_rate=1.0, faults_after=2) as server:
+        assert [ask(server, f"r{i}").status_code for i in range(4)] == [200, 200, 500, 500]
+
+
+def test_a_wrong_key_model_or_length_is_refused() -> None:
+    with mock(api_key="right", check_model=True, served_models=("m",), longest_body=200) as server:
+
+        def status(key: str, **body: str) -> int:
+            headers = {"X-Request-Id": "r", "Authorization": f"Bearer {key}"}
+            return httpx.post(f"{server.base_url}/chat/completions", json=body, headers=headers, timeout=30).status_code
+
+        assert status("right", model="m") == 200
+        assert status("wrong", model="m") == 401
+        assert status("right", model="other") == 404
+        assert status("right", model="m", text="x" * 200) == 400
+        assert httpx.get(f"{server.base_url}/models").status_code == 401
+        assert httpx.get(f"{server.base_url}/models", headers={"Authorization": "Bearer right"}).status_code == 200
+
+
+def test_a_date_to_wait_for_lies_ahead_of_the_answers_own() -> None:
+    with mock(error_rate=1.0, error_status=429, retry_after_date=30.0) as server:
+        answer = ask(server, "r")
+    ahead = parsedate_to_datetime(answer.headers["retry-after"]) - parsedate_to_datetime(answer.headers["date"])
+    assert 30.0 <= ahead.total_seconds() <= 32.0
+
+
+def test_an_unknown_fault_is_refused() -> None:
+    with pytest.raises(UsageError, match="unknown fault 'explode'"):
+        MockSettings(first_faults=("explode",))
+
+
+def test_a_hanging_server_still_stops() -> None:
+    with mock(hang_rate=1.0) as server:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{server.base_url}/chat/completions", headers={"X-Request-Id": "r"}, timeout=0.2)
+        assert server.stats()["hung"] == 1
+
+
+# Policies
+
+
+def png_url(size: tuple[int, int]) -> str:
+    header = b"\x89PNG\r\n\x1a\n" + (13).to_bytes(4, "big") + b"IHDR" + size[0].to_bytes(4, "big") + size[1].to_bytes(4, "big")
+    return "data:image/png;base64," + b64encode(header + bytes(100)).decode()
+
+
+def test_centre_clicks_the_middle_of_the_last_screen() -> None:
+    with MockServer(MockSettings(policy="centre"), model=JsonModel()) as server:
+        plain, shown = ask(server, "r"), ask(server, "r", text=f"{png_url((10, 20))} then {png_url((333, 777))}")
+    assert json.loads(said(plain))["size"] == [1080, 2400]
+    answer = json.loads(said(shown))
+    assert answer["size"] == [333, 777]
+    assert action_from_json(answer["action"]) == Click(point=Point(500, 500))
+
+
+def test_a_damaged_picture_does_no_harm() -> None:
+    with MockServer(MockSettings(policy="centre"), model=JsonModel()) as server:
+        answer = ask(server, "r", text="data:image/png;base64,???")
+    assert json.loads(said(answer))["size"] == [1080, 2400]
+
+
+def test_random_answers_are_valid_and_depend_on_step_and_seed_only() -> None:
+    def answers(seed: int) -> list[str]:
+        with MockServer(MockSettings(policy="random", seed=seed), model=JsonModel()) as server:
+            return [said(ask(server, f"r{i}")) for i in range(30)]
+
+    first = answers(1)
+    assert first == answers(1) != answers(2)
+    assert len({action_from_json(json.loads(text)["action"]).type for text in first}) > 4
+
+
+spaces = st.builds(ActionSpace, types=st.sets(st.sampled_from(ACTION_TYPES), min_size=1).map(frozenset))
+
+
+@given(space=spaces, seed=st.integers())
+def test_a_random_action_is_in_the_space(space: ActionSpace, seed: int) -> None:
+    assert random_action(space, random.Random(seed)) in space
+
+
+def reference_run(accuracy: float, model: ABCModel, seed: int = 1) -> list[bool]:
+    """Whether each of the toy benchmark's steps was answered with its label."""
+    toy = Toy(Path())
+    right = []
+    settings = MockSettings(policy="reference", accuracy=accuracy, seed=seed)
+    with MockServer(settings, model=model, benchmark=toy) as server, httpx.Client() as client:
+        for task in (task for episode in toy for task in episode.steps):
+            headers = {"X-Request-Id": request_id(task.key, 0) + "~0123abcd.1"}
+            answer = client.post(f"{server.base_url}/chat/completions", headers=headers)
+            right.append(model.parse_response(task, said(answer)).action == task.action)
+    return right
+
+
+def test_reference_is_right_as_often_as_asked() -> None:
+    assert all(reference_run(1.0, JsonModel()))
+    assert not any(reference_run(0.0, JsonModel()))
+    some = reference_run(0.7, JsonModel())
+    assert 0.6 < sum(some) / len(some) < 0.8
+    assert some == reference_run(0.7, JsonModel())
+    assert some != reference_run(0.7, JsonModel(), seed=2)
+
+
+def test_a_family_that_cannot_say_the_reference_says_something_wrong() -> None:
+    assert [sum(reference_run(1.0, FewWords())[index::5]) for index in range(5)] == [Toy.episodes, 0, 0, 0, 0]
+
+
+def test_reference_answers_do_not_change_on_a_retry() -> None:
+    name = request_id(StepKey("toy", "", "e3", 1), 0)
+    with MockServer(MockSettings(policy="reference", accuracy=0.5), model=JsonModel(), benchmark=Toy(Path())) as server:
+        assert len({said(ask(server, f"{name}~0123abcd.{attempt}")) for attempt in range(5)}) == 1
+
+
+def test_reference_tells_samples_and_tagged_steps_apart() -> None:
+    """An [EP] tag in the body names the episode alone; the draw must still be one per step and sample."""
+    keys = [StepKey("toy", "", f"e{i}", 0) for i in range(8)]
+    settings = MockSettings(policy="reference", accuracy=0.5)
+    with MockServer(settings, model=JsonModel(), benchmark=Toy(Path())) as server:
+        answers = {said(ask(server, request_id(key, sample), text="[EP1]")) for key in keys for sample in range(3)}
+    assert len(answers) > 1
+
+
+@pytest.mark.parametrize(
+    "name", ["r", request_id(StepKey("toy", "", "nowhere", 0), 0), request_id(StepKey("toy", "", "e0", 5), 0)]
+)
+def test_a_step_without_reference_is_refused(name: str) -> None:
+    with MockServer(MockSettings(policy="reference"), model=JsonModel(), benchmark=Toy(Path())) as server:
+        answer = ask(server, name)
+    assert answer.status_code == 400
+    assert "step" in answer.json()["error"]["message"]
+
+
+actions = st.sampled_from(ActionSpace().examples)
+box_lists = st.lists(
+    st.tuples(*[st.floats(0, 1000)] * 4).map(lambda b: (min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3]))),
+    max_size=5,
+)
+
+
+@given(action=actions, alternatives=st.lists(actions, max_size=2), boxes=box_lists, draw=st.floats(0, 1, exclude_max=True))
+def test_a_wrong_action_differs_from_every_right_one(
+    action: Action, alternatives: list[Action], boxes: list[tuple[float, float, float, float]], draw: float
+) -> None:
+    task = step("e", 0, 1, action, alternatives=tuple(alternatives), boxes=Boxes(boxes))
+    wrong = wrong_action(task, ActionSpace(), draw)
+    assert wrong in ActionSpace()
+    for right in (action, *alternatives):
+        match wrong, right:
+            case (Click() | LongPress(), Click() | LongPress()):
+                assert math.dist(wrong.point, right.point) > 140
+            case Click(), Open():
+                assert isinstance(action, Click)  # a far click may be the wrong target, never the other type
+            case _ if wrong.type != right.type:
+                pass
+            case Scroll(), Scroll():
+                assert wrong.direction != right.direction
+            case Press(), Press():
+                assert wrong.button != right.button
+            case Type(), Type():
+                assert not set(wrong.text) & set(right.text) - {" "} or wrong.text not in right.text
+            case Open(), Open():
+                assert wrong.app != right.app
+            case _:
+                raise AssertionError(f"{wrong} is of the right type and has no target to be wrong about")
+
+
+def test_a_wrong_click_leaves_the_target_box() -> None:
+    boxes = Boxes([(0, 0, 1000, 1000), (0, 0, 600, 600)])
+    task = step("e", 0, 1, Click(point=Point(300, 300)), boxes=boxes)
+    wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.9)
+    assert isinstance(wrong, Click)
+    assert wrong.point.x > 600 or wrong.point.y > 600
+
+
+def test_a_script_is_looked_up_by_sample_step_tag_or_star(tmp_path: Path) -> None:
+    key = StepKey("b", "s", "e|1", 2)
+    script = tmp_path / "script.jsonl"
+    entries = [
+        {"key": request_id(key, 1), "reply": "by sample"},
+        {"key": request_id(key, 0).rpartition("|")[0], "reply": "by step", "reasoning": "hm"},
+        {"key": "b/s/e|1#3", "reply": "by printed key"},
+        {"key": "[EP7]", "reply": "by tag"},
+    ]
+    script.write_text("\n".join(map(json.dumps, entries)) + "\n\n")
+    with mock(policy="script", script=script) as server:
+        assert said(ask(server, request_id(key, 1))) == "by sample"
+        first = ask(server, request_id(key, 0))
+        assert (said(first), first.json()["choices"][0]["message"]["reasoning_content"]) == ("by step", "hm")
+        assert said(ask(server, request_id(key._replace(step_index=3), 0))) == "by printed key"
+        assert said(ask(server, "other", text="[EP7]")) == "by tag"
+        missing = ask(server, "other")
+        assert (missing.status_code, missing.json()["error"]["message"]) == (400, "the script has no reply for 'other'")
+    script.write_text('{"key": "*", "reply": "whatever"}')
+    with mock(policy="script", script=script) as server:
+        assert said(ask(server, "other")) == "whatever"
+
+
+@pytest.mark.parametrize("line", ["{", '{"key": "a"}', '{"key": "a", "reply": 3}'])
+def test_a_damaged_script_is_named(line: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text('{"key": "a", "reply": "b"}\n' + line)
+    with pytest.raises(UsageError, match=r"script\.jsonl, line 2"):
+        mock(policy="script", script=script)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"policy": "script"}, "needs a script"),
+        ({"policy": "script", "script": "/no/such"}, "cannot be read"),
+        ({"policy": "centre"}, "needs a model"),
+        ({"policy": "reference"}, "needs a model"),
+    ],
+)
+def test_what_a_policy_needs_is_said(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        mock(**settings)
+
+
+def test_reference_needs_a_benchmark() -> None:
+    with pytest.raises(UsageError, match="needs a benchmark"):
+        MockServer(MockSettings(policy="reference"), model=JsonModel())
+
+
+# Running it
+
+
+def test_a_taken_port_is_a_usage_error() -> None:
+    with mock() as server:
+        port = int(server.base_url.removesuffix("/v1").rpartition(":")[2])
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}"):
+            mock(port=port)
+
+
+def test_it_runs_inside_an_event_loop() -> None:
+    async def main() -> str:
+        async with mock() as server, httpx.AsyncClient() as client:
+            answer = await client.post(f"{server.base_url}/chat/completions", headers={"X-Request-Id": "r"})
+            return said(answer)
+
+    assert asyncio.run(main()) == "a rather long reply"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_serve_prints_its_url_and_ends_cleanly_on_ctrl_c() -> None:
+    code = "from guieval.testing.mock_server import *; serve(MockSettings(policy='fixed', reply='hi', hang_at=(('h', 0),)))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        try:
+            answer = httpx.post(f"{url}/chat/completions", headers={"X-Request-Id": "r"})
+            assert said(answer) == "hi"
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{url}/chat/completions", headers={"X-Request-Id": "h"}, timeout=0.2)
+        finally:
+            process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, rest, errors) == (0, "", "")
