@@ -273,11 +273,9 @@ class StepRecord(BaseModel):
     def _without_empty_fields(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out rare fields that are empty, as earlier versions did."""
         values: dict[str, Any] = whole(self)
-        if self.patch is None:
-            values.pop("patch", None)
-        for name in ("earlier", "models", "screen"):
-            if not values[name]:
-                del values[name]
+        for name in ("patch", "earlier", "models", "screen"):
+            if not getattr(self, name):
+                values.pop(name, None)
         return values
 
     @property

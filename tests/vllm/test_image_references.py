@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from guieval.models import ABCModel, Reply, Request
 
 from .asking import counts, texts
 from .conftest import MakeRequest
-from .test_runs import answered, clean, command
+from .test_runs import answered, clean, command, run_unreadable
 
 __all__ = ["clean"]  # the fixture
 
@@ -133,8 +132,6 @@ def test_the_words_for_what_is_held_no_longer(server: VLLMServer, model: ABCMode
 def test_a_run_is_the_same_with_references(tmp_path: Path, screens: Path, server: VLLMServer, clean: Path) -> None:
     where = ("--base-url", server.base_url, "--served-model", served_name(server.model, server.settings))
     references = ("--set", "local_images=true", "--set", "image_uuids=true")
-    ended = subprocess.run(
-        command(screens, None, tmp_path / "run", *where, *references, "--mode", "soeval"), capture_output=True, text=True
-    )
-    assert ended.returncode == 0 and "bytes" not in ended.stderr, ended.stderr[-3000:]
+    errors = run_unreadable(command(screens, None, tmp_path / "run", *where, *references, "--mode", "soeval"))
+    assert "bytes" not in errors, errors[-3000:]
     assert answered(tmp_path / "run") == answered(clean / "soeval")

@@ -185,3 +185,9 @@ def test_only_an_infrastructure_failure_leaves_a_record_unfinished() -> None:
 def test_a_record_has_at_least_one_sample() -> None:
     with pytest.raises(ValidationError, match="samples"):
         StepRecord(task=task(), samples=())
+
+
+def test_fields_are_left_out_of_a_record_on_request() -> None:
+    record = StepRecord(task=task(), samples=(Sample(outcome=StepOutcome(verdict="right")),), models=("a",))
+    assert "models" in record.model_dump() and "models" not in record.model_dump(exclude={"models"})
+    assert "screen" not in record.model_dump(exclude={"screen"})
