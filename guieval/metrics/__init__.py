@@ -22,7 +22,7 @@ from guieval.metrics.summary import (
     Verdicts,
     WithoutOpen,
 )
-from guieval.metrics.tally import RunTally, summarise
+from guieval.metrics.tally import RunTally
 
 __all__ = [
     "COVERAGE_NEEDED",
@@ -44,6 +44,5 @@ __all__ = [
     "WithoutOpen",
     "compute",
     "figures_of",
-    "summarise",
     "terms",
 ]

@@ -7,9 +7,9 @@ was judged is worked out once. Denominators come from the plan, never from what 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,43 +127,48 @@ class RunColumns:
         """(e,) the sum of a row value over each episode. Every episode has a row, so there is no empty one."""
         return np.add.reduceat(values.astype(np.float64), self.starts) if len(self) else np.empty(0)
 
-    def only(self, rows: NDArray[np.bool_]) -> RunColumns:
-        """The run cut down to some rows; episodes without any row go too."""
-        kept = np.unique(self.episode[rows])
-        renumbered = np.full(len(self.episodes), -1, dtype=np.int32)
-        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-        where = np.flatnonzero(rows)
-        return RunColumns(
-            title=self.title,
-            benchmark=self.benchmark,
-            dataset=self.dataset,
-            model=self.model,
-            mode=self.mode,
-            stop=self.stop,
-            selection=self.selection,
-            episodes=tuple(self.episodes[each] for each in kept.tolist()),
-            episode=renumbered[self.episode[rows]],
-            step_index=self.step_index[rows],
-            length=self.length[rows],
-            reference_type=self.reference_type[rows],
-            predicted_type=self.predicted_type[rows],
-            covered=self.covered[rows],
-            samples=self.samples[rows],
-            groups={key: [values[row] for row in where.tolist()] for key, values in self.groups.items()},
-            judged={
-                name: Judged(
-                    name,
-                    each.end[rows],
-                    each.type_match[rows],
-                    each.exact_match[rows],
-                    each.distance[rows],
-                    each.similarity[rows],
-                    each.exact_samples[rows],
-                    each.vote[rows],
-                )
-                for name, each in self.judged.items()
-            },
-            elsewhere=None if self.elsewhere is None else self.elsewhere[rows],
-            drawn=None if self.drawn is None else self.drawn[rows],
-            left_out=self.left_out,
-        )
+    def only(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> RunColumns:
+        """The run cut down to some rows, in the order given, in which an episode's rows stand together.
+
+        Episodes without any row go too.
+        """
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        of_rows = self.episode[places]
+        opens = np.flatnonzero(np.diff(of_rows, prepend=-1))
+        numbers = np.repeat(np.arange(len(opens), dtype=np.int32), np.diff([*opens.tolist(), len(places)]))
+        changes: dict[str, Any] = {
+            **_taken(self, places),
+            "episodes": tuple(self.episodes[each] for each in of_rows[opens].tolist()),
+            "episode": numbers,
+            "groups": {key: [values[row] for row in places.tolist()] for key, values in self.groups.items()},
+            "judged": {name: replace(each, **_taken(each, places)) for name, each in self.judged.items()},
+        }
+        return replace(self, **changes)
+
+
+def _taken(of: RunColumns | Judged, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """The arrays of some rows."""
+    values = {field.name: getattr(of, field.name) for field in fields(of)}
+    return {name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
+    """The same in a mode where an episode ends at its first measured step that is no exact match.
+
+    ``allowed`` so many such steps are patched before it ends with the next.
+    """
+    if not len(episode):
+        return judged
+    missed = (judged.measured & ~judged.exact_match).astype(np.int64)
+    before = np.cumsum(missed) - missed
+    beyond = before - before[starts][episode] > allowed
+    return replace(
+        judged,
+        end=np.where(beyond, NOT_REACHED, judged.end).astype(np.int8),
+        type_match=judged.type_match & ~beyond,
+        exact_match=judged.exact_match & ~beyond,
+        distance=np.where(beyond, np.nan, judged.distance),
+        similarity=np.where(beyond, np.nan, judged.similarity),
+        exact_samples=np.where(beyond, 0, judged.exact_samples).astype(np.int16),
+        vote=judged.vote & ~beyond,
+    )

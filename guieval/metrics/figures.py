@@ -62,7 +62,7 @@ def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: 
     over some of the types is ``None`` where steps were never reached, because their references are not known.
     """
     own = figure.failure or policy
-    if _cannot_tell(figure, columns, judged):
+    if cannot_tell(figure, columns, judged):
         return FigureValue(None, 0.0, 0, None)
     fates = _fates(own, columns, judged)
     dropped = fates >= _LEFT_OUT
@@ -93,7 +93,7 @@ def terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Ju
     episodes gives :func:`compute`'s ``value``, NaN where that is ``None``.
     """
     own = figure.failure or policy
-    if _cannot_tell(figure, columns, judged):
+    if cannot_tell(figure, columns, judged):
         return Terms(np.zeros((len(columns.episodes), 1)), np.zeros((len(columns.episodes), 1)), pooled)
     return _terms(figure, own, columns, judged, _fates(own, columns, judged))
 
@@ -126,7 +126,7 @@ def _in_scope(figure: Figure, columns: RunColumns) -> Flags:
     return scope
 
 
-def _cannot_tell(figure: Figure, columns: RunColumns, judged: Judged) -> bool:
+def cannot_tell(figure: Figure, columns: RunColumns, judged: Judged) -> bool:
     """Whether an episode figure skips steps by their reference where the references of some are not known."""
     if figure.measure not in _BY_EPISODE or (figure.over is None and not figure.without):
         return False

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import UsageError
-from guieval.metrics.columns import Judged, RunColumns
+from guieval.metrics.columns import RunColumns
 from guieval.metrics.intervals import LEVEL, Floats, Interval, Resampled, Terms, resample
 
 RESAMPLES = 10_000
@@ -69,7 +69,7 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
     if not rows:
         raise UsageError(f"{first.title!r} and {second.title!r} have no step in common, so there is nothing to compare")
     own, others = (np.array(each, dtype=np.intp) for each in zip(*rows, strict=True))
-    return _taken(first, own), _taken(second, others)
+    return first.only(own), second.only(others)
 
 
 def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
@@ -181,25 +181,3 @@ def _reach(power: float, alpha: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(1 - alpha / 2) + ndtri(power))
-
-
-def _taken(columns: RunColumns, rows: NDArray[np.intp]) -> RunColumns:
-    """The rows asked for, in that order, in which every episode's rows must stand together."""
-
-    def arrays(of: RunColumns | Judged) -> dict[str, Any]:
-        every = {field.name: getattr(of, field.name) for field in fields(of)}
-        return {name: value[rows] for name, value in every.items() if isinstance(value, np.ndarray)}
-
-    of_rows = columns.episode[rows]
-    opens = np.flatnonzero(np.diff(of_rows, prepend=-1))
-    numbers = np.repeat(np.arange(len(opens), dtype=np.int32), np.diff([*opens.tolist(), len(rows)]))
-    return replace(
-        columns,
-        **arrays(columns)
-        | {
-            "episodes": tuple(columns.episodes[each] for each in of_rows[opens].tolist()),
-            "episode": numbers,
-            "groups": {key: [values[row] for row in rows.tolist()] for key, values in columns.groups.items()},
-            "judged": {name: replace(each, **arrays(each)) for name, each in columns.judged.items()},
-        },
-    )

@@ -1,13 +1,16 @@
-"""Runs as columns with nothing in them but what a test says."""
+"""Runs as columns, and summaries of records, with nothing in them but what a test says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from guieval.actions import ActionSpace
+from guieval.history.modes import Mode
+from guieval.metrics import RunSummary, RunTally
 from guieval.metrics.columns import ENDS, NOT_REACHED, RIGHT, TYPES, WRONG, Judged, RunColumns
-from guieval.steps import EpisodeKey
+from guieval.steps import EpisodeKey, Plan, StepRecord
 
 PROTOCOL = "guievalkit"
 
@@ -70,3 +73,13 @@ def made_columns(
         judged={PROTOCOL: judged},
         elsewhere=None if elsewhere is None else np.array(elsewhere, dtype=np.bool_),
     )
+
+
+def summarise(
+    records: Iterable[StepRecord], plan: Plan, mode: Mode, model_space: ActionSpace, benchmark_space: ActionSpace
+) -> RunSummary:
+    """The figures of a run whose records are at hand."""
+    tally = RunTally(mode, model_space, benchmark_space)
+    for record in records:
+        tally.add(record)
+    return tally.summary(plan)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type, Unsupported
 from guieval.history.modes import Mode, get_mode
-from guieval.metrics import RunSummary, RunTally, summarise
+from guieval.metrics import RunSummary, RunTally
 from guieval.steps import VERDICTS, EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel, Usage, Verdict
+from tests.metrics.made_columns import summarise
 
 OFFLINE, SOP = get_mode("offline"), get_mode("sop")
 SPACE = ActionSpace()

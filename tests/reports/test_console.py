@@ -10,7 +10,7 @@ import pytest
 from guieval.actions import Action, ActionSpace, Click, Open, Point, Wait
 from guieval.evaluation.protocol import FailurePolicy
 from guieval.history.modes import get_mode
-from guieval.metrics import RunSummary, summarise
+from guieval.metrics import RunSummary
 from guieval.metrics.figures import compute
 from guieval.reports import Run, action_table, group_table, report_tables, run_table, warning_lines
 from guieval.reports.console import intervals
@@ -20,6 +20,7 @@ from guieval.scoring.score import evaluate_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Verdict
 from tests.made_runs import record as made
 from tests.made_runs import step, write_run
+from tests.metrics.made_columns import summarise
 
 CLICK = Click(point=Point(500.0, 500.0))
 SPACE = ActionSpace()

@@ -22,10 +22,10 @@ from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
-from guieval.metrics.columns import RunColumns
+from guieval.metrics.columns import RunColumns, stopped
 from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answered_files import answered_file
-from guieval.scoring.matrix.ledger import Ledger, stopped
+from guieval.scoring.matrix.ledger import Ledger
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import Plan, Sample, Setting, StepTaskModel
 

@@ -19,7 +19,6 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.evaluation import ActionEvaluator
 from guieval.metrics.columns import (
     FAILED,
-    NOT_REACHED,
     NOT_RUN,
     RIGHT,
     TYPES,
@@ -254,25 +253,3 @@ def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
         return False
     inside = task.boxes.containing(action.point)
     return bool(inside.any()) and bool((inside & ~task.boxes.containing(task.action.point)).any())
-
-
-def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
-    """The same in a mode where an episode ends at its first measured step that is no exact match.
-
-    ``allowed`` so many such steps are patched before it ends with the next.
-    """
-    if not len(episode):
-        return judged
-    missed = (judged.measured & ~judged.exact_match).astype(np.int64)
-    before = np.cumsum(missed) - missed
-    beyond = before - before[starts][episode] > allowed
-    return Judged(
-        judged.protocol,
-        np.where(beyond, NOT_REACHED, judged.end).astype(np.int8),
-        judged.type_match & ~beyond,
-        judged.exact_match & ~beyond,
-        np.where(beyond, np.nan, judged.distance),
-        np.where(beyond, np.nan, judged.similarity),
-        np.where(beyond, 0, judged.exact_samples).astype(np.int16),
-        judged.vote & ~beyond,
-    )
