@@ -57,6 +57,16 @@ class Judged:
         others: NDArray[np.bool_] = self.end != NOT_REACHED
         return others
 
+    @property
+    def unmeasured(self) -> NDArray[np.bool_]:
+        """(n,) steps that should have been answered and were not: their request failed, or was never made."""
+        return np.isin(self.end, (FAILED, NOT_RUN))
+
+    @property
+    def counts(self) -> dict[End, int]:
+        """How many of the steps ended in which way."""
+        return dict(zip(ENDS, np.bincount(self.end, minlength=len(ENDS)).tolist(), strict=True))
+
 
 @dataclass(frozen=True, eq=False)
 class RunColumns:
@@ -110,6 +120,10 @@ class RunColumns:
         """Whether any step was answered and judged."""
         return any(bool(judged.measured.any()) for judged in self.judged.values())
 
+    def coverage(self, judged: Judged) -> tuple[int, int]:
+        """The number of answers in both action spaces, and of all that were judged."""
+        return int((self.covered & judged.measured).sum()), int(judged.measured.sum())
+
     @cached_property
     def starts(self) -> NDArray[np.intp]:
         """(e,) each episode's first row."""
@@ -132,7 +146,7 @@ class RunColumns:
 
         Episodes without any row go too.
         """
-        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        places = np.arange(len(self))[rows]
         of_rows = self.episode[places]
         opens = np.flatnonzero(np.diff(of_rows, prepend=-1))
         numbers = np.repeat(np.arange(len(opens), dtype=np.int32), np.diff([*opens.tolist(), len(places)]))

@@ -15,17 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.evaluation.protocol import FailurePolicy, Fate, Figure, Protocol
-from guieval.metrics.columns import (
-    FAILED,
-    NOT_REACHED,
-    NOT_RUN,
-    TYPES,
-    UNPARSEABLE,
-    UNSUPPORTED,
-    Judged,
-    RunColumns,
-)
-from guieval.metrics.intervals import Floats, Terms, mean_of_cells, pooled
+from guieval.metrics.columns import NOT_REACHED, TYPES, UNPARSEABLE, UNSUPPORTED, Judged, RunColumns
+from guieval.metrics.intervals import Floats, Interval, Terms, mean_of_cells, pooled, quoted
 
 Flags = NDArray[np.bool_]
 
@@ -66,17 +57,16 @@ def compute(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: 
         return FigureValue(None, 0.0, 0, None)
     fates = _fates(own, columns, judged)
     dropped = fates >= _LEFT_OUT
-    unmeasured = (judged.end == FAILED) | (judged.end == NOT_RUN)
     value, count, n = _total(figure, _terms(figure, own, columns, judged, fates))
     strict = value
     if dropped.any():
         counted = np.where(dropped, _WRONG, fates)
         strict = _total(figure, _terms(figure, FailurePolicy(), columns, judged, counted))[0]
     upper = None
-    if unmeasured.any():
-        possible = np.where(unmeasured, _RIGHT, fates)
+    if judged.unmeasured.any():
+        possible = np.where(judged.unmeasured, _RIGHT, fates)
         upper = _total(figure, _terms(figure, own, columns, judged, possible))[0]
-    missing = int((unmeasured & _in_scope(figure, columns)).sum()) + columns.left_out
+    missing = int((judged.unmeasured & _in_scope(figure, columns)).sum()) + columns.left_out
     return FigureValue(value, count, n, strict, upper if upper != value else None, missing)
 
 
@@ -84,6 +74,16 @@ def figures_of(protocol: Protocol, columns: RunColumns) -> list[tuple[Figure, Fi
     """Every figure that a protocol's source leads with, in its order; ``columns`` must hold the protocol."""
     judged = columns.judged[protocol.name]
     return [(figure, compute(figure, protocol.failure, columns, judged)) for figure in protocol.figures]
+
+
+def compute_with_interval(
+    figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, seed: int = 0
+) -> tuple[FigureValue, Interval | None]:
+    """The figure as :func:`compute` gives it, and its interval over episodes; ``None`` where it has none."""
+    value = compute(figure, policy, columns, judged)
+    if value.value is None:
+        return value, None
+    return value, quoted(*terms(figure, policy, columns, judged), seed=seed)
 
 
 def terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged) -> Terms:
@@ -111,7 +111,7 @@ def _fates(policy: FailurePolicy, columns: RunColumns, judged: Judged) -> NDArra
         fates[~columns.covered & (judged.end < UNPARSEABLE)] = _FATES[policy.outside]
     fates[judged.end == UNPARSEABLE] = _FATES[policy.unparseable]
     fates[judged.end == UNSUPPORTED] = _FATES[policy.unsupported]
-    fates[(judged.end == FAILED) | (judged.end == NOT_RUN)] = _FATES[policy.missing]
+    fates[judged.unmeasured] = _FATES[policy.missing]
     fates[judged.end == NOT_REACHED] = _WRONG
     return fates
 

@@ -6,7 +6,7 @@ costs no more than counting. Comparing runs is left to :mod:`guieval.metrics.pai
 
 Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), the BCa interval; T. Hesterberg, "What teachers
 should know about the bootstrap", Am. Statistician 69 (2015), its correction for few episodes; E. B. Wilson, "Probable
-inference", JASA 22 (1927); L. Kish, "Survey sampling" (1965), the design effect.
+inference", JASA 22 (1927).
 """
 
 from __future__ import annotations
@@ -257,26 +257,6 @@ def wilson(count: int, n: int, level: float = LEVEL) -> Interval | None:
 
     low, high = binomtest(count, n).proportion_ci(level, "wilson")
     return Interval(float(low), float(high), level, "wilson")
-
-
-def design_effect(numerator: Floats, denominator: Floats) -> float | None:
-    """How many times larger a share's variance is than that of as many independent steps (Kish's deff).
-
-    ``numerator`` and ``denominator``: (e,) right steps and steps of each episode. The variance is the linearised one of a
-    ratio of sums over clusters. The steps are worth n / deff independent ones. ``None`` below two episodes with steps, and
-    for shares of 0 and 1, whose variance is 0 either way.
-    """
-    counted = denominator != 0
-    numerator, denominator = numerator[counted], denominator[counted]
-    episodes, n = len(denominator), float(denominator.sum())
-    if episodes < 2:
-        return None
-    share = float(numerator.sum()) / n
-    independent = share * (1 - share) / n
-    if independent <= 0:
-        return None
-    clustered = episodes / (episodes - 1) * float(((numerator - share * denominator) ** 2).sum()) / n**2
-    return clustered / independent
 
 
 def _columns(values: Floats) -> Floats:

@@ -38,10 +38,26 @@ from guieval.metrics.summary import (
 )
 from guieval.steps import EpisodeKey, Plan, ReferenceTypes, StepOutcome, StepRecord
 
-OPEN: frozenset[ActionType] = frozenset({"OPEN"})
-COVERED = FailurePolicy(unparseable="left-out", unsupported="left-out", missing="left-out", outside="left-out")
-"""The policy of the covered figures: only answers inside both action spaces count."""
-WEIGHTED_PROGRESS = replace(PROGRESS, average="all")
+_OPEN: frozenset[ActionType] = frozenset({"OPEN"})
+_COVERED = FailurePolicy(unparseable="left-out", unsupported="left-out", missing="left-out", outside="left-out")
+_COVERED_TYPE, _COVERED_EXACT = replace(TYPE_MATCH, failure=_COVERED), replace(EXACT_MATCH, failure=_COVERED)
+_WEIGHTED = replace(PROGRESS, average="all")
+SUMMARY_FIGURES: dict[str, Figure] = {
+    "type_match": TYPE_MATCH,
+    "exact_match": EXACT_MATCH,
+    "without_open.type_match": replace(TYPE_MATCH, without=_OPEN),
+    "without_open.exact_match": replace(EXACT_MATCH, without=_OPEN),
+    "covered_type_match": _COVERED_TYPE,
+    "covered_exact_match": _COVERED_EXACT,
+    "without_open.covered_exact_match": replace(_COVERED_EXACT, without=_OPEN),
+    "progress_episode_mean": PROGRESS,
+    "progress_step_weighted": _WEIGHTED,
+    "success_rate": SUCCESS_RATE,
+    "sop.pg": PROGRESS,
+    "sop.tsr": SUCCESS_RATE,
+    "sop.score": Figure("score", "score", average="episodes"),
+}
+"""The figures of a :class:`guieval.metrics.summary.RunSummary` that have an interval, by their dotted names there."""
 _Labels: TypeAlias = tuple[tuple[str, str], ...]
 _CODES = {name: code for code, name in enumerate(TYPES)}
 _ROW = np.dtype(
@@ -141,15 +157,13 @@ class RunTally:
         numbers = [self._episodes.get(key, {}).get(index, 0) for key, counted in plan.items() for index in counted]
         rows = np.frombuffer(self._rows, _ROW)[np.array(numbers, dtype=np.intp)]
         columns, judged = self._columns(plan, rows)
-        unmeasured = (judged.end == FAILED) | (judged.end == NOT_RUN)
         recorded = judged.reached & (rows["end"] != NOT_RUN)
-        flags = np.stack([judged.reached, unmeasured, judged.type_match, judged.exact_match], axis=1).astype(np.int64)
+        flags = np.stack([judged.reached, judged.unmeasured, judged.type_match, judged.exact_match], axis=1).astype(np.int64)
         by_type = {name: flags[judged.reached & (columns.reference_type == code)].sum(axis=0) for name, code in _CODES.items()}
         by_labels = np.zeros((len(self._labels), flags.shape[1]), dtype=np.int64)
         np.add.at(by_labels, rows["labels"][recorded], flags[recorded])
         figures = _figures(columns, judged)
-        ends = np.bincount(judged.end, minlength=len(ENDS)).tolist()
-        verdicts = Verdicts(planned=len(columns), **dict(zip(ENDS, ends, strict=True)))
+        verdicts = Verdicts(planned=len(columns), **judged.counts)
         return RunSummary(
             **figures,
             mode=self._mode.label,
@@ -158,11 +172,11 @@ class RunTally:
             verdicts=verdicts,
             complete=verdicts.unmeasured == 0,
             incomplete=verdicts.unmeasured,
-            incomplete_episodes=int((columns.per_episode(unmeasured) > 0).sum()),
+            incomplete_episodes=int((columns.per_episode(judged.unmeasured) > 0).sum()),
             unplanned=self._outside(plan if within is None else within),
             left_out=left_out,
             sop=_sop(figures["progress_episode_mean"], figures["success_rate"]) if columns.stop == "first-mismatch" else None,
-            without_open=WithoutOpen(**_figures(columns, judged, OPEN)),
+            without_open=WithoutOpen(**_figures(columns, judged, _OPEN)),
             by_action_type={name: _scores(counts) for name, counts in by_type.items() if counts[0]},
             groups=tuple(_group_tables(dict(zip(self._labels, by_labels, strict=True)))),
             diagnostics=_diagnostics(rows, recorded, judged.measured),
@@ -175,8 +189,12 @@ class RunTally:
         starts = np.searchsorted(episode, np.arange(len(plan)))
         samples = np.ones(n, dtype=np.int16)
         judged = Judged(
-            "",
-            *(rows[name] for name in ("end", "type_match", "exact_match", "distance", "similarity")),
+            protocol="",
+            end=rows["end"],
+            type_match=rows["type_match"],
+            exact_match=rows["exact_match"],
+            distance=rows["distance"],
+            similarity=rows["similarity"],
             exact_samples=samples,
             vote=rows["exact_match"],
         )
@@ -214,11 +232,11 @@ class RunTally:
 def _figures(columns: RunColumns, judged: Judged, without: frozenset[ActionType] = frozenset()) -> dict[str, Any]:
     """The figures by their names in a summary; those over episodes are ``None`` where the steps to skip are not known."""
 
-    def value_of(figure: Figure, failure: FailurePolicy | None = None) -> FigureValue:
-        return compute(replace(figure, without=without, failure=failure), FailurePolicy(), columns, judged)
+    def value_of(figure: Figure) -> FigureValue:
+        return compute(replace(figure, without=without), FailurePolicy(), columns, judged)
 
-    type_match, covered_type = value_of(TYPE_MATCH), value_of(TYPE_MATCH, COVERED)
-    covered_exact, progress = value_of(EXACT_MATCH, COVERED), value_of(PROGRESS)
+    type_match, progress = value_of(TYPE_MATCH), value_of(PROGRESS)
+    covered_type, covered_exact = value_of(_COVERED_TYPE), value_of(_COVERED_EXACT)
     coverage = _rate(covered_type.n, type_match.n - type_match.missing)
     known = not cannot_tell(replace(PROGRESS, without=without), columns, judged)
     return {
@@ -229,7 +247,7 @@ def _figures(columns: RunColumns, judged: Judged, without: frozenset[ActionType]
         "covered_type_match": _rate(round(covered_type.count), covered_type.n),
         "covered_exact_match": _rate(round(covered_exact.count), covered_exact.n),
         "progress_episode_mean": Average(value=progress.value, n=progress.n, upper=progress.upper) if known else None,
-        "progress_step_weighted": _bounded(value_of(WEIGHTED_PROGRESS)) if known else None,
+        "progress_step_weighted": _bounded(value_of(_WEIGHTED)) if known else None,
         "success_rate": _bounded(value_of(SUCCESS_RATE)) if known else None,
     }
 
@@ -254,9 +272,10 @@ def _mean(values: list[float], upper: list[float] | None = None) -> Average:
 
 
 def _sop(pg: Average, tsr: Rate) -> Sop:
-    values = (pg.value, tsr.value)
-    uppers = [value if rate.upper is None else rate.upper for value, rate in zip(values, (pg, tsr), strict=True)]
-    value, upper = (None if None in pair else sum(filter(None, pair)) / 2 for pair in (values, uppers))
+    if pg.value is None or tsr.value is None:
+        return Sop(pg=pg, tsr=tsr, score=Average(value=None, n=pg.n))
+    value = (pg.value + tsr.value) / 2
+    upper = ((pg.value if pg.upper is None else pg.upper) + (tsr.value if tsr.upper is None else tsr.upper)) / 2
     return Sop(pg=pg, tsr=tsr, score=Average(value=value, n=pg.n, upper=None if upper == value else upper))
 
 
@@ -294,8 +313,8 @@ def _mean_of_rates(rates: list[Rate]) -> Average:
 
 def _diagnostics(rows: NDArray[np.void], recorded: NDArray[np.bool_], measured: NDArray[np.bool_]) -> Diagnostics:
     def known(name: str, counted: NDArray[np.bool_]) -> list[float]:
-        values = rows[name][counted]
-        return values[np.isfinite(values)].tolist()
+        values: list[float] = rows[name][counted].tolist()
+        return [value for value in values if math.isfinite(value)]
 
     def total(name: str) -> Total:
         values = rows[name][recorded]

@@ -6,28 +6,18 @@ Percentages appear here only, each with the number it was divided by and, where 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from guieval.actions import ActionType
-from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy, Figure
+from guieval.evaluation.protocol import FailurePolicy, Figure
 from guieval.metrics import Average, GroupTable, Rate, RunSummary, Scores
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import compute, terms
-from guieval.metrics.intervals import Interval, quoted
+from guieval.metrics.figures import compute_with_interval
+from guieval.metrics.intervals import Interval
 from guieval.metrics.summary import COVERAGE_NEEDED
+from guieval.metrics.tally import SUMMARY_FIGURES
 from guieval.reports.tables import NOTHING, Cell, Column, Number, Row, Table, missing_mark, per_cent
-
-_COVERED = FailurePolicy(unparseable="left-out", unsupported="left-out", missing="left-out", outside="left-out")
-_OPEN: frozenset[ActionType] = frozenset({"OPEN"})
-_TYPE_WITHOUT_OPEN, _EXACT_WITHOUT_OPEN = replace(TYPE_MATCH, without=_OPEN), replace(EXACT_MATCH, without=_OPEN)
-_COVERED_TYPE, _COVERED_EXACT, _COVERED_WITHOUT_OPEN = (
-    replace(figure, failure=_COVERED) for figure in (TYPE_MATCH, EXACT_MATCH, _EXACT_WITHOUT_OPEN)
-)
-_WEIGHTED = replace(PROGRESS, average="all")
-_SCORE = Figure("score", "score", average="episodes")
 
 
 class Run(NamedTuple):
@@ -47,30 +37,26 @@ def _missing_without_open(run: RunSummary) -> int:
     return run.left_out + (0 if rate.upper is None else round(rate.upper * rate.n) - rate.count)
 
 
-_Share: TypeAlias = tuple[str, str, Figure | None, Callable[[RunSummary], int] | None]
-"""A row of shares: its title, the dotted name in the summary, the figure whose interval it has, how many steps are missing."""
+_Share: TypeAlias = tuple[str, str, Callable[[RunSummary], int] | None]
+"""A row of shares: its title, the dotted name in the summary, how many steps are missing."""
 _STEPS: tuple[_Share, ...] = (
-    ("type match", "type_match", TYPE_MATCH, _missing),
-    ("exact match", "exact_match", EXACT_MATCH, _missing),
-    ("coverage", "coverage", None, None),
-    ("covered type match", "covered_type_match", _COVERED_TYPE, None),
-    ("covered exact match", "covered_exact_match", _COVERED_EXACT, None),
+    ("type match", "type_match", _missing),
+    ("exact match", "exact_match", _missing),
+    ("coverage", "coverage", None),
+    ("covered type match", "covered_type_match", None),
+    ("covered exact match", "covered_exact_match", None),
 )
 _WITHOUT_OPEN: tuple[_Share, ...] = (
-    ("  type match", "without_open.type_match", _TYPE_WITHOUT_OPEN, _missing_without_open),
-    ("  exact match", "without_open.exact_match", _EXACT_WITHOUT_OPEN, _missing_without_open),
-    ("  covered exact match", "without_open.covered_exact_match", _COVERED_WITHOUT_OPEN, None),
+    ("  type match", "without_open.type_match", _missing_without_open),
+    ("  exact match", "without_open.exact_match", _missing_without_open),
+    ("  covered exact match", "without_open.covered_exact_match", None),
 )
 _EPISODES: tuple[_Share, ...] = (
-    ("progress (episode mean)", "progress_episode_mean", PROGRESS, _missing),
-    ("progress (step-weighted)", "progress_step_weighted", _WEIGHTED, _missing),
-    ("success rate", "success_rate", SUCCESS_RATE, _missing),
+    ("progress (episode mean)", "progress_episode_mean", _missing),
+    ("progress (step-weighted)", "progress_step_weighted", _missing),
+    ("success rate", "success_rate", _missing),
 )
-_SOP: tuple[_Share, ...] = (
-    ("PG", "sop.pg", PROGRESS, _missing),
-    ("TSR", "sop.tsr", SUCCESS_RATE, _missing),
-    ("Score", "sop.score", _SCORE, _missing),
-)
+_SOP: tuple[_Share, ...] = (("PG", "sop.pg", _missing), ("TSR", "sop.tsr", _missing), ("Score", "sop.score", _missing))
 _ENDS = ("right", "wrong", "unparseable", "unsupported", "infrastructure failure", "not run", "not reached")
 _DIAGNOSTICS = (
     ("median click distance", "click_distance_median", ".1f"),
@@ -83,18 +69,11 @@ _DIAGNOSTICS = (
 
 def intervals(columns: RunColumns, protocol: str) -> dict[Figure, Interval]:
     """The intervals of the figures that :func:`run_table` shows, as far as they have one."""
+    stops = columns.stop == "first-mismatch"
+    figures = dict.fromkeys(figure for name, figure in SUMMARY_FIGURES.items() if stops or not name.startswith("sop."))
     judged = columns.judged[protocol]
-    steps = [TYPE_MATCH, EXACT_MATCH, _TYPE_WITHOUT_OPEN, _EXACT_WITHOUT_OPEN]
-    steps += [_COVERED_TYPE, _COVERED_EXACT, _COVERED_WITHOUT_OPEN]
-    episodes = [PROGRESS, _WEIGHTED, SUCCESS_RATE, *([_SCORE] if columns.stop == "first-mismatch" else [])]
-    found: dict[Figure, Interval] = {}
-    for figure in (*steps, *episodes):
-        if compute(figure, FailurePolicy(), columns, judged).value is None:
-            continue
-        interval = quoted(*terms(figure, FailurePolicy(), columns, judged))
-        if interval is not None:
-            found[figure] = interval
-    return found
+    shown = {figure: compute_with_interval(figure, FailurePolicy(), columns, judged)[1] for figure in figures}
+    return {figure: interval for figure, interval in shown.items() if interval is not None}
 
 
 def run_table(runs: Sequence[Run]) -> Table:
@@ -192,14 +171,14 @@ def _table(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], n
 
 
 def _shares(rows: Sequence[_Share], runs: Sequence[Run]) -> list[Row]:
-    return [(title, *(_share(run, path, figure, missing) for run in runs)) for title, path, figure, missing in rows]
+    return [(title, *(_share(run, path, missing) for run in runs)) for title, path, missing in rows]
 
 
-def _share(run: Run, path: str, figure: Figure | None, missing: Callable[[RunSummary], int] | None) -> Number:
+def _share(run: Run, path: str, missing: Callable[[RunSummary], int] | None) -> Number:
     rate: Any = reduce(lambda part, name: part and getattr(part, name), path.split("."), run.summary)
     if rate is None:  # of SOP in another mode
         return Number(None)
-    interval = None if figure is None else run.intervals.get(figure)
+    interval = run.intervals.get(SUMMARY_FIGURES[path]) if path in SUMMARY_FIGURES else None
     return per_cent(rate.value, rate.n, interval, missing=0 if missing is None else missing(run.summary))
 
 

@@ -7,17 +7,11 @@ the two differ. Then come coverage and how each planned step ended.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from guieval.evaluation import Figure
-from guieval.metrics.columns import ENDS, NOT_RUN, UNSUPPORTED, RunColumns
+from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.figures import FigureValue
-from guieval.metrics.intervals import Interval
 from guieval.reports.score_tables import cell_json, interval_json, sample_json
 from guieval.reports.tables import Cell, Column, Row, Table, columns, per_cent
 from guieval.scoring.matrix import JudgedAnswers, Placed, agreeing, disputed
@@ -26,43 +20,17 @@ SHOWN = 0.001
 """Differences above this, 0.1 points, between a figure and the same with dropped steps counted as wrong are shown."""
 
 
-@dataclass(frozen=True)
-class _Column:
-    """One protocol's numbers."""
-
-    placed: Placed
-
-    @cached_property
-    def figures(self) -> dict[str, tuple[Figure, FigureValue, Interval | None]]:
-        return {figure.name: (figure, value, interval) for figure, value, interval in self.placed.figures}
-
-    @cached_property
-    def ends(self) -> dict[str, int]:
-        counts = np.bincount(self.placed.judged.end, minlength=len(ENDS)).tolist()
-        return dict(zip(ENDS, counts, strict=True))
-
-    @cached_property
-    def coverage(self) -> tuple[int, int]:
-        """Answers in both action spaces, and all that were judged."""
-        measured = self.placed.judged.measured
-        return int((self.placed.columns.covered & measured).sum()), int(measured.sum())
-
-    @property
-    def head(self) -> str:
-        return "\n".join(filter(None, (self.placed.protocol.name, self.foreign, self.placed.part.title)))
-
-    @property
-    def foreign(self) -> str:
-        """The protocol's mark where its source does not evaluate such data."""
-        return self.placed.protocol.foreign_mark([self.placed.columns.dataset])
+def _foreign(placed: Placed) -> str:
+    """The protocol's mark where its source does not evaluate such data."""
+    return placed.protocol.foreign_mark([placed.columns.dataset])
 
 
 def matrix_table(placed: Sequence[Placed]) -> Table:
     """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
-    protocols = [_Column(each) for each in placed]
-    rows = (*_figure_rows(protocols), (), _coverage_row(protocols), (), *_end_rows(protocols))
-    heads = (Column("", right=False), *(Column(each.head) for each in protocols))
-    return Table("Every protocol's own figures (% of n)", heads, rows, name="protocols")
+    rows = (*_figure_rows(placed), (), _coverage_row(placed), (), *_end_rows(placed))
+    heads = ("\n".join(filter(None, (each.protocol.name, _foreign(each), each.part.title))) for each in placed)
+    named = (Column("", right=False), *map(Column, heads))
+    return Table("Every protocol's own figures (% of n)", named, rows, name="protocols")
 
 
 def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
@@ -75,14 +43,14 @@ def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
     for each in placed:
         judged = run.judged[each.protocol.name]
         n = int(judged.reached.sum())
-        lost = int((judged.reached & ~judged.measured).sum()) + run.left_out
+        missing = int(judged.unmeasured.sum()) + run.left_out
         shares = [
-            per_cent(int(match[judged.reached].sum()) / n if n else None, unit="", missing=lost)
+            per_cent(int(match[judged.reached].sum()) / n if n else None, unit="", missing=missing)
             for match in (judged.type_match, judged.exact_match)
         ]
         figure, value, _ = each.figures[0]
         own = per_cent(value.value, unit="", missing=value.missing)
-        name = " ".join(filter(None, (each.protocol.name, _Column(each).foreign)))
+        name = " ".join(filter(None, (each.protocol.name, _foreign(each))))
         rows.append((name, *shares, f"{figure.name} {own}"))
     named, *heads = columns("protocol", "type match", "exact match", "its own first figure", spare=("its own first figure",))
     return Table("At a glance (%)", (named.folding(), *heads), tuple(rows), name="glance")
@@ -114,9 +82,9 @@ def unmeasured_lines(placed: Sequence[Placed]) -> list[str]:
     """How many steps were not measured under which protocols; nothing when all were."""
     found: defaultdict[tuple[int, int, int], list[str]] = defaultdict(list)
     for each in placed:
-        ends = _Column(each).ends
-        if ends["infrastructure_failure"] or ends["not_run"]:
-            found[ends["infrastructure_failure"], ends["not_run"], len(each.columns)].append(each.protocol.name)
+        if each.judged.unmeasured.any():
+            counts = each.judged.counts
+            found[counts["infrastructure_failure"], counts["not_run"], len(each.columns)].append(each.protocol.name)
     return [
         f"incomplete: {failed + missing:,} of {planned:,} steps were not measured ({failed:,} failed, {missing:,} never asked) "
         f"under {'every protocol' if len(names) == len(placed) else ', '.join(names)}"
@@ -151,23 +119,22 @@ def matrix_json(answers: JudgedAnswers, placed: Sequence[Placed], by: Sequence[s
         "mode": answers.answered.mode.label,
         "own_protocol": answers.answered.protocol,
         "overlays": list(answers.answered.overlays),
-        "protocols": [_as_json(_Column(each), by) for each in placed],
+        "protocols": [_as_json(each, by) for each in placed],
     }
 
 
-def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
-    placed = column.placed
-    covered, measured = column.coverage
+def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:
+    covered, measured = placed.columns.coverage(placed.judged)
     return {
         "name": placed.protocol.name,
         "version": placed.protocol.version,
-        "written_for_this_data": not column.foreign,
+        "written_for_this_data": not _foreign(placed),
         "steps": placed.part.text,
         "sample_set": placed.sample_set,
         "on_own_sample_set": placed.held,
         "figures": [
             {
-                "name": name,
+                "name": figure.name,
                 "meaning": figure.describe(),
                 "value": value.value,
                 "count": value.count,
@@ -177,26 +144,23 @@ def _as_json(column: _Column, by: Sequence[str]) -> Mapping[str, Any]:
                 "unmeasured_as_right": value.value if value.upper is None else value.upper,
                 "interval": interval_json(interval),
             }
-            for name, (figure, value, interval) in column.figures.items()
+            for figure, value, interval in placed.figures
         ],
         "samples": sample_json(placed.columns, placed.protocol.name),
         "breakdowns": {name: cell_json(placed.columns, placed.protocol.name, name) for name in by},
         "coverage": {"value": covered / measured if measured else None, "count": covered, "n": measured},
-        "verdicts": {**column.ends, "planned": len(placed.columns)},
+        "verdicts": {**placed.judged.counts, "planned": len(placed.columns)},
     }
 
 
-def _figure_rows(protocols: Sequence[_Column]) -> Iterator[Row]:
-    for name in dict.fromkeys(name for column in protocols for name in column.figures):
-        found = [column.figures.get(name) for column in protocols]
-        yield (name, *(None if each is None else _figure(each[1], each[2]) for each in found))
-        strict = [None if each is None else _strict(each[1]) for each in found]
+def _figure_rows(placed: Sequence[Placed]) -> Iterator[Row]:
+    by_name = [{figure.name: (value, interval) for figure, value, interval in each.figures} for each in placed]
+    for name in dict.fromkeys(name for figures in by_name for name in figures):
+        pairs = [figures.get(name) for figures in by_name]
+        yield (name, *(pair and per_cent(pair[0].value, pair[0].n, pair[1], missing=pair[0].missing) for pair in pairs))
+        strict = [pair and _strict(pair[0]) for pair in pairs]
         if any(strict):
             yield ("  dropped steps as wrong", *strict)
-
-
-def _figure(value: FigureValue, interval: Interval | None) -> Cell:
-    return per_cent(value.value, value.n, interval, missing=value.missing)
 
 
 def _strict(value: FigureValue) -> Cell:
@@ -205,15 +169,16 @@ def _strict(value: FigureValue) -> Cell:
     return per_cent(value.strict)
 
 
-def _coverage_row(protocols: Sequence[_Column]) -> Row:
-    shares = ((covered / n if n else None, n) for covered, n in (column.coverage for column in protocols))
-    return ("coverage", *(per_cent(share, n) for share, n in shares))
+def _coverage_row(placed: Sequence[Placed]) -> Row:
+    shares = (each.columns.coverage(each.judged) for each in placed)
+    return ("coverage", *(per_cent(covered / n if n else None, n) for covered, n in shares))
 
 
-def _end_rows(protocols: Sequence[_Column]) -> Iterator[Row]:
-    names = [*ENDS[: UNSUPPORTED + 1], "infrastructure_failure", ENDS[NOT_RUN]]
-    if any(column.ends["not_reached"] for column in protocols):
+def _end_rows(placed: Sequence[Placed]) -> Iterator[Row]:
+    counts = [each.judged.counts for each in placed]
+    names: list[End] = [*ENDS[:NOT_REACHED], "not_run"]
+    if any(each["not_reached"] for each in counts):
         names.append("not_reached")
     for name in names:
-        yield (name.replace("_", " "), *(column.ends[name] for column in protocols))
-    yield ("planned steps", *(len(column.placed.columns) for column in protocols))
+        yield (name.replace("_", " "), *(each[name] for each in counts))
+    yield ("planned steps", *(len(each.columns) for each in placed))

@@ -12,16 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure
 from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, is_held, read_manifest
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
-from guieval.metrics.columns import FAILED, NOT_RUN, RunColumns
-from guieval.metrics.figures import compute, terms
-from guieval.metrics.intervals import quoted
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.figures import compute_with_interval
 from guieval.reports.tables import Number, per_cent
 from guieval.scoring.matrix import judge_run
 
@@ -87,7 +84,7 @@ def _judged(name: str, directory: Path, manifest: Manifest, created: datetime) -
         state = "running"
     elif not answered:
         state = "never answered"
-    elif np.isin(judged.end, (FAILED, NOT_RUN)).any():
+    elif judged.unmeasured.any():
         state = "stopped"
     return PastRun(
         name,
@@ -104,11 +101,9 @@ def _judged(name: str, directory: Path, manifest: Manifest, created: datetime) -
 
 
 def _headline(figure: Figure, columns: RunColumns, protocol: str) -> Number | None:
-    judged, policy = columns.judged[protocol], FailurePolicy()
-    value = compute(figure, policy, columns, judged)
+    value, interval = compute_with_interval(figure, FailurePolicy(), columns, columns.judged[protocol])
     if value.value is None:
         return None
-    interval = quoted(*terms(figure, policy, columns, judged))
     return per_cent(value.value, value.n, interval, show_n=False, missing=value.missing)
 
 

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
 from guieval.evaluation import FailurePolicy, Protocol, StepRules
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
-from guieval.metrics.columns import FAILED, NOT_RUN, RIGHT, UNPARSEABLE, UNSUPPORTED, WRONG, RunColumns
-from guieval.metrics.figures import compute, terms
-from guieval.metrics.intervals import quoted
+from guieval.metrics.columns import FAILED, RIGHT, RunColumns
+from guieval.metrics.figures import compute, compute_with_interval
 from guieval.reports.tables import per_cent
 from guieval.scoring.matrix import JudgedAnswers, disputed
 
@@ -80,21 +77,17 @@ def measured_part(answers: JudgedAnswers, command: str) -> str:
     ]
     for name in names:
         judged = columns.judged[name]
-        values = [compute(each, FailurePolicy(), columns, judged).value for each in (EXACT_MATCH, TYPE_MATCH, SUCCESS_RATE)]
-        intervals = (quoted(*terms(EXACT_MATCH, FailurePolicy(), columns, judged)), None, None)
-        exact, typed, success = (
-            per_cent(value, interval=interval, digits=1, unit="") for value, interval in zip(values, intervals, strict=True)
-        )
-        ends = [int((judged.end == end).sum()) for end in (RIGHT, WRONG, UNPARSEABLE, UNSUPPORTED)]
-        ends.append(int(np.isin(judged.end, (FAILED, NOT_RUN)).sum()))
-        counts = " | ".join(f"{count:,}" for count in ends)
-        lines.append(f"| [{name}](#{name}) | {exact} | {typed} | {success} | {counts} |")
+        exact, interval = compute_with_interval(EXACT_MATCH, FailurePolicy(), columns, judged)
+        others = [compute(figure, FailurePolicy(), columns, judged) for figure in (TYPE_MATCH, SUCCESS_RATE)]
+        cells = [per_cent(exact.value, interval=interval, digits=1, unit="")]
+        cells += [per_cent(value.value, digits=1, unit="") for value in others]
+        ends = [*list(judged.counts.values())[:FAILED], int(judged.unmeasured.sum())]
+        lines.append(f"| [{name}](#{name}) | {' | '.join([*map(str, cells), *(f'{count:,}' for count in ends)])} |")
     return "\n".join([*lines, "", MEASURED_END, ""])
 
 
 def _coverage(columns: RunColumns) -> str:
-    measured = next(iter(columns.judged.values())).measured
-    covered, n = int((columns.covered & measured).sum()), int(measured.sum())
+    covered, n = columns.coverage(next(iter(columns.judged.values())))
     return f"{100 * covered / n:.1f}% of {n:,} answers" if n else "unknown, for there is no answer"
 
 

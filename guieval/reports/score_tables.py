@@ -13,8 +13,8 @@ from guieval.evaluation import get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, Figure
 from guieval.metrics.breakdown import breakdown, misses
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import FigureValue, compute, terms
-from guieval.metrics.intervals import LEVEL, Interval, quoted
+from guieval.metrics.figures import FigureValue, compute_with_interval
+from guieval.metrics.intervals import LEVEL, Interval
 from guieval.metrics.sampling import Luck, most_drawn, sampled
 from guieval.reports.tables import Row, Table, bracketed, columns, per_cent
 
@@ -36,9 +36,7 @@ def own_figures(run: RunColumns, protocol: str) -> list[tuple[Figure, FigureValu
     """The protocol's own figures that :func:`guieval.reports.console.run_table` lacks, each with its interval."""
     own, judged = get_protocol(protocol), run.judged[protocol]
     return [
-        (figure, compute(figure, own.failure, run, judged), quoted(*terms(figure, own.failure, run, judged)))
-        for figure in own.figures
-        if figure not in _HEADLINES
+        (figure, *compute_with_interval(figure, own.failure, run, judged)) for figure in own.figures if figure not in _HEADLINES
     ]
 
 

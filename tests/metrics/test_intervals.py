@@ -15,7 +15,6 @@ from guieval.metrics.intervals import (
     Floats,
     Terms,
     bootstrap,
-    design_effect,
     mean_of_cells,
     pooled,
     quoted,
@@ -218,20 +217,3 @@ def test_bootstrap_and_wilson_agree_on_many_single_steps() -> None:
     drawn, closed = bootstrap(right, np.ones(1000), resamples=20_000), wilson(700, 1000)
     assert drawn is not None and closed is not None
     assert drawn.low == pytest.approx(closed.low, abs=0.002) and drawn.high == pytest.approx(closed.high, abs=0.002)
-
-
-def test_design_effect_of_copies_is_their_number() -> None:
-    """Episodes of m equal steps are worth one step each; e / (e - 1) is the sample variance's."""
-    right = np.repeat([5.0, 0.0], [6, 4])
-    assert design_effect(right, np.full(10, 5.0)) == pytest.approx(5 * 10 / 9)
-
-
-def test_design_effect_of_independent_steps_is_about_one() -> None:
-    steps = np.full(4000, 5.0)
-    right = np.random.default_rng(0).binomial(5, 0.6, 4000).astype(np.float64)
-    assert design_effect(right, steps) == pytest.approx(1.0, abs=0.08)
-
-
-def test_design_effect_needs_two_episodes_and_a_variance() -> None:
-    assert design_effect(np.array([1.0, 0.0]), np.array([2.0, 0.0])) is None
-    assert design_effect(np.zeros(3), np.ones(3)) is None

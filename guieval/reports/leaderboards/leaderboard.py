@@ -24,9 +24,9 @@ from guieval.evaluation.protocol import Figure
 from guieval.journal import read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.metrics import COVERAGE_NEEDED
-from guieval.metrics.columns import ENDS, End, Judged, RunColumns
-from guieval.metrics.figures import compute, terms
-from guieval.metrics.intervals import Interval, Terms, quoted
+from guieval.metrics.columns import End, Judged, RunColumns
+from guieval.metrics.figures import compute_with_interval, terms
+from guieval.metrics.intervals import Interval, Terms
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
@@ -291,13 +291,11 @@ def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
 
 
 def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: int) -> Cell:
-    judged, policy = run.columns.judged[protocol], get_protocol(protocol).failure
-    value = compute(figure, policy, run.columns, judged)
-    made = terms(figure, policy, run.columns, judged)
-    counts = np.bincount(judged.end, minlength=len(ENDS)).tolist()
+    judged = run.columns.judged[protocol]
+    value, interval = compute_with_interval(figure, get_protocol(protocol).failure, run.columns, judged, seed)
     return Cell(
         value=value.value,
-        interval=quoted(*made, seed=seed) if value.value is not None else None,
+        interval=interval,
         count=value.count,
         n=value.n,
         strict=value.strict,
@@ -305,7 +303,7 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
         missing=value.missing,
         rank=None,
         coverage=_coverage(run.columns, judged),
-        ends=dict(zip(ENDS, counts, strict=True)),
+        ends=judged.counts,
         directory=str(run.directory),
         # The selection's title is the set's name and nothing more where no limit or subset has cut the set down.
         published_steps=None if column.published_set is None else run.title == column.published_set,
@@ -313,8 +311,8 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
 
 
 def _coverage(columns: RunColumns, judged: Judged) -> float | None:
-    measured = judged.measured
-    return float(columns.covered[measured].mean()) if measured.any() else None
+    covered, measured = columns.coverage(judged)
+    return covered / measured if measured else None
 
 
 def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int) -> None:

@@ -9,8 +9,8 @@ from guieval.data.selection import Choice, Selection
 from guieval.errors import UsageError
 from guieval.evaluation import Figure, Protocol
 from guieval.metrics.columns import Judged, RunColumns
-from guieval.metrics.figures import FigureValue, figures_of, terms
-from guieval.metrics.intervals import Interval, quoted
+from guieval.metrics.figures import FigureValue, compute_with_interval
+from guieval.metrics.intervals import Interval
 from guieval.scoring.matrix.answers import JudgedAnswers
 
 
@@ -37,8 +37,8 @@ class Placed:
     def figures(self) -> list[tuple[Figure, FigureValue, Interval | None]]:
         """The protocol's own figures on the steps, each with its interval over episodes."""
         return [
-            (figure, value, quoted(*terms(figure, self.protocol.failure, self.columns, self.judged)))
-            for figure, value in figures_of(self.protocol, self.columns)
+            (figure, *compute_with_interval(figure, self.protocol.failure, self.columns, self.judged))
+            for figure in self.protocol.figures
         ]
 
 
