@@ -1,33 +1,13 @@
-"""The apps: what each page shows for a state of the phone, and what touching its parts does. No places, no pixels."""
+"""The apps: what each page shows for a state of the phone, and the effects of touching its parts. No places, no pixels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from guieval.testing.phone import transitions as do
 from guieval.testing.phone import words
-from guieval.testing.phone.state import (
-    Back,
-    Choice,
-    Choose,
-    Close,
-    Effect,
-    Effects,
-    Focus,
-    Go,
-    Item,
-    Launch,
-    Mark,
-    Order,
-    Overlay,
-    Reload,
-    Remove,
-    Save,
-    Say,
-    Show,
-    State,
-    Tab,
-    View,
-)
+from guieval.testing.phone.state import Choice, Effect, Effects, Item, Overlay, State, View, bind
 from guieval.testing.phone.widgets import Page, Widget
 
 SYMBOLS = {
@@ -48,73 +28,94 @@ def page_of(state: State, view: View) -> Page:
     return build(state, view) if build else _unreachable(view)
 
 
-def home_icons(state: State) -> tuple[Widget, ...]:
-    """The icons of the home screen's page in front."""
-    return tuple(_icon(app) for app in state.home[state.home_page])
+def icons(apps: Iterable[str]) -> tuple[Widget, ...]:
+    """The icons of ``apps`` on the home screen."""
+    return tuple(Widget("icon", f"icon:{app}", app, symbol=SYMBOLS.get(app, ""), tap=(bind(do.launch, app),)) for app in apps)
 
 
-def dock_icons(state: State) -> tuple[Widget, ...]:
-    """The icons that stay at the home screen's lower edge."""
-    return tuple(_icon(app) for app in state.dock)
-
-
-def _icon(app: str) -> Widget:
-    return Widget("icon", f"icon:{app}", app, symbol=SYMBOLS.get(app, ""), tap=(Launch(app),))
-
-
-def _field(view: View, name: str, *, hint: str = "", lines: int = 1) -> Widget:
+def _row(
+    collection: str,
+    item: Item,
+    detail: str = "",
+    *,
+    page: str = "",
+    tap: Effects = (),
+    hold: Overlay | None = None,
+    symbol: str = "",
+    trailing: str = "",
+    on: bool | None = None,
+) -> Widget:
+    """An item's row. A tap opens ``page``, or has the effects ``tap``; a long press opens the menu ``hold``."""
     return Widget(
-        "field",
-        f"field:{name}",
-        name,
-        detail=view.text(name),
-        hint=hint,
-        on=view.focus == name,
-        tap=(Focus(name),),
-        lines=lines,
+        "row",
+        f"row:{collection}/{item.key}",
+        item.title,
+        detail,
+        trailing,
+        symbol=symbol,
+        on=on,
+        tap=(bind(do.go, page, item.key),) if page else tap,
+        hold=(bind(do.show, hold),) if hold else (),
     )
 
 
-def _search(view: View, hint: str) -> Widget:
-    return Widget(
-        "search",
-        "field:search",
-        "Search",
-        detail=view.text("search"),
-        hint=hint,
-        symbol="search",
-        on=view.focus == "search",
-        tap=(Focus("search"),),
-    )
+def _field(view: View, name: str, label: str = "", *, hint: str = "", lines: int = 1) -> Widget:
+    focus = (bind(do.focus, name),)
+    on = view.focus == name
+    return Widget("field", f"field:{name}", label or name, view.text(name), hint=hint, on=on, tap=focus, lines=lines)
+
+
+def _search(view: View, hint: str) -> tuple[Widget, ...]:
+    tap = (bind(do.focus, "search"),)
+    on = view.focus == "search"
+    return (Widget("search", "field:search", "Search", view.text("search"), hint=hint, symbol="search", on=on, tap=tap),)
 
 
 def _action(name: str, label: str, symbol: str, *effects: Effect) -> Widget:
     return Widget("action", f"action:{name}", label, symbol=symbol, tap=effects)
 
 
+def _toggle(
+    name: str, place: tuple[str, str], on: bool, flag: str, labels: tuple[str, str], symbol: str, *messages: str
+) -> Widget:
+    """The action that sets a flag, or removes it if it is ``on``: a label, and possibly a message, for either case."""
+    effects = [bind(do.mark, *place, flag, not on)]
+    if messages:
+        effects.append(bind(do.say, messages[on]))
+    return _action(name, labels[on], symbol if on else f"{symbol} outline", *effects)
+
+
+def _button(name: str, label: str, *effects: Effect) -> Widget:
+    return Widget("button", name, label, tap=effects)
+
+
+def _fab(label: str, page: str, symbol: str = "add") -> Widget:
+    return Widget("fab", "fab", label, symbol=symbol, tap=(bind(do.go, page),))
+
+
 def _tabs(view: View, names: tuple[tuple[str, str], ...]) -> tuple[Widget, ...]:
     present = view.tab or names[0][0]
     return tuple(
-        Widget("tab", f"tab:{name}", name, symbol=symbol, on=name == present, tap=(Tab(name),)) for name, symbol in names
+        Widget("tab", f"tab:{name}", name, symbol=symbol, on=name == present, tap=(bind(do.switch_tab, name),))
+        for name, symbol in names
     )
 
 
-def _nothing(text: str, hint: str = "") -> Widget:
-    return Widget("empty", label=text, detail=hint)
+def _nothing(text: str, hint: str = "") -> tuple[Widget, ...]:
+    return (Widget("empty", label=text, detail=hint),)
 
 
 def _matches(query: str, *texts: str) -> bool:
-    words_there = " ".join(texts).lower()
-    return all(word in words_there for word in query.lower().split())
+    text = " ".join(texts).lower()
+    return all(word in text for word in query.lower().split())
 
 
-def _switch(item: Item) -> Widget:
-    on = "on" in item.flags
-    return Widget("row", f"row:settings/{item.key}", item.title, on=on, tap=(Mark("settings", item.key, "on", not on),))
+def _menu_choice(label: str, *effects: Effect) -> Choice:
+    return Choice(label, (bind(do.close), *effects))
 
 
-def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Show:
-    return Show(Overlay("dialog", question, (Choice("Cancel", (Close(),)), Choice(yes, (Close(), *effects))), text))
+def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Effect:
+    return bind(do.show, Overlay("dialog", question, (_menu_choice("Cancel"), _menu_choice(yes, *effects)), text))
 
 
 # Settings
@@ -123,99 +124,76 @@ def _confirm(question: str, text: str, yes: str, *effects: Effect) -> Show:
 def _settings_main(state: State, view: View) -> Page:
     query = view.text("search")
     if query:
-        found = [item for item in state.items("settings") if _matches(query, item.title)]
+        matching = [item for item in state.items("settings") if _matches(query, item.title)]
         body = tuple(
-            Widget(
-                "row",
-                f"row:settings/{item.key}",
-                item.title,
-                item.group,
-                tap=(Go("section", item.group),),
-            )
-            for item in found
-        ) or (_nothing("No results", f"Nothing matches {query}"),)
+            _row("settings", item, item.group, tap=(bind(do.go, "section", item.group),)) for item in matching
+        ) or _nothing("No results", f"Nothing matches {query}")
     else:
         body = (
             *(
-                Widget("row", f"section:{name}", name, subtitle, tap=(Go("section", name),))
+                Widget("row", f"section:{name}", name, subtitle, tap=(bind(do.go, "section", name),))
                 for name, subtitle, _ in words.SECTIONS
             ),
-            Widget("row", "section:About phone", "About phone", "Version, device name", tap=(Go("about"),)),
+            Widget("row", "section:About phone", "About phone", "Version, device name", tap=(bind(do.go, "about"),)),
         )
-    return Page("Settings", body, back=False, pinned=(_search(view, "Search settings"),), live_search=True)
+    return Page("Settings", body, back=False, pinned=_search(view, "Search settings"), live_search=True)
 
 
 def _settings_section(state: State, view: View) -> Page:
-    body = [Widget("header", label="Options")]
-    for item in state.items("settings"):
-        if item.group != view.item:
-            continue
-        if not item.options:
-            body.append(_switch(item))
-            continue
-        choices = tuple(
-            Choice(option, (Choose("settings", item.key, option), Close()), option == item.value) for option in item.options
-        )
-        show = Show(Overlay("options", item.title, choices))
-        body.append(Widget("row", f"row:settings/{item.key}", item.title, item.value, tap=(show,)))
-    return Page(view.item, tuple(body))
+    rows = (_setting(item) for item in state.items("settings") if item.group == view.item)
+    return Page(view.item, (Widget("header", label="Options"), *rows))
+
+
+def _setting(item: Item) -> Widget:
+    if not item.options:
+        on = "on" in item.flags
+        return _row("settings", item, on=on, tap=(bind(do.mark, "settings", item.key, "on", not on),))
+    choices = tuple(
+        Choice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
+        for option in item.options
+    )
+    return _row("settings", item, item.value, tap=(bind(do.show, Overlay("options", item.title, choices)),))
 
 
 def _settings_about(state: State, view: View) -> Page:
-    body = tuple(
-        Widget("row", f"row:about/{item.key}", item.title, item.value, tap=(Say("Copied to clipboard"),))
-        for item in state.items("about")
-    )
-    return Page("About phone", (Widget("header", label="This device"), *body))
+    rows = (_row("about", item, item.value, tap=(bind(do.say, "Copied to clipboard"),)) for item in state.items("about"))
+    return Page("About phone", (Widget("header", label="This device"), *rows))
 
 
 # Notes
 
 
 def _notes_main(state: State, view: View) -> Page:
-    query = view.text("search")
-    found = [note for note in state.items("notes") if _matches(query, note.title, note.body)]
-    found.sort(key=lambda note: "pinned" not in note.flags)
-    rows = tuple(
-        Widget(
-            "row",
-            f"row:notes/{note.key}",
-            note.title,
-            note.body.partition("\n")[0],
-            symbol="pin" if "pinned" in note.flags else "",
-            tap=(Go("edit", note.key, (("Title", note.title), ("Note", note.body))),),
-            hold=(Show(_note_menu(note)),),
-        )
-        for note in found
-    )
+    notes = [note for note in state.items("notes") if _matches(view.text("search"), note.title, note.body)]
+    notes.sort(key=lambda note: "pinned" not in note.flags)
     return Page(
         "Notes",
-        rows or (_nothing("No notes found"),),
+        tuple(map(_note_row, notes)) or _nothing("No notes found"),
         back=False,
-        pinned=(_search(view, "Search notes"),),
-        fab=Widget("fab", "fab", "New note", symbol="add", tap=(Go("edit"),)),
+        pinned=_search(view, "Search notes"),
+        fab=_fab("New note", "edit"),
         live_search=True,
     )
 
 
-def _note_menu(note: Item) -> Overlay:
+def _note_row(note: Item) -> Widget:
     pinned = "pinned" in note.flags
-    delete = _confirm("Delete this note?", f"{note.title} will be removed.", "Delete", Remove("notes", note.key))
-    return Overlay(
-        "sheet",
-        note.title,
-        (
-            Choice("Unpin" if pinned else "Pin to top", (Close(), Mark("notes", note.key, "pinned", not pinned))),
-            Choice("Share", (Close(), Say("No app can receive this note"))),
-            Choice("Delete", (delete,)),
-        ),
+    delete = _confirm("Delete this note?", f"{note.title} will be removed.", "Delete", bind(do.remove, "notes", note.key))
+    choices = (
+        _menu_choice("Unpin" if pinned else "Pin to top", bind(do.mark, "notes", note.key, "pinned", not pinned)),
+        _menu_choice("Share", bind(do.say, "No app can receive this note")),
+        Choice("Delete", (delete,)),
     )
+    edit = bind(do.go, "edit", note.key, (("Title", note.title), ("Note", note.body)))
+    first_line = note.body.partition("\n")[0]
+    menu = Overlay("sheet", note.title, choices)
+    return _row("notes", note, first_line, symbol="pin" if pinned else "", tap=(edit,), hold=menu)
 
 
 def _notes_edit(state: State, view: View) -> Page:
     fields = (_field(view, "Title", hint="Title"), _field(view, "Note", hint="Write something", lines=6))
     title = "Edit note" if view.item else "New note"
-    return Page(title, fields, actions=(_action("save", "Save", "", Save("note")),))
+    return Page(title, fields, actions=(_action("save", "Save", "", bind(do.save_note)),))
 
 
 # Contacts
@@ -231,51 +209,50 @@ def _contacts_main(state: State, view: View) -> Page:
         if person.title[0].upper() != letter:
             letter = person.title[0].upper()
             body.append(Widget("header", label=letter))
-        body.append(
-            Widget(
-                "row",
-                f"row:contacts/{person.key}",
-                person.title,
-                symbol=f"avatar:{person.title}",
-                tap=(Go("person", person.key),),
-            )
-        )
+        body.append(_row("contacts", person, page="person", symbol=f"avatar:{person.title}"))
     return Page(
         "Contacts",
-        tuple(body) or (_nothing("No contacts found", f"Nobody matches {query}"),),
+        tuple(body) or _nothing("No contacts found", f"Nobody matches {query}"),
         back=False,
-        pinned=(_search(view, "Search contacts"),),
-        fab=Widget("fab", "fab", "New contact", symbol="add", tap=(Go("new"),)),
+        pinned=_search(view, "Search contacts"),
+        fab=_fab("New contact", "new"),
         live_search=True,
     )
 
 
 def _contacts_person(state: State, view: View) -> Page:
     person = state.item("contacts", view.item)
-    favourite = "favourite" in person.flags
-    delete = _confirm(
-        "Delete this contact?", f"{person.title} will be removed.", "Delete", Remove("contacts", person.key), Back()
+    remove = bind(do.remove, "contacts", person.key)
+    delete = _confirm("Delete this contact?", f"{person.title} will be removed.", "Delete", remove, bind(do.back))
+    rows = (
+        ("phone", person.detail or "No number", "Mobile", "phone", "Number copied"),
+        ("email", person.body or "No address", "Email", "mail", "Address copied"),
+        ("ringtone", "Ringtone", "Default", "music", "Ringtone is set by the system"),
     )
     body = (
         Widget("art", symbol=f"avatar:{person.title}"),
         Widget("big", label=person.title),
-        Widget("row", "row:phone", person.detail or "No number", "Mobile", symbol="phone", tap=(Say("Number copied"),)),
-        Widget("row", "row:email", person.body or "No address", "Email", symbol="mail", tap=(Say("Address copied"),)),
-        Widget("row", "row:ringtone", "Ringtone", "Default", symbol="music", tap=(Say("Ringtone is set by the system"),)),
+        *(
+            Widget("row", f"row:{name}", label, detail, symbol=symbol, tap=(bind(do.say, message),))
+            for name, label, detail, symbol, message in rows
+        ),
     )
-    star = _action(
+    star = _toggle(
         "favourite",
-        "Remove from favourites" if favourite else "Add to favourites",
-        "star" if favourite else "star outline",
-        Mark("contacts", person.key, "favourite", not favourite),
-        Say("Removed from favourites" if favourite else "Added to favourites"),
+        ("contacts", person.key),
+        "favourite" in person.flags,
+        "favourite",
+        ("Add to favourites", "Remove from favourites"),
+        "star",
+        "Added to favourites",
+        "Removed from favourites",
     )
     return Page("Contact", body, actions=(star, _action("delete", "Delete contact", "trash", delete)))
 
 
 def _contacts_new(state: State, view: View) -> Page:
     fields = tuple(_field(view, name) for name in ("First name", "Last name", "Phone", "Email"))
-    return Page("New contact", fields, actions=(_action("save", "Save", "", Save("contact")),))
+    return Page("New contact", fields, actions=(_action("save", "Save", "", bind(do.save_contact)),))
 
 
 # Clock
@@ -287,53 +264,40 @@ CLOCK_TABS = (("Alarm", "bell"), ("World clock", "globe"), ("Timer", "clock"))
 def _clock_main(state: State, view: View) -> Page:
     tabs = _tabs(view, CLOCK_TABS)
     if view.tab == "World clock":
-        shown = tuple(
-            Widget("row", f"row:cities/{city.key}", city.title, "Local time", trailing=city.detail)
-            for city in state.items("cities")
-            if "shown" in city.flags
-        )
-        add = Widget("fab", "fab", "Add city", symbol="add", tap=(Go("cities"),))
-        return Page("Clock", shown, back=False, tabs=tabs, fab=add)
+        cities = (city for city in state.items("cities") if "shown" in city.flags)
+        rows = tuple(_row("cities", city, "Local time", trailing=city.detail) for city in cities)
+        return Page("Clock", rows, back=False, tabs=tabs, fab=_fab("Add city", "cities"))
     if view.tab == "Timer":
-        presets = tuple(
-            Widget("button", f"timer:{minutes}", f"Start {minutes} minutes", tap=(Say(f"Timer set for {minutes} minutes"),))
+        presets = (
+            _button(f"timer:{minutes}", f"Start {minutes} minutes", bind(do.say, f"Timer set for {minutes} minutes"))
             for minutes in (3, 5, 10, 20)
         )
         return Page("Clock", (Widget("big", label="00:00:00"), *presets), back=False, tabs=tabs)
-    rows = tuple(_alarm(alarm) for alarm in state.items("alarms"))
-    add = Widget("fab", "fab", "Add alarm", symbol="add", tap=(Go("alarm"),))
-    return Page("Clock", rows or (_nothing("No alarms"),), back=False, tabs=tabs, fab=add)
+    rows = tuple(map(_alarm, state.items("alarms"))) or _nothing("No alarms")
+    return Page("Clock", rows, back=False, tabs=tabs, fab=_fab("Add alarm", "alarm"))
 
 
 def _alarm(alarm: Item) -> Widget:
     on = "on" in alarm.flags
-    flip = Mark("alarms", alarm.key, "on", not on)
-    menu = Overlay(
-        "sheet",
-        f"Alarm {alarm.title}",
-        (
-            Choice("Turn off" if on else "Turn on", (Close(), flip)),
-            Choice("Delete", (Close(), Remove("alarms", alarm.key), Say("Alarm deleted"))),
-        ),
-    )
-    detail = ", ".join(part for part in (alarm.detail, alarm.group) if part)
-    return Widget("row", f"row:alarms/{alarm.key}", alarm.title, detail, on=on, tap=(flip,), hold=(Show(menu),))
+    flip = bind(do.mark, "alarms", alarm.key, "on", not on)
+    delete = _menu_choice("Delete", bind(do.remove, "alarms", alarm.key), bind(do.say, "Alarm deleted"))
+    menu = Overlay("sheet", f"Alarm {alarm.title}", (_menu_choice("Turn off" if on else "Turn on", flip), delete))
+    return _row("alarms", alarm, ", ".join(filter(None, (alarm.detail, alarm.group))), on=on, tap=(flip,), hold=menu)
 
 
 def _clock_alarm(state: State, view: View) -> Page:
     fields = (_field(view, "Time", hint="HH:MM"), _field(view, "Label", hint="Optional"))
-    return Page("New alarm", fields, actions=(_action("save", "Save", "", Save("alarm")),))
+    return Page("New alarm", fields, actions=(_action("save", "Save", "", bind(do.save_alarm)),))
 
 
 def _clock_cities(state: State, view: View) -> Page:
     query = view.text("search")
     rows = tuple(
-        Widget("row", f"row:cities/{city.key}", city.title, tap=(Mark("cities", city.key, "shown", True), Back()))
+        _row("cities", city, tap=(bind(do.mark, "cities", city.key, "shown", True), bind(do.back)))
         for city in state.items("cities")
         if "shown" not in city.flags and _matches(query, city.title)
     )
-    pinned = (_search(view, "Search for a city"),)
-    return Page("Add city", rows or (_nothing("No city found"),), pinned=pinned, live_search=True)
+    return Page("Add city", rows or _nothing("No city found"), pinned=_search(view, "Search for a city"), live_search=True)
 
 
 # Shop
@@ -347,52 +311,45 @@ def _shop_main(state: State, view: View) -> Page:
     tabs = _tabs(view, SHOP_TABS)
     if view.tab == "Wishlist":
         saved = tuple(_product_row(item) for item in products if "wished" in item.flags)
-        return Page("Wishlist", saved or (_nothing("Your wishlist is empty"),), back=False, tabs=tabs)
+        return Page("Wishlist", saved or _nothing("Your wishlist is empty"), back=False, tabs=tabs)
     if view.tab == "Cart":
         rows = tuple(_product_row(item) for item in products if "cart" in item.flags)
         if not rows:
-            return Page("Cart", (_nothing("Your cart is empty"),), back=False, tabs=tabs)
-        buy = _confirm("Place this order?", "You pay on delivery.", "Place order", Order(), Go("ordered"))
-        return Page("Cart", (*rows, Widget("button", "button:checkout", "Check out", tap=(buy,))), back=False, tabs=tabs)
-    pinned = (_search(view, "Search products"),)
+            return Page("Cart", _nothing("Your cart is empty"), back=False, tabs=tabs)
+        buy = _confirm("Place this order?", "You pay on delivery.", "Place order", bind(do.order), bind(do.go, "ordered"))
+        return Page("Cart", (*rows, _button("button:checkout", "Check out", buy)), back=False, tabs=tabs)
+    pinned = _search(view, "Search products")
     if view.query:
         rows = tuple(_product_row(item) for item in products if _matches(view.query, item.title))
-        body = rows or (_nothing("No products found", f"Nothing matches {view.query}"),)
+        body = rows or _nothing("No products found", f"Nothing matches {view.query}")
         return Page("Shop", (Widget("header", label=f"Results for {view.query}"), *body), pinned=pinned)
-    tiles = tuple(
-        Widget("tile", f"row:products/{item.key}", item.title, item.detail, symbol=item.group, tap=(Go("product", item.key),))
-        for item in products[:16]
-    )
+    tiles = (replace(_product_row(item), role="tile", detail=item.detail, symbol=item.group) for item in products[:16])
     return Page("Shop", (Widget("header", label="Today's offers"), *tiles), back=False, pinned=pinned, tabs=tabs)
 
 
 def _product_row(item: Item) -> Widget:
-    return Widget(
-        "row",
-        f"row:products/{item.key}",
-        item.title,
-        "Out of stock" if "sold out" in item.flags else item.detail,
-        symbol=f"thumb:{item.group}",
-        tap=(Go("product", item.key),),
-    )
+    detail = "Out of stock" if "sold out" in item.flags else item.detail
+    return _row("products", item, detail, page="product", symbol=f"thumb:{item.group}")
 
 
 def _shop_product(state: State, view: View) -> Page:
     item = state.item("products", view.item)
-    wished = "wished" in item.flags
     if "sold out" in item.flags:
         buy = Widget("text", label="Out of stock. This product cannot be ordered at the moment.")
     elif "cart" in item.flags:
         buy = Widget("text", label="This product is in your cart.")
     else:
-        effects: Effects = (Mark("products", item.key, "cart", True), Say("Added to cart"))
-        buy = Widget("button", "button:cart", "Add to cart", tap=effects)
-    heart = _action(
+        add = bind(do.mark, "products", item.key, "cart", True)
+        buy = _button("button:cart", "Add to cart", add, bind(do.say, "Added to cart"))
+    heart = _toggle(
         "wish",
-        "Remove from wishlist" if wished else "Add to wishlist",
-        "heart" if wished else "heart outline",
-        Mark("products", item.key, "wished", not wished),
-        Say("Removed from wishlist" if wished else "Saved to wishlist"),
+        ("products", item.key),
+        "wished" in item.flags,
+        "wished",
+        ("Add to wishlist", "Remove from wishlist"),
+        "heart",
+        "Saved to wishlist",
+        "Removed from wishlist",
     )
     body = (
         Widget("art", symbol=item.group),
@@ -405,40 +362,34 @@ def _shop_product(state: State, view: View) -> Page:
 
 
 def _shop_ordered(state: State, view: View) -> Page:
-    return Page("Order", (_nothing("Order placed", "Thank you. We will write when it ships."),))
+    return Page("Order", _nothing("Order placed", "Thank you. We will write when it ships."))
 
 
 # Messages
 
 
 def _messages_main(state: State, view: View) -> Page:
-    def row(chat: Item) -> Widget:
-        return Widget(
-            "row",
-            f"row:chats/{chat.key}",
-            chat.title,
-            chat.lines[-1][1:] if chat.lines else "",
-            trailing="Muted" if "muted" in chat.flags else "",
-            symbol=f"avatar:{chat.title}",
-            tap=(Go("chat", chat.key),),
-            hold=(Show(_chat_menu(chat)),),
-        )
-
-    rows = tuple(row(chat) for chat in state.items("chats") if chat.lines and "archived" not in chat.flags)
-    fab = Widget("fab", "fab", "Start chat", symbol="bubble", tap=(Go("pick"),))
-    return Page("Messages", rows or (_nothing("No conversations"),), back=False, fab=fab)
+    chats = (chat for chat in state.items("chats") if chat.lines and "archived" not in chat.flags)
+    rows = tuple(map(_chat_row, chats)) or _nothing("No conversations")
+    return Page("Messages", rows, back=False, fab=_fab("Start chat", "pick", "bubble"))
 
 
-def _chat_menu(chat: Item) -> Overlay:
+def _chat_row(chat: Item) -> Widget:
     muted = "muted" in chat.flags
-    return Overlay(
-        "sheet",
-        chat.title,
-        (
-            Choice("Archive", (Close(), Mark("chats", chat.key, "archived", True), Say("Conversation archived"))),
-            Choice("Unmute" if muted else "Mute", (Close(), Mark("chats", chat.key, "muted", not muted))),
-            Choice("Delete", (_confirm("Delete this conversation?", "", "Delete", Remove("chats", chat.key)),)),
-        ),
+    archive = bind(do.mark, "chats", chat.key, "archived", True)
+    choices = (
+        _menu_choice("Archive", archive, bind(do.say, "Conversation archived")),
+        _menu_choice("Unmute" if muted else "Mute", bind(do.mark, "chats", chat.key, "muted", not muted)),
+        Choice("Delete", (_confirm("Delete this conversation?", "", "Delete", bind(do.remove, "chats", chat.key)),)),
+    )
+    return _row(
+        "chats",
+        chat,
+        chat.lines[-1][1:],
+        page="chat",
+        trailing="Muted" if muted else "",
+        symbol=f"avatar:{chat.title}",
+        hold=Overlay("sheet", chat.title, choices),
     )
 
 
@@ -446,92 +397,69 @@ def _messages_pick(state: State, view: View) -> Page:
     query = view.text("search")
     known = {chat.key for chat in state.items("chats")}
     rows = tuple(
-        Widget(
-            "row",
-            f"row:contacts/{person.key}",
-            person.title,
-            person.detail,
-            symbol=f"avatar:{person.title}",
-            tap=(Go("chat", person.key),),
-        )
+        _row("contacts", person, person.detail, page="chat", symbol=f"avatar:{person.title}")
         for person in state.items("contacts")
         if person.key in known and _matches(query, person.title)
     )
-    pinned = (_search(view, "Search people"),)
-    return Page("New chat", rows or (_nothing("Nobody found"),), pinned=pinned, live_search=True)
+    return Page("New chat", rows or _nothing("Nobody found"), pinned=_search(view, "Search people"), live_search=True)
 
 
 def _messages_chat(state: State, view: View) -> Page:
     chat = state.item("chats", view.item)
     body = tuple(Widget("received" if line[0] == "<" else "sent", label=line[1:]) for line in chat.lines)
-    field = Widget(
-        "field",
-        "field:message",
-        "Message",
-        detail=view.text("message"),
-        hint="Text message",
-        on=view.focus == "message",
-        tap=(Focus("message"),),
-    )
-    send = _action("send", "Send", "send", Save("message"))
-    return Page(chat.title, body or (_nothing("No messages yet"),), footer=(field, send), from_end=bool(body))
+    field = _field(view, "message", "Message", hint="Text message")
+    send = _action("send", "Send", "send", bind(do.send_message))
+    return Page(chat.title, body or _nothing("No messages yet"), footer=(field, send), from_end=bool(body))
 
 
 # Mail
 
 
 def _mail_main(state: State, view: View) -> Page:
-    def shown(mail: Item) -> bool:
-        return mail.group == "inbox" and not mail.flags & {"incoming", "archived"}
-
     rows = tuple(
-        Widget(
-            "row",
-            f"row:mails/{mail.key}",
-            mail.title,
+        _row(
+            "mails",
+            mail,
             mail.detail,
             trailing="New" if "unread" in mail.flags else "",
             symbol=f"avatar:{mail.detail}",
-            tap=(Mark("mails", mail.key, "unread", False), Go("mail", mail.key)),
+            tap=(bind(do.mark, "mails", mail.key, "unread", False), bind(do.go, "mail", mail.key)),
         )
         for mail in state.items("mails")
-        if shown(mail) and _matches(view.query, mail.title, mail.detail)
+        if mail.group == "inbox" and not mail.flags & {"incoming", "archived"} and _matches(view.query, mail.title, mail.detail)
     )
-    fab = Widget("fab", "fab", "Compose", symbol="edit", tap=(Go("compose"),))
     return Page(
         "Inbox",
-        rows or (_nothing("No mail found"),),
+        rows or _nothing("No mail found"),
         back=bool(view.query),
-        pinned=(_search(view, "Search mail"),),
-        fab=fab,
+        pinned=_search(view, "Search mail"),
+        fab=_fab("Compose", "compose", "edit"),
         refreshes=not view.query,
     )
 
 
 def _mail_mail(state: State, view: View) -> Page:
     mail = state.item("mails", view.item)
-    starred = "starred" in mail.flags
-    star = _action(
-        "star",
-        "Remove star" if starred else "Add star",
-        "star" if starred else "star outline",
-        Mark("mails", mail.key, "starred", not starred),
+    archive = (bind(do.mark, "mails", mail.key, "archived", True), bind(do.back), bind(do.say, "Mail archived"))
+    delete = (bind(do.back), bind(do.remove, "mails", mail.key), bind(do.say, "Mail deleted"))
+    actions = (
+        _toggle("star", ("mails", mail.key), "starred" in mail.flags, "starred", ("Add star", "Remove star"), "star"),
+        _action("archive", "Archive", "archive", *archive),
+        _action("delete", "Delete mail", "trash", *delete),
     )
-    archive = _action("archive", "Archive", "archive", Mark("mails", mail.key, "archived", True), Back(), Say("Mail archived"))
-    delete = _action("delete", "Delete mail", "trash", Back(), Remove("mails", mail.key), Say("Mail deleted"))
-    reply = Go("compose", "", (("To", mail.detail), ("Subject", f"Re: {mail.title}")))
+    reply = bind(do.go, "compose", "", (("To", mail.detail), ("Subject", f"Re: {mail.title}")))
     body = (
         Widget("big", label=mail.title),
         Widget("row", "row:sender", mail.detail, "to me", symbol=f"avatar:{mail.detail}"),
         Widget("text", label=mail.body),
-        Widget("button", "button:reply", "Reply", tap=(reply,)),
+        _button("button:reply", "Reply", reply),
     )
-    return Page("Mail", body, actions=(star, archive, delete))
+    return Page("Mail", body, actions=actions)
 
 
 def _mail_compose(state: State, view: View) -> Page:
     fields = (_field(view, "To"), _field(view, "Subject"), _field(view, "Message", hint="Write your mail", lines=4))
-    return Page("New mail", fields, actions=(_action("send", "Send", "send", Save("mail")),))
+    return Page("New mail", fields, actions=(_action("send", "Send", "send", bind(do.send_mail)),))
 
 
 # Music
@@ -543,79 +471,55 @@ MUSIC_TABS = (("Songs", "music"), ("Liked", "heart"), ("Playlists", "list"))
 def _music_main(state: State, view: View) -> Page:
     tabs = _tabs(view, MUSIC_TABS)
     if view.tab == "Playlists":
-        rows = tuple(_playlist_row(state, playlist) for playlist in state.items("playlists"))
-        return Page("Music", rows, back=False, tabs=tabs)
+        return Page("Music", tuple(_playlist_row(state, item) for item in state.items("playlists")), back=False, tabs=tabs)
     songs = [song for song in state.items("songs") if view.tab != "Liked" or "liked" in song.flags]
-    pinned = (_search(view, "Search songs"),) if view.tab in ("", "Songs") else ()
+    pinned = _search(view, "Search songs") if view.tab in ("", "Songs") else ()
     if view.query:
         songs = [song for song in songs if _matches(view.query, song.title, song.detail)]
-        found = tuple(_song_row(song) for song in songs) or (_nothing("No songs found", f"Nothing matches {view.query}"),)
-        return Page("Music", found, pinned=pinned)
-    body = tuple(_song_row(song) for song in songs) or (_nothing("Nothing here yet"),)
-    return Page("Music", body, back=False, tabs=tabs, pinned=pinned)
+        rows = tuple(map(_song_row, songs)) or _nothing("No songs found", f"Nothing matches {view.query}")
+        return Page("Music", rows, pinned=pinned)
+    return Page("Music", tuple(map(_song_row, songs)) or _nothing("Nothing here yet"), back=False, tabs=tabs, pinned=pinned)
 
 
 def _song_row(song: Item) -> Widget:
-    return Widget(
-        "row",
-        f"row:songs/{song.key}",
-        song.title,
-        song.detail,
-        trailing="Playing" if "playing" in song.flags else "",
-        symbol="thumb:music",
-        tap=(Go("song", song.key),),
-    )
+    trailing = "Playing" if "playing" in song.flags else ""
+    return _row("songs", song, song.detail, page="song", trailing=trailing, symbol="thumb:music")
 
 
 def _playlist_row(state: State, playlist: Item) -> Widget:
     count = sum(f"in {playlist.key}" in song.flags for song in state.items("songs"))
-    return Widget(
-        "row",
-        f"row:playlists/{playlist.key}",
-        playlist.title,
-        f"{count} song{'' if count == 1 else 's'}",
-        symbol="thumb:list",
-        tap=(Go("playlist", playlist.key),),
-    )
+    return _row("playlists", playlist, f"{count} song{'' if count == 1 else 's'}", page="playlist", symbol="thumb:list")
 
 
 def _music_playlist(state: State, view: View) -> Page:
     rows = tuple(_song_row(song) for song in state.items("songs") if f"in {view.item}" in song.flags)
-    return Page(state.item("playlists", view.item).title, rows or (_nothing("No songs in this playlist"),))
+    return Page(state.item("playlists", view.item).title, rows or _nothing("No songs in this playlist"))
 
 
 def _music_song(state: State, view: View) -> Page:
     song = state.item("songs", view.item)
-    liked, playing = "liked" in song.flags, "playing" in song.flags
-    heart = _action(
-        "like",
-        "Unlike" if liked else "Like",
-        "heart" if liked else "heart outline",
-        Mark("songs", song.key, "liked", not liked),
-    )
-    choices = tuple(
-        Choice(
-            playlist.title,
-            (Mark("songs", song.key, f"in {playlist.key}", True), Close(), Say(f"Added to {playlist.title}")),
-            f"in {playlist.key}" in song.flags,
-        )
-        for playlist in state.items("playlists")
-    )
+    playing = "playing" in song.flags
+    heart = _toggle("like", ("songs", song.key), "liked" in song.flags, "liked", ("Like", "Unlike"), "heart")
+    choices = tuple(_playlist_choice(song, playlist) for playlist in state.items("playlists"))
+    play = bind(do.mark, "songs", song.key, "playing", not playing)
     body = (
         Widget("art", symbol="music"),
         Widget("big", label=song.title, detail=song.detail),
-        Widget("button", "button:play", "Pause" if playing else "Play", tap=(Mark("songs", song.key, "playing", not playing),)),
-        Widget("button", "button:add", "Add to playlist", tap=(Show(Overlay("options", "Choose a playlist", choices)),)),
+        _button("button:play", "Pause" if playing else "Play", play),
+        _button("button:add", "Add to playlist", bind(do.show, Overlay("options", "Choose a playlist", choices))),
     )
     return Page("Now playing", body, actions=(heart,))
 
 
+def _playlist_choice(song: Item, playlist: Item) -> Choice:
+    flag = f"in {playlist.key}"
+    add = bind(do.mark, "songs", song.key, flag, True)
+    return Choice(playlist.title, (add, bind(do.close), bind(do.say, f"Added to {playlist.title}")), flag in song.flags)
+
+
 def _unreachable(view: View) -> Page:
-    body = (
-        _nothing("Service unavailable", f"{view.app} cannot reach its server."),
-        Widget("button", "button:retry", "Try again", tap=(Reload(),)),
-    )
-    return Page(view.app, body, back=False)
+    empty = _nothing("Service unavailable", f"{view.app} cannot reach its server.")
+    return Page(view.app, (*empty, _button("button:retry", "Try again", bind(do.reload))), back=False)
 
 
 PAGES: dict[tuple[str, str], Callable[[State, View], Page]] = {

@@ -98,7 +98,7 @@ class _Brush:
         self.pen = ImageDraw.Draw(self.image)
 
     def finished(self) -> Image:
-        if self.screen.home:
+        if self.screen.page is None:
             self.wallpaper()
         for element in self.screen.elements:
             LOOKS[element.role](self, element)
@@ -356,11 +356,11 @@ class _Brush:
 
     def pill(self) -> None:
         width, height = self.screen.size
-        colour = WHITE if self.screen.home else self.colours.faint
+        colour = WHITE if self.screen.page is None else self.colours.faint
         self.block((width / 2 - self.px(50), height - self.px(9), width / 2 + self.px(50), height - self.px(5)), colour, 2)
 
     def status(self, element: Element) -> None:
-        colour = WHITE if self.screen.home else self.colours.text
+        colour = WHITE if self.screen.page is None else self.colours.text
         middle = _middle(element.full)
         self.text((self.px(16), middle), element.label, 13, colour)
         right = self.screen.size[0] - self.px(20)

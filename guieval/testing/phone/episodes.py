@@ -29,22 +29,8 @@ from guieval.testing.phone.dice import Dice
 from guieval.testing.phone.layout import Element, PixelBox, Screen
 from guieval.testing.phone.phone import Phone
 from guieval.testing.phone.state import Size
-from guieval.testing.phone.tasks import (
-    SUITS,
-    Confirm,
-    Fill,
-    GoHome,
-    Hold,
-    Intent,
-    Leave,
-    NoSuchTask,
-    Pull,
-    Start,
-    Tap,
-    Task,
-    template_for,
-)
-from guieval.testing.phone.transitions import perform_all
+from guieval.testing.phone.tasks import SUITS, Intent, NoSuchTask, Task, template_for
+from guieval.testing.phone.transitions import perform
 from guieval.testing.phone.widgets import Widget
 
 VERSION = 1
@@ -114,7 +100,7 @@ def generate_episode(seed: int, number: int, size: Size = DEFAULT_SIZE) -> Phone
             template = dice.pick(dice.pick(SUITS))
         try:
             task = template(dice, phone.state)
-            start = Phone(perform_all(phone.state, task.before)) if task.before else phone
+            start = Phone(perform(phone.state, task.before)) if task.before else phone
             steps = _solve(task, start, dice)
         except (NoSuchTask, _Lost):
             continue
@@ -193,36 +179,33 @@ class _Walk:
                 return
 
     def pursue(self, intent: Intent) -> None:
-        match intent:
-            case Start():
-                self.start(intent)
-            case Tap():
-                self.tap(intent.name)
-            case Hold():
-                element, point = self.reach(intent.name)
+        name = intent.target
+        match intent.verb:
+            case "open":
+                self.act(Open(app=name), f"Open the {name} app.")
+            case "icon":
+                if self.screen.find(f"icon:{name}") is None:
+                    self.swipe("left", f"Swipe left to find the {name} app.")
+                self.tap(f"icon:{name}")
+            case "tap":
+                self.tap(name)
+            case "hold":
+                element, point = self.reach(name)
                 self.act(LongPress(point=point), f'Press and hold "{element.label}".', element)
-            case Fill():
-                if self.focus != intent.field:
-                    self.tap(f"field:{intent.field}")
-                field = self.screen.find(f"field:{intent.field}")
+            case "fill":
+                if self.focus != name:
+                    self.tap(f"field:{name}")
+                field = self.screen.find(f"field:{name}")
                 self.act(Type(text=intent.text), f'Type "{intent.text}".', field)
-            case Confirm():
-                said = "Press enter to search." if self.focus == "search" else "Press enter."
-                self.act(Press(button="ENTER"), said)
-            case Leave():
+            case "enter":
+                instruction = "Press enter to search." if self.focus == "search" else "Press enter."
+                self.act(Press(button="ENTER"), instruction)
+            case "back":
                 self.act(Press(button="BACK"), "Go back to the previous page.")
-            case GoHome():
+            case "home":
                 self.act(Press(button="HOME"), "Go to the home screen.")
-            case Pull():
+            case "pull":
                 self.swipe("down", "Swipe down to refresh the list.")
-
-    def start(self, intent: Start) -> None:
-        if not intent.by_icon:
-            self.act(Open(app=intent.app), f"Open the {intent.app} app.")
-            return
-        if self.screen.find(f"icon:{intent.app}") is None:
-            self.swipe("left", f"Swipe left to find the {intent.app} app.")
-        self.tap(f"icon:{intent.app}")
 
     def tap(self, name: str) -> None:
         element, point = self.reach(name)

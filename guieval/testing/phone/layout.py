@@ -1,7 +1,7 @@
-"""Gives every part of a page its place: from a state to the tree of elements that is drawn, touched and published.
+"""Places the parts of a page: from a state to the elements that are drawn, touched and published.
 
-Pure arithmetic without fonts, so a trajectory is planned without drawing anything. Lengths are in dp, of which every screen
-is 360 wide, until :func:`_pixels` rounds them; boxes are half-open pixel rectangles.
+This is arithmetic without fonts, so a trajectory can be planned without drawing. Lengths are in dp (every screen is 360 dp
+wide) until :meth:`_Grid.pixels` rounds them; boxes are half-open pixel rectangles.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from guieval.actions import Box, Point
-from guieval.testing.phone.apps import dock_icons, home_icons, page_of
-from guieval.testing.phone.state import Back, Close, Effect, Enter, Erase, Insert, Size, State, Style, Tab, View
+from guieval.testing.phone.apps import icons, page_of
+from guieval.testing.phone.state import Effect, Size, State, Style, View, bind
+from guieval.testing.phone.transitions import back, close, enter, erase, insert, switch_tab
 from guieval.testing.phone.widgets import Page, Role, Widget
 
 WIDTH = 360.0
@@ -86,21 +87,19 @@ class Element:
 class Screen:
     """What is on the phone's screen. ``elements`` come in drawing order, the topmost last.
 
-    ``scroll_area`` is where a swipe scrolls (``None`` where nothing does); ``scroll``, ``max_scroll`` and ``page_height`` are
-    in dp. ``offscreen`` are the body's parts scrolled out of sight, whose ``box`` is empty.
+    ``page`` is the page in front, ``None`` on the home screen. A swipe scrolls inside ``scroll_area`` (``None`` if nothing
+    scrolls); ``scroll``, ``max_scroll`` and ``page_height`` are in dp. ``offscreen`` are the body's parts that are scrolled
+    out of sight, with an empty ``box``.
     """
 
     size: Size
     style: Style
-    home: bool
+    page: Page | None
     elements: tuple[Element, ...]
     scroll_area: PixelBox | None = None
     scroll: int = 0
     max_scroll: int = 0
     page_height: int = 0
-    refreshes: bool = False
-    from_end: bool = False
-    live_search: bool = False
     offscreen: tuple[Element, ...] = ()
 
     @cached_property
@@ -199,14 +198,14 @@ def _home(state: State, grid: _Grid) -> Screen:
         grid.place(Widget("status", label=state.clock), 0, 0, WIDTH, STATUS),
         grid.place(Widget("clock", label=state.clock, detail=state.date), 0, 50, WIDTH, 140),
     ]
-    elements += _icons(grid, home_icons(state), 165)
+    elements += _icons(grid, icons(state.home[state.home_page]), 165)
     dots = Widget("dots", label=str(len(state.home)), detail=str(state.home_page))
     elements.append(grid.place(dots, 0, height - PILL - 112, WIDTH, height - PILL - 96))
-    elements += _icons(grid, dock_icons(state), height - PILL - 92)
-    return Screen(state.size, state.style, True, tuple(elements), scroll_area=PixelBox(0, 0, *state.size))
+    elements += _icons(grid, icons(state.dock), height - PILL - 92)
+    return Screen(state.size, state.style, None, tuple(elements), scroll_area=PixelBox(0, 0, *state.size))
 
 
-def _icons(grid: _Grid, icons: Sequence[Widget], top: float) -> list[Element]:
+def _icons(grid: _Grid, widgets: Sequence[Widget], top: float) -> list[Element]:
     margin = grid.style.margin
     cell = (WIDTH - 2 * margin) / 4
     return [
@@ -217,19 +216,20 @@ def _icons(grid: _Grid, icons: Sequence[Widget], top: float) -> list[Element]:
             margin + cell * (i % 4 + 1) - 4,
             top + 90 * (i // 4) + 84,
         )
-        for i, icon in enumerate(icons)
+        for i, icon in enumerate(widgets)
     ]
 
 
 def _loading(state: State, view: View, grid: _Grid) -> Screen:
+    page = Page(view.app, (), back=len(state.stack) > 1)
     elements = [
         grid.place(Widget("spinner", label="Loading..."), 60, grid.height / 2 - 60, WIDTH - 60, grid.height / 2 + 50),
-        *_top_bar(grid, state.clock, Page(view.app, (), back=len(state.stack) > 1), (Back(),)),
+        *_top_bar(grid, state.clock, page, bind(back)),
     ]
-    return Screen(state.size, state.style, False, tuple(elements))
+    return Screen(state.size, state.style, page, tuple(elements))
 
 
-def _top_bar(grid: _Grid, clock: str, page: Page, back: tuple[Back | Tab, ...]) -> list[Element]:
+def _top_bar(grid: _Grid, clock: str, page: Page, leave: Effect) -> list[Element]:
     place = grid.place
     elements = [
         place(Widget("bar", symbol="top"), 0, 0, WIDTH, STATUS + BAR),
@@ -237,7 +237,7 @@ def _top_bar(grid: _Grid, clock: str, page: Page, back: tuple[Back | Tab, ...]) 
     ]
     left, right = float(grid.style.margin), WIDTH - 4
     if page.back:
-        widget = Widget("action", "action:back", "Back", symbol="back", tap=back)
+        widget = Widget("action", "action:back", "Back", symbol="back", tap=(leave,))
         elements.append(place(widget, 4, STATUS + 4, 52, STATUS + 52))
         left = 60.0
     for widget in reversed(page.actions):
@@ -253,7 +253,7 @@ def _page(state: State, view: View, grid: _Grid) -> Screen:
     keyboard = bool(view.focus)
     top, bottom = STATUS + BAR, grid.height
     searching = bool(view.query or view.text("search"))
-    bars = _top_bar(grid, state.clock, page, (Tab(view.tab),) if searching else (Back(),))
+    bars = _top_bar(grid, state.clock, page, bind(switch_tab, view.tab) if searching else bind(back))
     tabs = () if keyboard else page.tabs
     if keyboard:
         bottom -= 4 * KEY_ROW + 12 + PILL
@@ -294,15 +294,12 @@ def _page(state: State, view: View, grid: _Grid) -> Screen:
     return Screen(
         state.size,
         state.style,
-        False,
+        page,
         (*visible, *bars),
         scroll_area=area if max_scroll or page.refreshes else None,
         scroll=scroll,
         max_scroll=max_scroll,
         page_height=round(room),
-        refreshes=page.refreshes,
-        from_end=page.from_end,
-        live_search=page.live_search,
         offscreen=tuple(offscreen),
     )
 
@@ -325,12 +322,12 @@ def _keyboard(grid: _Grid, top: float) -> list[Element]:
     for row, letters in enumerate(KEYS):
         indent = (0.0, 0.5, 1.0)[row] * unit
         for column, letter in enumerate(letters):
-            key(letter, letter, Insert(letter), indent + column * unit, row, unit)
-    key("backspace", "Backspace", Erase(), 8 * unit, 2, 2 * unit, "erase")
-    key("comma", ",", Insert(","), unit, 3, unit)
-    key("space", "space", Insert(" "), 2 * unit, 3, 4.5 * unit)
-    key("full stop", ".", Insert("."), 6.5 * unit, 3, unit)
-    key("enter", "Enter", Enter(), 7.5 * unit, 3, 2.5 * unit, "enter")
+            key(letter, letter, bind(insert, letter), indent + column * unit, row, unit)
+    key("backspace", "Backspace", bind(erase), 8 * unit, 2, 2 * unit, "erase")
+    key("comma", ",", bind(insert, ","), unit, 3, unit)
+    key("space", "space", bind(insert, " "), 2 * unit, 3, 4.5 * unit)
+    key("full stop", ".", bind(insert, "."), 6.5 * unit, 3, unit)
+    key("enter", "Enter", bind(enter), 7.5 * unit, 3, 2.5 * unit, "enter")
     return elements
 
 
@@ -445,7 +442,7 @@ def _overlay(state: State, grid: _Grid) -> tuple[Element, ...]:
     if overlay is None:
         return ()
     height = grid.height
-    scrim = grid.place(Widget("scrim", tap=(Close(),)), 0, 0, WIDTH, height)
+    scrim = grid.place(Widget("scrim", tap=(bind(close),)), 0, 0, WIDTH, height)
     choices = [
         Widget("choice", f"choice:{choice.label}", choice.label, tap=choice.effects, on=choice.chosen, detail=overlay.kind)
         for choice in overlay.choices

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from guieval.actions import Action, Click, Direction, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import UsageError
+from guieval.testing.phone import transitions as do
 from guieval.testing.phone.dice import Dice
 from guieval.testing.phone.layout import Screen, lay_out
-from guieval.testing.phone.state import Back, Close, Effects, Enter, Insert, Launch, Reload, Save, Size, State, Submit, View
-from guieval.testing.phone.transitions import perform, perform_all
+from guieval.testing.phone.state import Effects, Size, State, View, bind
 from guieval.testing.phone.world import furnish
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Phone:
             case Open():
                 return Phone(_open(state, action.app))
             case Type():
-                return Phone(state if state.overlay else perform(state, Insert(action.text)))
+                return Phone(state if state.overlay else do.insert(state, action.text))
             case Press():
                 return Phone(calm._pressed(action.button))
             case Scroll():
@@ -95,9 +95,9 @@ class Phone:
                 return Phone(state)
 
     def _touched(self, effects: Effects) -> State:
-        if effects == (Enter(),):
+        if effects == (bind(do.enter),):
             return self._pressed("ENTER")
-        return perform_all(self.state, effects)
+        return do.perform(self.state, effects)
 
     def _pressed(self, button: str) -> State:
         state, view = self.state, self.state.view
@@ -105,7 +105,7 @@ class Phone:
             return replace(state, stack=(), overlay=None, home_page=0)
         if button == "BACK":
             if state.overlay:
-                return perform(state, Close())
+                return do.close(state)
             return _back(state, view) if view else state
         if button == "ENTER" and view and view.focus and not state.overlay:
             return self._entered(view)
@@ -114,16 +114,16 @@ class Phone:
     def _entered(self, view: View) -> State:
         """ENTER runs a search, sends a chat message, breaks a line in a long field and leads on from a short one."""
         if view.focus == "search":
-            if self.screen.live_search:
+            if self.screen.page and self.screen.page.live_search:
                 return self.state.with_view(replace(view, focus=""))
-            return perform(self.state, Submit())
+            return do.submit(self.state)
         if view.focus == "message":
-            return perform(self.state, Save("message"))
+            return do.send_message(self.state)
         fields = [element for element in self.screen.elements if element.role == "field"]
         places = {element.name.partition(":")[2]: index for index, element in enumerate(fields)}
         here = places.get(view.focus)
         if here is not None and fields[here].widget.lines > 1:
-            return perform(self.state, Insert("\n"))
+            return do.insert(self.state, "\n")
         following = fields[here + 1].name.partition(":")[2] if here is not None and here + 1 < len(fields) else ""
         return self.state.with_view(replace(view, focus=following))
 
@@ -134,7 +134,7 @@ def _back(state: State, view: View) -> State:
         return state.with_view(replace(view, focus=""))
     if view.query or view.text("search"):
         return state.with_view(View(view.app, view.page, view.item, view.tab))
-    return perform(state, Back())
+    return do.back(state)
 
 
 def _open(state: State, name: str) -> State:
@@ -142,7 +142,7 @@ def _open(state: State, name: str) -> State:
     app = next((app for app in state.apps if app.lower() == wanted), None)
     if app is None:
         return state
-    return perform(replace(state, overlay=None), Launch(app))
+    return do.launch(do.close(state), app)
 
 
 def _scrolled(state: State, screen: Screen, point: Point, direction: Direction) -> State:
@@ -150,13 +150,13 @@ def _scrolled(state: State, screen: Screen, point: Point, direction: Direction) 
         return state
     if not screen.scroll_area.holds(*screen.pixel(point)):
         return state
-    if screen.home:
+    if screen.page is None:
         step = {"left": 1, "right": -1}.get(direction, 0)
         return replace(state, home_page=min(max(state.home_page + step, 0), len(state.home) - 1))
     if state.view is None or direction in ("left", "right"):
         return state
-    if direction == "down" and screen.refreshes and screen.scroll == 0:
-        return perform(state, Reload())
-    forward = (direction == "up") != screen.from_end
+    if direction == "down" and screen.page.refreshes and screen.scroll == 0:
+        return do.reload(state)
+    forward = (direction == "up") != screen.page.from_end
     moved = screen.scroll + round(SWIPE * screen.page_height) * (1 if forward else -1)
     return state.with_view(replace(state.view, scroll=min(max(moved, 0), screen.max_scroll)))

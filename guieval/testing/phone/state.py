@@ -1,20 +1,20 @@
-"""The simulated phone's state and the small vocabulary of changes to it: values only, no screens and no behaviour.
+"""The simulated phone's state: values only.
 
-How a change is carried out is in :mod:`guieval.testing.phone.transitions`, what a state looks like in
-:mod:`guieval.testing.phone.apps`.
+The changes to a state are in :mod:`guieval.testing.phone.transitions`, and its screens in :mod:`guieval.testing.phone.apps`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from guieval.actions import StopStatus
 
 Size: TypeAlias = tuple[int, int]
 Colour: TypeAlias = tuple[int, int, int]
-Form: TypeAlias = Literal["note", "contact", "alarm", "mail", "message"]
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -73,145 +73,23 @@ class View:
 
 
 @dataclass(frozen=True)
-class Launch:
-    """Bring an app to the front, at its first page."""
+class Bound(Generic[Result]):
+    """A function of the phone's state that has its other arguments. Equal if the function and the arguments are equal."""
 
-    app: str
+    function: Callable[..., Result]
+    arguments: tuple[object, ...]
 
-
-@dataclass(frozen=True)
-class Go:
-    """Open a page of the app in front."""
-
-    page: str
-    item: str = ""
-    fields: tuple[tuple[str, str], ...] = ()
+    def __call__(self, state: State) -> Result:
+        return self.function(state, *self.arguments)
 
 
-@dataclass(frozen=True)
-class Tab:
-    """Switch to a tab of the page."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Back:
-    """Leave the page."""
+def bind(function: Callable[Concatenate[State, P], Result], *arguments: P.args, **named: P.kwargs) -> Bound[Result]:
+    """``function`` with its arguments after the state, which are all given by position."""
+    assert not named
+    return Bound(function, arguments)
 
 
-@dataclass(frozen=True)
-class Focus:
-    """Put the cursor into a field, which brings up the keyboard."""
-
-    field: str
-
-
-@dataclass(frozen=True)
-class Submit:
-    """Run the search typed on this page."""
-
-
-@dataclass(frozen=True)
-class Insert:
-    """Put text at the end of the focused field."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Erase:
-    """Take the last character from the focused field."""
-
-
-@dataclass(frozen=True)
-class Enter:
-    """Do what the keyboard's enter key does on this page."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Give an item a flag, or take it away."""
-
-    collection: str
-    key: str
-    flag: str
-    on: bool
-
-
-@dataclass(frozen=True)
-class Choose:
-    """Set an item's value."""
-
-    collection: str
-    key: str
-    value: str
-
-
-@dataclass(frozen=True)
-class Remove:
-    """Delete an item."""
-
-    collection: str
-    key: str
-
-
-@dataclass(frozen=True)
-class Save:
-    """Make or change an item from what the page's fields hold; nothing happens while a needed field is empty."""
-
-    form: Form
-
-
-@dataclass(frozen=True)
-class Order:
-    """Buy everything in the shop's cart."""
-
-
-@dataclass(frozen=True)
-class Show:
-    """Put a dialog or menu over the page."""
-
-    overlay: Overlay
-
-
-@dataclass(frozen=True)
-class Close:
-    """Take the dialog or menu away."""
-
-
-@dataclass(frozen=True)
-class Say:
-    """Show a short message at the bottom until the next action."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Reload:
-    """Load the page's content anew."""
-
-
-Effect: TypeAlias = (
-    Launch
-    | Go
-    | Tab
-    | Back
-    | Focus
-    | Submit
-    | Insert
-    | Erase
-    | Enter
-    | Mark
-    | Choose
-    | Remove
-    | Save
-    | Order
-    | Show
-    | Close
-    | Say
-    | Reload
-)
+Effect: TypeAlias = "Bound[State]"
 Effects: TypeAlias = tuple[Effect, ...]
 
 
@@ -282,6 +160,11 @@ class State:
     def with_items(self, collection: str, items: tuple[Item, ...]) -> State:
         """The state after a collection was replaced."""
         return replace(self, data={**self.data, collection: items})
+
+    def with_item(self, collection: str, changed: Item) -> State:
+        """The state after the item with the key of ``changed`` was replaced by it."""
+        items = tuple(changed if item.key == changed.key else item for item in self.items(collection))
+        return self.with_items(collection, items)
 
     def with_view(self, view: View) -> State:
         """The state after the page in front was replaced."""

@@ -1,274 +1,158 @@
-"""What is asked for: tasks on a furnished phone, each with what its solver means to do and what must be true in the end.
+"""The tasks on a furnished phone: an instruction, the intents of its solver, and the goals that must be reached.
 
-A task names widgets and never places; :mod:`guieval.testing.phone.episodes` finds out what has to be scrolled, waited for and
-tapped.
+A task names widgets and never places; :mod:`guieval.testing.phone.episodes` finds what must be scrolled, waited for and tapped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from guieval.actions import StopStatus
 from guieval.testing.phone import words
 from guieval.testing.phone.dice import Dice
-from guieval.testing.phone.state import Effects, Go, Item, Launch, Mark, State
+from guieval.testing.phone.goals import Goal, deleted, flagged, saved, sent, showing, valued
+from guieval.testing.phone.state import Effects, Item, State, bind
+from guieval.testing.phone.transitions import go, launch, mark
 from guieval.testing.phone.world import APPS
 
 
-@dataclass(frozen=True)
-class Start:
-    """Bring an app to the front, with ``OPEN`` or by its icon on the home screen."""
+class Intent(NamedTuple):
+    """One thing that the solver means to do, whatever actions it takes.
 
-    app: str
-    by_icon: bool = False
+    - ``open``: bring an app to the front; ``icon``: the same by its icon on the home screen.
+    - ``tap``, ``hold``: find a widget, scrolling if necessary, and tap or press it long.
+    - ``fill``: type ``text`` into a field, which is tapped first unless it is focused.
+    - ``enter``, ``back``, ``home``: press the button.
+    - ``pull``: swipe down from the top of a list to load it again.
+    """
 
-
-@dataclass(frozen=True)
-class Tap:
-    """Find the widget ``name``, scrolling if need be, and tap it."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Hold:
-    """Find the widget ``name`` and press it long."""
-
-    name: str
+    verb: Literal["open", "icon", "tap", "hold", "fill", "enter", "back", "home", "pull"]
+    target: str = ""
+    text: str = ""
 
 
-@dataclass(frozen=True)
-class Fill:
-    """Type ``text`` into a field, tapping the field first unless the cursor is in it."""
-
-    field: str
-    text: str
+ENTER, BACK, HOME, PULL = Intent("enter"), Intent("back"), Intent("home"), Intent("pull")
 
 
-@dataclass(frozen=True)
-class Confirm:
-    """Press ``ENTER``."""
+def tap(widget: str) -> Intent:
+    """Tap ``widget``."""
+    return Intent("tap", widget)
 
 
-@dataclass(frozen=True)
-class Leave:
-    """Press ``BACK``."""
+def hold(widget: str) -> Intent:
+    """Press ``widget`` long."""
+    return Intent("hold", widget)
 
 
-@dataclass(frozen=True)
-class GoHome:
-    """Press ``HOME``."""
-
-
-@dataclass(frozen=True)
-class Pull:
-    """Swipe down from the top of a list to load it anew."""
-
-
-Intent: TypeAlias = Start | Tap | Hold | Fill | Confirm | Leave | GoHome | Pull
-
-
-@dataclass(frozen=True)
-class Flagged:
-    """An item has a flag, or has it not."""
-
-    collection: str
-    key: str
-    flag: str
-    on: bool = True
-
-    def holds(self, state: State) -> bool:
-        """Whether it is so in ``state``."""
-        return any(item.key == self.key and (self.flag in item.flags) == self.on for item in state.items(self.collection))
-
-
-@dataclass(frozen=True)
-class Valued:
-    """A setting has a value."""
-
-    collection: str
-    key: str
-    value: str
-
-    def holds(self, state: State) -> bool:
-        """Whether it is so in ``state``."""
-        return any(item.key == self.key and item.value == self.value for item in state.items(self.collection))
-
-
-@dataclass(frozen=True)
-class Gone:
-    """An item was deleted."""
-
-    collection: str
-    key: str
-
-    def holds(self, state: State) -> bool:
-        """Whether it is so in ``state``."""
-        return all(item.key != self.key for item in state.items(self.collection))
-
-
-@dataclass(frozen=True)
-class Kept:
-    """There is an item with exactly these texts."""
-
-    collection: str
-    title: str
-    detail: str = ""
-    body: str = ""
-
-    def holds(self, state: State) -> bool:
-        """Whether it is so in ``state``."""
-        wanted = (self.title, self.detail, self.body)
-        return any((item.title, item.detail, item.body) == wanted for item in state.items(self.collection))
-
-
-@dataclass(frozen=True)
-class Sent:
-    """The newest line of a conversation is this one, sent by the user."""
-
-    key: str
-    text: str
-
-    def holds(self, state: State) -> bool:
-        """Whether it is so in ``state``."""
-        return any(chat.key == self.key and chat.lines[-1:] == (f">{self.text}",) for chat in state.items("chats"))
-
-
-@dataclass(frozen=True)
-class Showing:
-    """The page in front is this one, loaded, with nothing over it; ``search`` is what its search field holds."""
-
-    app: str
-    page: str = "main"
-    item: str = ""
-    search: str = ""
-
-    def holds(self, state: State) -> bool:
-        """Whether it is so in ``state``."""
-        view = state.view
-        if view is None or view.loading or state.overlay:
-            return False
-        return (view.app, view.page, view.item, view.text("search")) == (self.app, self.page, self.item, self.search)
-
-
-Check: TypeAlias = Flagged | Valued | Gone | Kept | Sent | Showing
+def fill(field: str, text: str) -> Intent:
+    """Type ``text`` into ``field``."""
+    return Intent("fill", field, text)
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task. ``before`` puts the phone into the state the task begins in; ``status`` is how it has to be stopped."""
+    """One task. ``before`` prepares the phone for it; ``status`` is the one to stop with."""
 
     kind: str
     app: str
     instruction: str
     intents: tuple[Intent, ...]
-    checks: tuple[Check, ...]
+    goals: tuple[Goal, ...]
     status: StopStatus = "finish"
     before: Effects = ()
 
     def achieved(self, state: State) -> bool:
-        """Whether the phone was stopped with the right status, in a state where everything asked for is true."""
+        """Whether the phone was stopped with the right status, in a state in which all goals are reached."""
         return state.stopped == self.status and self.fulfilled(state)
 
     def fulfilled(self, state: State) -> bool:
-        """Whether everything asked for is true in ``state``, stopped or not."""
-        return all(check.holds(state) for check in self.checks)
+        """Whether all goals are reached in ``state``, stopped or not."""
+        return all(goal(state) for goal in self.goals)
 
 
 class NoSuchTask(Exception):
-    """This phone has nothing that a task of the wanted kind could be about."""
+    """This phone has nothing for a task of this kind."""
 
 
-def _start(dice: Dice, app: str) -> Start:
-    return Start(app, by_icon=dice.chance(0.25))
+def _start(dice: Dice, app: str) -> Intent:
+    return Intent("icon" if dice.chance(0.25) else "open", app)
 
 
-def _pick(dice: Dice, items: list[Item]) -> Item:
+def _pick(dice: Dice, items: Sequence[Item]) -> Item:
     if not items:
         raise NoSuchTask
     return dice.pick(items)
 
 
-def _onward(dice: Dice, fields: tuple[tuple[str, str], ...]) -> tuple[Intent, ...]:
-    """Fill several fields, going on to the next by ENTER or by a tap."""
+def _onward(dice: Dice, *fields: tuple[str, str]) -> tuple[Intent, ...]:
+    """Fill several fields, and go to the next one by ENTER or by a tap."""
     by_enter = dice.chance(0.5)
     intents: list[Intent] = []
     for index, (name, text) in enumerate(fields):
         if index and by_enter:
-            intents.append(Confirm())
-        intents.append(Fill(name, text))
+            intents.append(ENTER)
+        intents.append(fill(name, text))
     return tuple(intents)
 
 
+def _switches(state: State) -> list[Item]:
+    return [item for item in state.items("settings") if not item.options]
+
+
 def _settings_switch(dice: Dice, state: State) -> Task:
-    item = _pick(dice, [item for item in state.items("settings") if not item.options])
+    item = _pick(dice, _switches(state))
     on = "on" not in item.flags
     word = "on" if on else "off"
     text = dice.pick((f'Turn {word} "{item.title}" in Settings.', f'Open the Settings app and switch "{item.title}" {word}.'))
     part = dice.pick(("switch", "row"))
-    intents = (_start(dice, "Settings"), Tap(f"section:{item.group}"), Tap(f"{part}:settings/{item.key}"))
-    return Task("settings switch", "Settings", text, intents, (Flagged("settings", item.key, "on", on),))
+    intents = (_start(dice, "Settings"), tap(f"section:{item.group}"), tap(f"{part}:settings/{item.key}"))
+    return Task("settings switch", "Settings", text, intents, (bind(flagged, "settings", item.key, "on", on),))
 
 
 def _settings_two(dice: Dice, state: State) -> Task:
-    first = _pick(dice, [item for item in state.items("settings") if not item.options])
-    second = _pick(dice, [item for item in state.items("settings") if not item.options and item.group != first.group])
-    asked = [(item, "on" not in item.flags) for item in (first, second)]
-    says = " and ".join(f'turn {"on" if on else "off"} "{item.title}"' for item, on in asked)
-    text = f"In Settings, {says}."
-    intents = (
-        _start(dice, "Settings"),
-        Tap(f"section:{first.group}"),
-        Tap(f"switch:settings/{first.key}"),
-        Leave(),
-        Tap(f"section:{second.group}"),
-        Tap(f"switch:settings/{second.key}"),
-    )
-    checks = tuple(Flagged("settings", item.key, "on", on) for item, on in asked)
-    return Task("two settings", "Settings", text, intents, checks)
+    first = _pick(dice, _switches(state))
+    second = _pick(dice, [item for item in _switches(state) if item.group != first.group])
+    wanted = [(item, "on" not in item.flags) for item in (first, second)]
+    clauses = " and ".join(f'turn {"on" if on else "off"} "{item.title}"' for item, on in wanted)
+    flip_first, flip_second = ((tap(f"section:{item.group}"), tap(f"switch:settings/{item.key}")) for item in (first, second))
+    intents = (_start(dice, "Settings"), *flip_first, BACK, *flip_second)
+    goals = tuple(bind(flagged, "settings", item.key, "on", on) for item, on in wanted)
+    return Task("two settings", "Settings", f"In Settings, {clauses}.", intents, goals)
 
 
 def _settings_choice(dice: Dice, state: State) -> Task:
     item = _pick(dice, [item for item in state.items("settings") if item.options])
     value = dice.pick([option for option in item.options if option != item.value])
     text = dice.pick((f'Set "{item.title}" to "{value}" in Settings.', f'Change the setting "{item.title}" to "{value}".'))
-    intents = (
-        _start(dice, "Settings"),
-        Tap(f"section:{item.group}"),
-        Tap(f"row:settings/{item.key}"),
-        Tap(f"choice:{value}"),
-    )
-    return Task("settings choice", "Settings", text, intents, (Valued("settings", item.key, value),))
+    change = (tap(f"section:{item.group}"), tap(f"row:settings/{item.key}"), tap(f"choice:{value}"))
+    intents = (_start(dice, "Settings"), *change)
+    return Task("settings choice", "Settings", text, intents, (bind(valued, "settings", item.key, value),))
 
 
 def _settings_search(dice: Dice, state: State) -> Task:
-    item = _pick(dice, [item for item in state.items("settings") if not item.options])
+    item = _pick(dice, _switches(state))
     on = "on" not in item.flags
     text = f'Search for "{item.title}" in Settings and turn it {"on" if on else "off"}.'
-    intents = (
-        _start(dice, "Settings"),
-        Fill("search", item.title),
-        Tap(f"row:settings/{item.key}"),
-        Tap(f"switch:settings/{item.key}"),
-    )
-    return Task("settings search", "Settings", text, intents, (Flagged("settings", item.key, "on", on),))
+    change = (tap(f"row:settings/{item.key}"), tap(f"switch:settings/{item.key}"))
+    intents = (_start(dice, "Settings"), fill("search", item.title), *change)
+    return Task("settings search", "Settings", text, intents, (bind(flagged, "settings", item.key, "on", on),))
 
 
 def _settings_about(dice: Dice, state: State) -> Task:
     what = dice.pick(("Android version", "build number", "serial number"))
     text = dice.pick((f"Show the {what} of this phone.", f'Find the {what} under "About phone" in Settings.'))
-    intents = (_start(dice, "Settings"), Tap("section:About phone"))
-    return Task("about phone", "Settings", text, intents, (Showing("Settings", "about"),))
+    intents = (_start(dice, "Settings"), tap("section:About phone"))
+    return Task("about phone", "Settings", text, intents, (bind(showing, "Settings", "about"),))
 
 
 def _back_to_settings(dice: Dice, state: State) -> Task:
     here, there = dice.sample([section for section, _, _ in words.SECTIONS], 2)
     text = f'Go back to the list of settings and open "{there}".'
-    before = (Launch("Settings"), Go("section", here))
-    checks = (Showing("Settings", "section", there),)
-    return Task("back to settings", "Settings", text, (Leave(), Tap(f"section:{there}")), checks, before=before)
+    before = (bind(launch, "Settings"), bind(go, "section", here))
+    goals = (bind(showing, "Settings", "section", there),)
+    return Task("back to settings", "Settings", text, (BACK, tap(f"section:{there}")), goals, before=before)
 
 
 def _note_create(dice: Dice, state: State) -> Task:
@@ -276,61 +160,46 @@ def _note_create(dice: Dice, state: State) -> Task:
     text = dice.pick(
         (f'Create a note titled "{title}" that says "{body}".', f'In Notes, write a new note "{title}" with the text "{body}".')
     )
-    intents = (
-        _start(dice, "Notes"),
-        Tap("fab"),
-        *_onward(dice, (("Title", title), ("Note", body))),
-        Tap("action:save"),
-    )
-    return Task("create note", "Notes", text, intents, (Kept("notes", title, body=body),))
+    intents = (_start(dice, "Notes"), tap("fab"), *_onward(dice, ("Title", title), ("Note", body)), tap("action:save"))
+    return Task("create note", "Notes", text, intents, (bind(saved, "notes", title, "", body),))
 
 
 def _note_append(dice: Dice, state: State) -> Task:
-    note = _pick(dice, list(state.items("notes")))
+    note = _pick(dice, state.items("notes"))
     line = dice.pick([body for _, body in words.NEW_NOTES])
     text = f'Add the line "{line}" at the end of the note "{note.title}" and save it.'
-    intents = (
-        _start(dice, "Notes"),
-        Tap(f"row:notes/{note.key}"),
-        Tap("field:Note"),
-        Confirm(),
-        Fill("Note", line),
-        Tap("action:save"),
-    )
-    return Task("add to note", "Notes", text, intents, (Kept("notes", note.title, body=f"{note.body}\n{line}"),))
+    write = (tap("field:Note"), ENTER, fill("Note", line), tap("action:save"))
+    intents = (_start(dice, "Notes"), tap(f"row:notes/{note.key}"), *write)
+    return Task("add to note", "Notes", text, intents, (bind(saved, "notes", note.title, "", f"{note.body}\n{line}"),))
 
 
 def _note_delete(dice: Dice, state: State) -> Task:
-    note = _pick(dice, list(state.items("notes")))
+    note = _pick(dice, state.items("notes"))
     text = dice.pick((f'Delete the note "{note.title}".', f'Remove "{note.title}" from the Notes app.'))
-    intents = (_start(dice, "Notes"), Hold(f"row:notes/{note.key}"), Tap("choice:Delete"), Tap("choice:Delete"))
-    return Task("delete note", "Notes", text, intents, (Gone("notes", note.key),))
+    intents = (_start(dice, "Notes"), hold(f"row:notes/{note.key}"), tap("choice:Delete"), tap("choice:Delete"))
+    return Task("delete note", "Notes", text, intents, (bind(deleted, "notes", note.key),))
 
 
 def _note_pin(dice: Dice, state: State) -> Task:
-    note = _pick(dice, list(state.items("notes")))
+    note = _pick(dice, state.items("notes"))
     text = f'Pin the note "{note.title}" to the top of Notes.'
-    intents = (_start(dice, "Notes"), Hold(f"row:notes/{note.key}"), Tap("choice:Pin to top"))
-    return Task("pin note", "Notes", text, intents, (Flagged("notes", note.key, "pinned"),))
+    intents = (_start(dice, "Notes"), hold(f"row:notes/{note.key}"), tap("choice:Pin to top"))
+    return Task("pin note", "Notes", text, intents, (bind(flagged, "notes", note.key, "pinned"),))
 
 
 def _contact_show(dice: Dice, state: State) -> Task:
-    person = _pick(dice, list(state.items("contacts")))
+    person = _pick(dice, state.items("contacts"))
     text = dice.pick((f"Show the phone number of {person.title}.", f"Open the contact {person.title} in Contacts."))
-    intents = (_start(dice, "Contacts"), Tap(f"row:contacts/{person.key}"))
-    return Task("show contact", "Contacts", text, intents, (Showing("Contacts", "person", person.key),))
+    intents = (_start(dice, "Contacts"), tap(f"row:contacts/{person.key}"))
+    return Task("show contact", "Contacts", text, intents, (bind(showing, "Contacts", "person", person.key),))
 
 
 def _contact_favourite(dice: Dice, state: State) -> Task:
-    person = _pick(dice, list(state.items("contacts")))
+    person = _pick(dice, state.items("contacts"))
     text = f'Search for "{person.title}" in Contacts and add this person to the favourites.'
-    intents = (
-        _start(dice, "Contacts"),
-        Fill("search", person.title),
-        Tap(f"row:contacts/{person.key}"),
-        Tap("action:favourite"),
-    )
-    return Task("favourite contact", "Contacts", text, intents, (Flagged("contacts", person.key, "favourite"),))
+    find = (fill("search", person.title), tap(f"row:contacts/{person.key}"))
+    intents = (_start(dice, "Contacts"), *find, tap("action:favourite"))
+    return Task("favourite contact", "Contacts", text, intents, (bind(flagged, "contacts", person.key, "favourite"),))
 
 
 def _stranger(dice: Dice, state: State) -> tuple[str, str]:
@@ -343,76 +212,57 @@ def _contact_create(dice: Dice, state: State) -> Task:
     first, last = _stranger(dice, state)
     number = f"{dice.between(201, 989)} 555 {dice.between(0, 9999):04d}"
     text = f'Create a contact for {first} {last} with the phone number "{number}".'
-    intents = (
-        _start(dice, "Contacts"),
-        Tap("fab"),
-        *_onward(dice, (("First name", first), ("Last name", last), ("Phone", number))),
-        Tap("action:save"),
-    )
-    return Task("create contact", "Contacts", text, intents, (Kept("contacts", f"{first} {last}", number),))
+    start = _start(dice, "Contacts")
+    fields = _onward(dice, ("First name", first), ("Last name", last), ("Phone", number))
+    intents = (start, tap("fab"), *fields, tap("action:save"))
+    return Task("create contact", "Contacts", text, intents, (bind(saved, "contacts", f"{first} {last}", number),))
 
 
 def _contact_delete(dice: Dice, state: State) -> Task:
-    person = _pick(dice, list(state.items("contacts")))
+    person = _pick(dice, state.items("contacts"))
     text = f"Delete {person.title} from Contacts."
-    intents = (
-        _start(dice, "Contacts"),
-        Tap(f"row:contacts/{person.key}"),
-        Tap("action:delete"),
-        Tap("choice:Delete"),
-    )
-    return Task("delete contact", "Contacts", text, intents, (Gone("contacts", person.key),))
+    intents = (_start(dice, "Contacts"), tap(f"row:contacts/{person.key}"), tap("action:delete"), tap("choice:Delete"))
+    return Task("delete contact", "Contacts", text, intents, (bind(deleted, "contacts", person.key),))
 
 
 def _contact_missing(dice: Dice, state: State) -> Task:
     name = " ".join(_stranger(dice, state))
     text = f'Find the phone number of "{name}" in Contacts.'
-    intents = (_start(dice, "Contacts"), Fill("search", name))
-    checks = (Showing("Contacts", search=name),)
-    return Task("missing contact", "Contacts", text, intents, checks, status="impossible")
+    intents = (_start(dice, "Contacts"), fill("search", name))
+    goals = (bind(showing, "Contacts", "main", "", name),)
+    return Task("missing contact", "Contacts", text, intents, goals, status="impossible")
 
 
 def _number_to_note(dice: Dice, state: State) -> Task:
-    person = _pick(dice, list(state.items("contacts"))[:14])
+    person = _pick(dice, state.items("contacts")[:14])
     text = f'Look up the phone number of {person.title} and save it as a note titled "{person.title}".'
-    intents = (
-        Start("Contacts"),
-        Tap(f"row:contacts/{person.key}"),
-        GoHome(),
-        _start(dice, "Notes"),
-        Tap("fab"),
-        *_onward(dice, (("Title", person.title), ("Note", person.detail))),
-        Tap("action:save"),
-    )
-    return Task("number to note", "Notes", text, intents, (Kept("notes", person.title, body=person.detail),))
+    look_up = (Intent("open", "Contacts"), tap(f"row:contacts/{person.key}"), HOME, _start(dice, "Notes"))
+    fields = _onward(dice, ("Title", person.title), ("Note", person.detail))
+    intents = (*look_up, tap("fab"), *fields, tap("action:save"))
+    return Task("number to note", "Notes", text, intents, (bind(saved, "notes", person.title, "", person.detail),))
 
 
 def _alarm_switch(dice: Dice, state: State) -> Task:
-    alarm = _pick(dice, list(state.items("alarms")))
+    alarm = _pick(dice, state.items("alarms"))
     on = "on" not in alarm.flags
     text = f'Turn {"on" if on else "off"} the "{alarm.detail}" alarm at {alarm.title}.'
-    intents = (_start(dice, "Clock"), Tap(f"switch:alarms/{alarm.key}"))
-    return Task("switch alarm", "Clock", text, intents, (Flagged("alarms", alarm.key, "on", on),))
+    intents = (_start(dice, "Clock"), tap(f"switch:alarms/{alarm.key}"))
+    return Task("switch alarm", "Clock", text, intents, (bind(flagged, "alarms", alarm.key, "on", on),))
 
 
 def _alarm_create(dice: Dice, state: State) -> Task:
     time = f"{dice.between(5, 22):02d}:{dice.between(1, 5)}{dice.pick('1234')}"
     label = dice.pick(words.ALARM_LABELS)
     text = f'Set an alarm for {time} with the label "{label}".'
-    intents = (
-        _start(dice, "Clock"),
-        Tap("fab"),
-        *_onward(dice, (("Time", time), ("Label", label))),
-        Tap("action:save"),
-    )
-    return Task("create alarm", "Clock", text, intents, (Kept("alarms", time, label),))
+    intents = (_start(dice, "Clock"), tap("fab"), *_onward(dice, ("Time", time), ("Label", label)), tap("action:save"))
+    return Task("create alarm", "Clock", text, intents, (bind(saved, "alarms", time, label),))
 
 
 def _alarm_delete(dice: Dice, state: State) -> Task:
-    alarm = _pick(dice, list(state.items("alarms")))
+    alarm = _pick(dice, state.items("alarms"))
     text = f"Delete the alarm at {alarm.title} in the Clock app."
-    intents = (_start(dice, "Clock"), Hold(f"row:alarms/{alarm.key}"), Tap("choice:Delete"))
-    return Task("delete alarm", "Clock", text, intents, (Gone("alarms", alarm.key),))
+    intents = (_start(dice, "Clock"), hold(f"row:alarms/{alarm.key}"), tap("choice:Delete"))
+    return Task("delete alarm", "Clock", text, intents, (bind(deleted, "alarms", alarm.key),))
 
 
 def _city_add(dice: Dice, state: State) -> Task:
@@ -420,107 +270,87 @@ def _city_add(dice: Dice, state: State) -> Task:
     cities = [city for city in state.items("cities") if "shown" not in city.flags]
     city = _pick(dice, cities if searched else cities[:28])
     text = f"Add {city.title} to the world clock."
-    find: tuple[Intent, ...] = (Fill("search", city.title),) if searched else ()
-    intents = (_start(dice, "Clock"), Tap("tab:World clock"), Tap("fab"), *find, Tap(f"row:cities/{city.key}"))
-    return Task("add city", "Clock", text, intents, (Flagged("cities", city.key, "shown"),))
+    find = (fill("search", city.title),) if searched else ()
+    intents = (_start(dice, "Clock"), tap("tab:World clock"), tap("fab"), *find, tap(f"row:cities/{city.key}"))
+    return Task("add city", "Clock", text, intents, (bind(flagged, "cities", city.key, "shown"),))
+
+
+def _products(state: State, *, sold_out: bool) -> list[Item]:
+    return [item for item in state.items("products") if ("sold out" in item.flags) == sold_out]
 
 
 def _shop_cart(dice: Dice, state: State) -> Task:
-    product = _pick(dice, [item for item in state.items("products") if "sold out" not in item.flags])
+    product = _pick(dice, _products(state, sold_out=False))
     text = dice.pick(
         (
             f'Search for "{product.group}" in Shop and put the "{product.title}" into the cart.',
             f'In the Shop app, look for "{product.group}" and add "{product.title}" to the cart.',
         )
     )
-    intents = (
-        _start(dice, "Shop"),
-        Fill("search", product.group),
-        Confirm(),
-        Tap(f"row:products/{product.key}"),
-        Tap("button:cart"),
-    )
-    return Task("fill cart", "Shop", text, intents, (Flagged("products", product.key, "cart"),))
+    buy = (tap(f"row:products/{product.key}"), tap("button:cart"))
+    intents = (_start(dice, "Shop"), fill("search", product.group), ENTER, *buy)
+    return Task("fill cart", "Shop", text, intents, (bind(flagged, "products", product.key, "cart"),))
 
 
 def _shop_sold_out(dice: Dice, state: State) -> Task:
-    product = _pick(dice, [item for item in state.items("products") if "sold out" in item.flags])
+    product = _pick(dice, _products(state, sold_out=True))
     text = f'Add the "{product.title}" to the cart in Shop.'
-    intents = (
-        _start(dice, "Shop"),
-        Fill("search", product.title),
-        Confirm(),
-        Tap(f"row:products/{product.key}"),
-    )
-    checks = (Showing("Shop", "product", product.key),)
-    return Task("sold out", "Shop", text, intents, checks, status="impossible")
+    intents = (_start(dice, "Shop"), fill("search", product.title), ENTER, tap(f"row:products/{product.key}"))
+    goals = (bind(showing, "Shop", "product", product.key),)
+    return Task("sold out", "Shop", text, intents, goals, status="impossible")
 
 
 def _shop_wish(dice: Dice, state: State) -> Task:
-    product = _pick(dice, list(state.items("products")[:16]))
+    product = _pick(dice, state.items("products")[:16])
     text = f'Save the "{product.title}" from the offers in Shop to the wishlist.'
-    intents = (_start(dice, "Shop"), Tap(f"row:products/{product.key}"), Tap("action:wish"))
-    return Task("wishlist", "Shop", text, intents, (Flagged("products", product.key, "wished"),))
+    intents = (_start(dice, "Shop"), tap(f"row:products/{product.key}"), tap("action:wish"))
+    return Task("wishlist", "Shop", text, intents, (bind(flagged, "products", product.key, "wished"),))
 
 
 def _shop_order(dice: Dice, state: State) -> Task:
-    product = _pick(dice, [item for item in state.items("products") if "sold out" not in item.flags])
+    product = _pick(dice, _products(state, sold_out=False))
     text = dice.pick(("Order what is in the cart of the Shop app.", f'Check out the cart with the "{product.title}" in Shop.'))
-    intents = (_start(dice, "Shop"), Tap("tab:Cart"), Tap("button:checkout"), Tap("choice:Place order"))
-    before = (Mark("products", product.key, "cart", True),)
-    checks = (Flagged("products", product.key, "ordered"), Showing("Shop", "ordered"))
-    return Task("order", "Shop", text, intents, checks, before=before)
+    intents = (_start(dice, "Shop"), tap("tab:Cart"), tap("button:checkout"), tap("choice:Place order"))
+    before = (bind(mark, "products", product.key, "cart", True),)
+    goals = (bind(flagged, "products", product.key, "ordered"), bind(showing, "Shop", "ordered"))
+    return Task("order", "Shop", text, intents, goals, before=before)
 
 
 def _message_send(dice: Dice, state: State) -> Task:
     chat = _pick(dice, [chat for chat in state.items("chats") if chat.lines])
     line = dice.pick(words.NEW_MESSAGES)
     text = dice.pick((f'Send "{line}" to {chat.title} in Messages.', f'Answer {chat.title} with the message "{line}".'))
-    intents = (
-        _start(dice, "Messages"),
-        Tap(f"row:chats/{chat.key}"),
-        Fill("message", line),
-        Tap("action:send"),
-    )
-    return Task("send message", "Messages", text, intents, (Sent(chat.key, line),))
+    intents = (_start(dice, "Messages"), tap(f"row:chats/{chat.key}"), fill("message", line), tap("action:send"))
+    return Task("send message", "Messages", text, intents, (bind(sent, chat.key, line),))
 
 
 def _message_new(dice: Dice, state: State) -> Task:
     chat = _pick(dice, [chat for chat in state.items("chats") if not chat.lines])
     line = dice.pick(words.NEW_MESSAGES)
     text = f'Start a new chat with {chat.title} and send "{line}".'
-    find: tuple[Intent, ...] = (Fill("search", chat.title),) if dice.chance(0.6) else ()
-    send: Intent = Tap("action:send") if dice.chance(0.5) else Confirm()
-    intents = (
-        _start(dice, "Messages"),
-        Tap("fab"),
-        *find,
-        Tap(f"row:contacts/{chat.key}"),
-        Fill("message", line),
-        send,
-    )
-    return Task("new chat", "Messages", text, intents, (Sent(chat.key, line),))
+    find = (fill("search", chat.title),) if dice.chance(0.6) else ()
+    send = tap("action:send") if dice.chance(0.5) else ENTER
+    write = (*find, tap(f"row:contacts/{chat.key}"), fill("message", line), send)
+    intents = (_start(dice, "Messages"), tap("fab"), *write)
+    return Task("new chat", "Messages", text, intents, (bind(sent, chat.key, line),))
 
 
 def _chat_menu(dice: Dice, state: State) -> Task:
     chat = _pick(dice, [chat for chat in state.items("chats") if chat.lines])
     word, flag = dice.pick((("Archive", "archived"), ("Mute", "muted")))
     text = f"{word} the conversation with {chat.title} in Messages."
-    intents = (_start(dice, "Messages"), Hold(f"row:chats/{chat.key}"), Tap(f"choice:{word}"))
-    return Task("chat menu", "Messages", text, intents, (Flagged("chats", chat.key, flag),))
+    intents = (_start(dice, "Messages"), hold(f"row:chats/{chat.key}"), tap(f"choice:{word}"))
+    return Task("chat menu", "Messages", text, intents, (bind(flagged, "chats", chat.key, flag),))
 
 
 def _mail_write(dice: Dice, state: State) -> Task:
-    person = _pick(dice, list(state.items("contacts")))
+    person = _pick(dice, state.items("contacts"))
     subject, body = dice.pick(words.NEW_MAILS)
     text = f'Write a mail to {person.body} with the subject "{subject}" and the text "{body}".'
-    intents = (
-        _start(dice, "Mail"),
-        Tap("fab"),
-        *_onward(dice, (("To", person.body), ("Subject", subject), ("Message", body))),
-        Tap("action:send"),
-    )
-    return Task("write mail", "Mail", text, intents, (Kept("mails", subject, person.body, body),))
+    start = _start(dice, "Mail")
+    fields = _onward(dice, ("To", person.body), ("Subject", subject), ("Message", body))
+    intents = (start, tap("fab"), *fields, tap("action:send"))
+    return Task("write mail", "Mail", text, intents, (bind(saved, "mails", subject, person.body, body),))
 
 
 def _inbox(state: State) -> list[Item]:
@@ -528,79 +358,59 @@ def _inbox(state: State) -> list[Item]:
 
 
 def _mail_button(dice: Dice, state: State) -> Task:
-    star = dice.chance(0.5)
+    word, flag = ("star", "starred") if dice.chance(0.5) else ("archive", "archived")
     mail = _pick(dice, [mail for mail in _inbox(state) if "starred" not in mail.flags])
-    text = f'{"Star" if star else "Archive"} the mail "{mail.title}" from {mail.detail}.'
-    button, flag = ("action:star", "starred") if star else ("action:archive", "archived")
-    intents = (_start(dice, "Mail"), Tap(f"row:mails/{mail.key}"), Tap(button))
-    return Task("star mail" if star else "archive mail", "Mail", text, intents, (Flagged("mails", mail.key, flag),))
+    text = f'{word.title()} the mail "{mail.title}" from {mail.detail}.'
+    intents = (_start(dice, "Mail"), tap(f"row:mails/{mail.key}"), tap(f"action:{word}"))
+    return Task(f"{word} mail", "Mail", text, intents, (bind(flagged, "mails", mail.key, flag),))
 
 
 def _mail_refresh(dice: Dice, state: State) -> Task:
     mail = next(mail for mail in state.items("mails") if "incoming" in mail.flags)
     text = dice.pick(("Refresh the inbox in Mail and read the newest mail.", f'Load new mail and open "{mail.title}".'))
-    intents = (_start(dice, "Mail"), Pull(), Tap(f"row:mails/{mail.key}"))
-    return Task("refresh mail", "Mail", text, intents, (Showing("Mail", "mail", mail.key),))
+    intents = (_start(dice, "Mail"), PULL, tap(f"row:mails/{mail.key}"))
+    return Task("refresh mail", "Mail", text, intents, (bind(showing, "Mail", "mail", mail.key),))
 
 
 def _mail_reply(dice: Dice, state: State) -> Task:
     mail = _pick(dice, _inbox(state))
     line = dice.pick(words.NEW_MESSAGES)
     text = f'Reply "{line}" to the mail "{mail.title}".'
-    intents = (
-        _start(dice, "Mail"),
-        Tap(f"row:mails/{mail.key}"),
-        Tap("button:reply"),
-        Fill("Message", line),
-        Tap("action:send"),
-    )
-    return Task("reply to mail", "Mail", text, intents, (Kept("mails", f"Re: {mail.title}", mail.detail, line),))
+    reply = (tap("button:reply"), fill("Message", line), tap("action:send"))
+    intents = (_start(dice, "Mail"), tap(f"row:mails/{mail.key}"), *reply)
+    return Task("reply to mail", "Mail", text, intents, (bind(saved, "mails", f"Re: {mail.title}", mail.detail, line),))
 
 
 def _mail_delete(dice: Dice, state: State) -> Task:
     mail = _pick(dice, _inbox(state))
     text = f'Search for the mail "{mail.title}" in Mail and delete it.'
-    intents = (
-        _start(dice, "Mail"),
-        Fill("search", mail.title),
-        Confirm(),
-        Tap(f"row:mails/{mail.key}"),
-        Tap("action:delete"),
-    )
-    return Task("delete mail", "Mail", text, intents, (Gone("mails", mail.key),))
+    find = (fill("search", mail.title), ENTER, tap(f"row:mails/{mail.key}"))
+    intents = (_start(dice, "Mail"), *find, tap("action:delete"))
+    return Task("delete mail", "Mail", text, intents, (bind(deleted, "mails", mail.key),))
 
 
 def _song_play(dice: Dice, state: State) -> Task:
-    song = _pick(dice, list(state.items("songs")))
+    song = _pick(dice, state.items("songs"))
     text = dice.pick((f'Play the song "{song.title}" in Music.', f'Listen to "{song.title}" by {song.detail}.'))
-    intents = (_start(dice, "Music"), Tap(f"row:songs/{song.key}"), Tap("button:play"))
-    return Task("play song", "Music", text, intents, (Flagged("songs", song.key, "playing"),))
+    intents = (_start(dice, "Music"), tap(f"row:songs/{song.key}"), tap("button:play"))
+    return Task("play song", "Music", text, intents, (bind(flagged, "songs", song.key, "playing"),))
 
 
 def _song_like(dice: Dice, state: State) -> Task:
     song = _pick(dice, [song for song in state.items("songs") if "liked" not in song.flags])
     text = f'Search for "{song.title}" in Music and like the song.'
-    intents = (
-        _start(dice, "Music"),
-        Fill("search", song.title),
-        Confirm(),
-        Tap(f"row:songs/{song.key}"),
-        Tap("action:like"),
-    )
-    return Task("like song", "Music", text, intents, (Flagged("songs", song.key, "liked"),))
+    find = (fill("search", song.title), ENTER, tap(f"row:songs/{song.key}"))
+    intents = (_start(dice, "Music"), *find, tap("action:like"))
+    return Task("like song", "Music", text, intents, (bind(flagged, "songs", song.key, "liked"),))
 
 
 def _song_to_playlist(dice: Dice, state: State) -> Task:
-    song = _pick(dice, list(state.items("songs")))
+    song = _pick(dice, state.items("songs"))
     playlist = dice.pick(state.items("playlists"))
     text = f'Add "{song.title}" to the playlist "{playlist.title}" in Music.'
-    intents = (
-        _start(dice, "Music"),
-        Tap(f"row:songs/{song.key}"),
-        Tap("button:add"),
-        Tap(f"choice:{playlist.title}"),
-    )
-    return Task("song to playlist", "Music", text, intents, (Flagged("songs", song.key, f"in {playlist.key}"),))
+    add = (tap("button:add"), tap(f"choice:{playlist.title}"))
+    intents = (_start(dice, "Music"), tap(f"row:songs/{song.key}"), *add)
+    return Task("song to playlist", "Music", text, intents, (bind(flagged, "songs", song.key, f"in {playlist.key}"),))
 
 
 def _unreachable(dice: Dice, state: State) -> Task:
@@ -608,16 +418,16 @@ def _unreachable(dice: Dice, state: State) -> Task:
     if not apps:
         raise NoSuchTask
     app = dice.pick(apps)
-    intents = (_start(dice, app), Tap("button:retry"))
-    checks = (Showing(app),)
-    return Task("no service", app, f"{words.MISSING_THINGS[app]}.", intents, checks, status="impossible")
+    intents = (_start(dice, app), tap("button:retry"))
+    goals = (bind(showing, app),)
+    return Task("no service", app, f"{words.MISSING_THINGS[app]}.", intents, goals, status="impossible")
 
 
 def _other_app(dice: Dice, state: State) -> Task:
     here, there = dice.sample(APPS, 2)
     text = f"Go to the home screen and open {there} from there."
-    intents = (GoHome(), Start(there, by_icon=True))
-    return Task("home screen", there, text, intents, (Showing(there),), before=(Launch(here),))
+    intents = (HOME, Intent("icon", there))
+    return Task("home screen", there, text, intents, (bind(showing, there),), before=(bind(launch, here),))
 
 
 Template: TypeAlias = Callable[[Dice, State], Task]
@@ -642,7 +452,7 @@ def template_for(seed: int, number: int) -> Template:
     """The kind of task that episode ``number`` of ``seed`` is about.
 
     Kinds are dealt like cards, suit by suit into three hands, so that each third of a round has long presses, waits and so
-    on; after a round all are dealt anew.
+    on. Each round is shuffled again.
     """
     cards = sum(map(len, SUITS))
     dice = Dice("kinds", seed, number // cards)

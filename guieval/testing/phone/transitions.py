@@ -1,185 +1,195 @@
-"""Carries out one effect on a state. Which effects an action causes depends on the screen and is decided in ``phone``."""
+"""The changes to a phone's state, as functions of the state. :func:`~guieval.testing.phone.state.bind` makes effects of them.
+
+The effects of an action depend on the screen, so :mod:`guieval.testing.phone.phone` selects them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from guieval.testing.phone.state import (
-    Back,
-    Choose,
-    Close,
-    Effect,
-    Erase,
-    Focus,
-    Form,
-    Go,
-    Insert,
-    Item,
-    Launch,
-    Mark,
-    Order,
-    Reload,
-    Remove,
-    Save,
-    Say,
-    Show,
-    State,
-    Submit,
-    Tab,
-    View,
-)
+from guieval.testing.phone.state import Effects, Item, Overlay, State, View
 
 
-def perform_all(state: State, effects: Iterable[Effect]) -> State:
+def perform(state: State, effects: Effects) -> State:
     """The state after ``effects``, in order."""
     for effect in effects:
-        state = perform(state, effect)
+        state = effect(state)
     return state
 
 
-def perform(state: State, effect: Effect) -> State:
-    """The state after one effect. An effect that needs an app in front changes nothing on the home screen."""
-    match effect:
-        case Launch():
-            return _launch(state, effect.app)
-        case Show():
-            return replace(state, overlay=effect.overlay)
-        case Close():
-            return replace(state, overlay=None)
-        case Say():
-            return replace(state, toast=effect.text)
-        case Mark():
-            return _mark(state, effect)
-        case Choose():
-            changed = replace(state.item(effect.collection, effect.key), value=effect.value)
-            return _put(state, effect.collection, changed)
-        case Remove():
-            left = tuple(item for item in state.items(effect.collection) if item.key != effect.key)
-            return state.with_items(effect.collection, left)
-        case Order():
-            bought = tuple(
-                replace(item, flags=item.flags - {"cart"} | {"ordered"}) if "cart" in item.flags else item
-                for item in state.items("products")
-            )
-            return state.with_items("products", bought)
-    if state.view is None:
-        return state
-    return _on_page(state, state.view, effect)
-
-
-def _on_page(state: State, view: View, effect: Effect) -> State:
-    match effect:
-        case Go():
-            page = View(view.app, effect.page, effect.item, fields=effect.fields, loading=f"{view.app}:page" in state.slow)
-            page = replace(page, loading=page.loading and bool(effect.item))
-            return replace(state, stack=(*state.stack[:-1], replace(view, focus=""), page))
-        case Back():
-            return replace(state, stack=state.stack[:-1])
-        case Tab():
-            return state.with_view(View(view.app, view.page, tab=effect.name))
-        case Focus():
-            return state.with_view(replace(view, focus=effect.field))
-        case Submit():
-            loading = f"{view.app}:search" in state.slow
-            return state.with_view(replace(view, query=view.text("search"), focus="", scroll=0, loading=loading))
-        case Insert() | Erase():
-            if not view.focus:
-                return state
-            text = view.text(view.focus)
-            text = text + effect.text if isinstance(effect, Insert) else text[:-1]
-            return state.with_view(view.with_text(view.focus, text))
-        case Save():
-            return _save(state, view, effect.form)
-        case Reload():
-            state = state.with_view(replace(view, loading=True, scroll=0))
-            arrived = tuple(replace(mail, flags=mail.flags - {"incoming"}) for mail in state.items("mails"))
-            return state.with_items("mails", arrived) if view.app == "Mail" else state
-    raise AssertionError(f"unknown effect {effect!r}")
-
-
-def _launch(state: State, app: str) -> State:
+def launch(state: State, app: str) -> State:
+    """Bring an app to the front, at its first page."""
     popups = dict(state.popups)
     overlay = popups.pop(app, None)
-    return replace(
-        state,
-        stack=(View(app, loading=f"{app}:launch" in state.slow),),
-        overlay=overlay,
-        popups=tuple(popups.items()),
-    )
+    view = View(app, loading=f"{app}:launch" in state.slow)
+    return replace(state, stack=(view,), overlay=overlay, popups=tuple(popups.items()))
 
 
-def _mark(state: State, mark: Mark) -> State:
-    item = state.item(mark.collection, mark.key)
-    flags = item.flags | {mark.flag} if mark.on else item.flags - {mark.flag}
-    if (mark.collection, mark.flag) == ("songs", "playing"):  # one song at a time
+def show(state: State, overlay: Overlay) -> State:
+    """Open a dialog or menu over the page."""
+    return replace(state, overlay=overlay)
+
+
+def close(state: State) -> State:
+    """Close the dialog or menu."""
+    return replace(state, overlay=None)
+
+
+def say(state: State, text: str) -> State:
+    """Show a short message at the bottom until the next action."""
+    return replace(state, toast=text)
+
+
+def mark(state: State, collection: str, key: str, flag: str, on: bool) -> State:
+    """Set or remove a flag of an item."""
+    item = state.item(collection, key)
+    flags = item.flags | {flag} if on else item.flags - {flag}
+    if (collection, flag) == ("songs", "playing"):  # one song at a time
         others = tuple(replace(song, flags=song.flags - {"playing"}) for song in state.items("songs"))
         state = state.with_items("songs", others)
-    return _put(state, mark.collection, replace(item, flags=flags))
+    return state.with_item(collection, replace(item, flags=flags))
 
 
-def _put(state: State, collection: str, changed: Item) -> State:
-    return state.with_items(collection, tuple(changed if item.key == changed.key else item for item in state.items(collection)))
+def choose(state: State, collection: str, key: str, value: str) -> State:
+    """Set an item's value."""
+    return state.with_item(collection, replace(state.item(collection, key), value=value))
 
 
-def _save(state: State, view: View, form: Form) -> State:
-    match form:
-        case "note":
-            return _save_note(state, view)
-        case "message":
-            return _send_message(state, view)
-        case "mail":
-            return _send_mail(state, view)
-        case "contact":
-            name = " ".join(part for part in (view.text("First name").strip(), view.text("Last name").strip()) if part)
-            if not name:
-                return replace(state, toast="Enter a name first")
-            item = Item(f"new{state.made}", name, detail=view.text("Phone").strip(), body=view.text("Email").strip())
-            state = _added(state, "contacts", item, "Contact saved")
-            return state.with_items("contacts", tuple(sorted(state.items("contacts"), key=lambda contact: contact.title)))
-        case "alarm":
-            time = view.text("Time").strip()
-            hour, _, minute = time.partition(":")
-            if not (hour.isdecimal() and minute.isdecimal() and len(minute) == 2 and int(hour) < 24 and int(minute) < 60):
-                return replace(state, toast="Enter the time as HH:MM")
-            item = Item(f"new{state.made}", time.zfill(5), detail=view.text("Label").strip(), flags=frozenset({"on"}))
-            state = _added(state, "alarms", item, "Alarm set")
-            return state.with_items("alarms", tuple(sorted(state.items("alarms"), key=lambda alarm: alarm.title)))
+def remove(state: State, collection: str, key: str) -> State:
+    """Delete an item."""
+    return state.with_items(collection, tuple(item for item in state.items(collection) if item.key != key))
 
 
-def _added(state: State, collection: str, item: Item, toast: str) -> State:
-    """The state after ``item`` was put first in its collection and the form that made it was left."""
-    state = state.with_items(collection, (item, *state.items(collection)))
-    return replace(state, stack=state.stack[:-1], made=state.made + 1, toast=toast)
+def order(state: State) -> State:
+    """Buy everything in the shop's cart."""
+    bought = tuple(
+        replace(item, flags=item.flags - {"cart"} | {"ordered"}) if "cart" in item.flags else item
+        for item in state.items("products")
+    )
+    return state.with_items("products", bought)
 
 
-def _save_note(state: State, view: View) -> State:
+# --- changes to the page in front: without one, only insert() may be called ------------------------------------------------
+
+
+def go(state: State, page: str, item: str = "", fields: tuple[tuple[str, str], ...] = ()) -> State:
+    """Open a page of the app in front."""
+    view = state.stack[-1]
+    loading = f"{view.app}:page" in state.slow and bool(item)
+    opened = View(view.app, page, item, fields=fields, loading=loading)
+    return replace(state, stack=(*state.stack[:-1], replace(view, focus=""), opened))
+
+
+def back(state: State) -> State:
+    """Leave the page."""
+    return replace(state, stack=state.stack[:-1])
+
+
+def switch_tab(state: State, name: str) -> State:
+    """Switch to a tab of the page."""
+    view = state.stack[-1]
+    return state.with_view(View(view.app, view.page, tab=name))
+
+
+def focus(state: State, field: str) -> State:
+    """Put the cursor into a field, which opens the keyboard."""
+    return state.with_view(replace(state.stack[-1], focus=field))
+
+
+def submit(state: State) -> State:
+    """Run the search typed on the page."""
+    view = state.stack[-1]
+    loading = f"{view.app}:search" in state.slow
+    return state.with_view(replace(view, query=view.text("search"), focus="", scroll=0, loading=loading))
+
+
+def insert(state: State, text: str) -> State:
+    """Append text to the focused field, if there is one."""
+    view = state.view
+    if view is None or not view.focus:
+        return state
+    return state.with_view(view.with_text(view.focus, view.text(view.focus) + text))
+
+
+def erase(state: State) -> State:
+    """Remove the last character of the focused field."""
+    view = state.stack[-1]
+    return state.with_view(view.with_text(view.focus, view.text(view.focus)[:-1]))
+
+
+def enter(state: State) -> State:
+    """The keyboard's enter key. Its effect depends on the screen, so ``Phone`` carries it out, and this does nothing."""
+    return state
+
+
+def reload(state: State) -> State:
+    """Load the page's content again."""
+    view = state.stack[-1]
+    state = state.with_view(replace(view, loading=True, scroll=0))
+    arrived = tuple(replace(mail, flags=mail.flags - {"incoming"}) for mail in state.items("mails"))
+    return state.with_items("mails", arrived) if view.app == "Mail" else state
+
+
+# --- forms: an item from the page's fields; without the required fields, only a short message is shown --------------------
+
+
+def save_note(state: State) -> State:
+    """Create a note, or change the page's note."""
+    view = state.stack[-1]
     title, body = view.text("Title").strip(), view.text("Note").strip()
     if not title and not body:
-        return replace(state, toast="The note is empty")
+        return say(state, "The note is empty")
     if not view.item:
         return _added(state, "notes", Item(f"new{state.made}", title or "Untitled", body=body), "Note saved")
     note = replace(state.item("notes", view.item), title=title or "Untitled", body=body)
-    return replace(_put(state, "notes", note), stack=state.stack[:-1], toast="Note saved")
+    return replace(state.with_item("notes", note), stack=state.stack[:-1], toast="Note saved")
 
 
-def _send_message(state: State, view: View) -> State:
+def save_contact(state: State) -> State:
+    """Create a contact."""
+    view = state.stack[-1]
+    name = f"{view.text('First name').strip()} {view.text('Last name').strip()}".strip()
+    if not name:
+        return say(state, "Enter a name first")
+    item = Item(f"new{state.made}", name, detail=view.text("Phone").strip(), body=view.text("Email").strip())
+    return _added(state, "contacts", item, "Contact saved", by_title=True)
+
+
+def save_alarm(state: State) -> State:
+    """Create an alarm, switched on."""
+    view = state.stack[-1]
+    time = view.text("Time").strip()
+    hour, _, minute = time.partition(":")
+    if not (hour.isdecimal() and minute.isdecimal() and len(minute) == 2 and int(hour) < 24 and int(minute) < 60):
+        return say(state, "Enter the time as HH:MM")
+    item = Item(f"new{state.made}", time.zfill(5), detail=view.text("Label").strip(), flags=frozenset({"on"}))
+    return _added(state, "alarms", item, "Alarm set", by_title=True)
+
+
+def send_message(state: State) -> State:
+    """Send the chat message; nothing happens while it is empty."""
+    view = state.stack[-1]
     text = view.text("message").strip()
     if not text:
         return state
     chat = state.item("chats", view.item)
-    state = _put(state, "chats", replace(chat, lines=(*chat.lines, f">{text}")))
+    state = state.with_item("chats", replace(chat, lines=(*chat.lines, f">{text}")))
     return state.with_view(replace(view.with_text("message", ""), focus="", scroll=0))
 
 
-def _send_mail(state: State, view: View) -> State:
-    if not view.text("To").strip():
-        return replace(state, toast="Add a recipient first")
-    mail = Item(
-        f"new{state.made}",
-        view.text("Subject").strip() or "(no subject)",
-        detail=view.text("To").strip(),
-        body=view.text("Message").strip(),
-        group="sent",
-    )
+def send_mail(state: State) -> State:
+    """Send the mail."""
+    view = state.stack[-1]
+    to, subject, body = (view.text(name).strip() for name in ("To", "Subject", "Message"))
+    if not to:
+        return say(state, "Add a recipient first")
+    mail = Item(f"new{state.made}", subject or "(no subject)", detail=to, body=body, group="sent")
     return _added(state, "mails", mail, "Message sent")
+
+
+def _added(state: State, collection: str, item: Item, toast: str, *, by_title: bool = False) -> State:
+    """The state with ``item`` first in its collection, or sorted in, after the form was left."""
+    items = (item, *state.items(collection))
+    if by_title:
+        items = tuple(sorted(items, key=lambda item: item.title))
+    return replace(state.with_items(collection, items), stack=state.stack[:-1], made=state.made + 1, toast=toast)

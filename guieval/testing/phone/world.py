@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from guieval.testing.phone import words
 from guieval.testing.phone.dice import Dice
-from guieval.testing.phone.state import Choice, Close, Colour, Item, Overlay, Say, Size, State, Style
+from guieval.testing.phone.state import Choice, Colour, Item, Overlay, Size, State, Style, bind
+from guieval.testing.phone.transitions import close, say
 
 APPS = ("Settings", "Notes", "Contacts", "Clock", "Shop", "Messages", "Mail", "Music")
 """Apps that work. All others on the phone only show that they cannot reach their server."""
@@ -82,7 +83,7 @@ def _popup(dice: Dice, app: str) -> Overlay:
             (f"What is new in {app}", "A fresh look, fewer taps and many small fixes.", "Show me", "There is more in the help"),
         )
     )
-    return Overlay("dialog", title, (Choice("Not now", (Close(),)), Choice(yes, (Close(), Say(answer)))), text)
+    return Overlay("dialog", title, (Choice("Not now", (bind(close),)), Choice(yes, (bind(close), bind(say, answer)))), text)
 
 
 def _people(dice: Dice) -> tuple[Item, ...]:
