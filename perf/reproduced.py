@@ -157,7 +157,7 @@ def compare(source: Source, folder: Path) -> Compared:
             file = _condition(file, source.only, Path(made) / "rows.jsonl")
         benchmark = _benchmark(source.benchmark, folder / LISTS)
         evaluator = ActionEvaluator(benchmark.protocol)
-        read = get_format(detect_format(file).NAME).reader(lambda: _rows(file), _steps(source.benchmark, folder / LISTS))
+        read = get_format(detect_format(file).name).reader(lambda: _rows(file), _steps(source.benchmark, folder / LISTS))
         differing: dict[str, list[str]] = {}
         notes: Counter[str] = Counter()
         right = n = 0

@@ -149,7 +149,7 @@ def test_predictions_files_are_scored(tmp_path: Path, demo: Path) -> None:
     done = guieval("score", file, "--bench", "demo", "--data", demo)
     assert done.returncode == 0 and f"{len(rows) - 1} predictions for {len(rows)} steps" in done.stderr
     file.write_text("\ufeff" + json.dumps(rows[0]) + "\r\n" + json.dumps(rows[0]) + "\r\n")
-    assert "predicts step 0 of episode" in sentence("score", file, "--bench", "demo", "--data", demo)
+    assert "is answered twice" in sentence("score", file, "--bench", "demo", "--data", demo)
     file.write_text('{"episode_id": "no such episode", "step_index": 0, "action": null}\n')
     assert "does not have" in sentence("score", file, "--bench", "demo", "--data", demo)
     file.write_text('{"episode_id": "1"}\n')

@@ -36,7 +36,7 @@ def import_predictions(
     from guieval.journal import write_atomically
     from guieval.scoring.predictions import get_format, read_predictions
 
-    name = None if format == "auto" else get_format(format).NAME
+    name = None if format == "auto" else get_format(format).name
     if bench is not None and data is None:
         raise UsageError(f"--bench {bench} needs --data, its data folder")
     if out.resolve() == file.resolve():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import ActionSpace
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import EpisodeRef
 from guieval.data.overlays import Overlay, describe_overlay
 from guieval.data.sample_sets import StepLabel
 from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict
@@ -22,7 +22,7 @@ from guieval.registry import benchmarks, load_benchmark, load_model
 from guieval.scoring import predictions
 from guieval.scoring.answered import Answered
 from guieval.scoring.predictions import Predicted, Predictions
-from guieval.scoring.predictions_file import Prediction, answered_by, read_predictions
+from guieval.scoring.predictions_file import answered_by
 from guieval.steps import EpisodeKey, Sample, StepTaskModel
 
 OWN = "guieval"
@@ -60,8 +60,10 @@ def answered_file(
             raise UsageError(f"a predictions file needs --bench, the benchmark its steps are of (format {OWN!r} does not say)")
         benchmark = load_benchmark(bench, data, **(bench_options or {}))
         adapter = load_model(model) if model is not None else None
-        lines = read_predictions(file, benchmark.name, raw=adapter is not None)
-        return answered_by(benchmark, lines, file.name, adapter=adapter, mode=mode, overlay=overlay)
+        own = predictions.read_predictions(file, OWN, repeats=False)
+        if adapter is None and any(row.response is not None for row in own.rows):
+            raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
+        return answered_by(benchmark, own.rows, file.name, adapter=adapter, mode=mode, overlay=overlay)
     if model is not None:
         raise UsageError(f"--model reads raw replies, and a file of format {chosen!r} holds actions; leave it out")
     if data is None and bench_options:
@@ -77,14 +79,14 @@ def answered_file(
         return _by_itself(file, name, rows, mode, overlay, [*notes, *read.assumed], len(read.skipped) + read.unanswered)
     if opened is None:
         opened = load_benchmark(name, data, **(bench_options or {}))
-    return answered_by(opened, _lines(rows, opened), file.name, mode=mode, overlay=overlay, notes=notes)
+    return answered_by(opened, rows, file.name, mode=mode, overlay=overlay, notes=notes)
 
 
 def _format(file: Path, format: str | None, *, owned: bool) -> str:
     if format is not None:
-        return predictions.get_format(format).NAME
+        return predictions.get_format(format).name
     try:
-        return predictions.detect_format(file).NAME
+        return predictions.detect_format(file).name
     except (UsageError, DataError) as error:
         if not owned:
             raise UsageError(f"{error}; a file of guieval's own format needs --bench, the benchmark its steps are of") from None
@@ -117,14 +119,6 @@ def _notes(read: Predictions) -> Iterator[str]:
             f"{len(read.differing):,} rows state another box than the benchmark, whose own label decides: "
             f"{', '.join(named)}{more}"
         )
-
-
-def _lines(rows: Sequence[Predicted], benchmark: ABCBenchmark) -> dict[EpisodeKey, dict[int, Prediction]]:
-    lines: dict[EpisodeKey, dict[int, Prediction]] = {}
-    for row in rows:
-        line = Prediction(subset=row.subset, episode_id=row.episode_id, step_index=row.step_index, action=row.action)
-        lines.setdefault(EpisodeKey(benchmark.name, row.subset, row.episode_id), {})[row.step_index] = line
-    return lines
 
 
 def _by_itself(

@@ -1,8 +1,7 @@
 """Other evaluations' predictions files, read in unified terms so that they can be scored under any protocol.
 
-A format is a module here (or an object in one) that fulfils :class:`Format`; adding one is writing it and naming it in
-:data:`FORMATS`.
-They yield :class:`Predicted` answers; many files hold the labels too, so that they can be scored alone (:func:`tasks`).
+To add a format, write a module with a :class:`Format` and name it in :data:`FORMATS`. Formats yield :class:`Predicted`
+answers; many files hold the labels too, so that they can be scored alone (:func:`tasks`).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from guieval.actions import Action, Unsupported
 from guieval.errors import DataError, UsageError, nearest
@@ -24,7 +23,17 @@ from guieval.steps import StepTaskModel
 __all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions", "tasks"]
 
 FORMATS: dict[str, Format] = {
-    each.NAME: cast(Format, each) for each in (own, guievalkit, agentcpm, os_atlas, ui_s1, *grounding.FORMATS, kairos, lz_dong)
+    form.name: form
+    for form in (
+        own.FORMAT,
+        guievalkit.FORMAT,
+        agentcpm.FORMAT,
+        os_atlas.FORMAT,
+        ui_s1.FORMAT,
+        *grounding.FORMATS,
+        kairos.FORMAT,
+        lz_dong.FORMAT,
+    )
 }
 
 
@@ -100,28 +109,34 @@ def detect_format(file: Path) -> Format:
         damaged = damaged or first
     else:
         raise damaged or DataError(f"{file}: holds no row")
-    found = [each for each in FORMATS.values() if each.recognises(first.values)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = " and ".join(repr(each.NAME) for each in found)
+    matching = [form for form in FORMATS.values() if form.recognises(first.values)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = " and ".join(repr(form.name) for form in matching)
         raise UsageError(f"{str(file)!r} may be of the formats {names}; say which one by --format")
     fields = ", ".join(map(repr, first.values))
     raise UsageError(f"{str(file)!r} is of no known format ({', '.join(FORMATS)}); its first row has the fields {fields:.160}")
 
 
 def read_predictions(
-    file: Path, format: str | None = None, *, steps: Iterable[StepTaskModel] = (), skip_damaged: bool = False
+    file: Path,
+    format: str | None = None,
+    *,
+    steps: Iterable[StepTaskModel] = (),
+    skip_damaged: bool = False,
+    repeats: bool = True,
 ) -> Predictions:
     """Every answer of a predictions file; ``format`` names how it is written (default: what its first row looks like).
 
     ``steps`` are the benchmark's, for files that name no step themselves (ScreenSpot-Pro's). Raises :class:`UsageError` for a
     format that is unknown, not told apart, or unable to be read, and :class:`DataError` naming file, row and field for a
-    damaged row or a step that is answered twice, and not alike, which ``skip_damaged`` leaves out and counts instead.
+    damaged row or a step that has two different answers (without ``repeats``: or the same answer twice), which ``skip_damaged``
+    leaves out and counts instead.
     """
     chosen = detect_format(file) if format is None else get_format(format)
     read = chosen.reader(lambda: _whole(file), steps)
-    found: dict[tuple[str, str, str, int], Predicted] = {}
+    answers: dict[tuple[str, str, str, int], Predicted] = {}
     skipped: list[DataError] = []
     repeated = unanswered = 0
     for row in open_rows(file):
@@ -132,20 +147,20 @@ def read_predictions(
             if answer is None:
                 unanswered += 1
                 continue
-            if found.get(answer.key) == answer:
+            if repeats and answers.get(answer.key) == answer:
                 repeated += 1
                 continue
-            if answer.key in found:
+            if answer.key in answers:
                 raise row.error("(whole row)", f"step {answer.step_index} of episode {answer.episode_id!r} is answered twice")
         except DataError as error:
             if not skip_damaged:
                 raise
             skipped.append(error)
             continue
-        found[answer.key] = answer
-    if not found and not unanswered and not skipped:
+        answers[answer.key] = answer
+    if not answers and not unanswered and not skipped:
         raise DataError(f"{file}: holds no row")
-    return Predictions(chosen.NAME, tuple(found.values()), repeated, unanswered, tuple(skipped), chosen.ASSUMED)
+    return Predictions(chosen.name, tuple(answers.values()), repeated, unanswered, tuple(skipped), chosen.assumed)
 
 
 def tasks(

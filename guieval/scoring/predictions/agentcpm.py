@@ -11,28 +11,10 @@ schema refuses, is an unparseable answer (see :mod:`.compact`). A step without a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
 from guieval.scoring.predictions.aitw import home, labelled_step
 from guieval.scoring.predictions.compact import compact_action
-from guieval.scoring.predictions.predicted import Predicted, Rows, attempted
+from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row
-from guieval.steps import StepTaskModel
-
-NAME = "agentcpm"
-SUMMARY = "AgentCPM-GUI's predict.jsonl or all.jsonl"
-ASSUMED: tuple[str, ...] = ()
-
-
-def recognises(values: Mapping[str, Any]) -> bool:
-    """An AITW label with a ``pred`` beside it."""
-    return {"pred", "episode_id"} <= values.keys() and ("result_action_type" in values or "steps" in values)
-
-
-def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
-    """Reads one row."""
-    return _read
 
 
 def _read(row: Row) -> Predicted:
@@ -40,5 +22,13 @@ def _read(row: Row) -> Predicted:
         raise row.error("steps", "a row that holds a whole episode is not read; expected one row for every step")
     task = labelled_step(row, home(row, "category" if "category" in row else "subset"))
     pred = row.value("pred")
-    action, reason = attempted(lambda: compact_action(pred, label=task.action))
-    return Predicted(task.benchmark, task.subset, task.episode_id, task.step_index, action, reason, task=task)
+    return Predicted.of(task, lambda: compact_action(pred, label=task.action))
+
+
+FORMAT = Format(
+    "agentcpm",
+    "AgentCPM-GUI's predict.jsonl or all.jsonl",
+    frozenset({"pred", "episode_id"}),
+    lambda rows, steps: _read,
+    one_of=frozenset({"result_action_type", "steps"}),
+)

@@ -17,16 +17,15 @@ and are refused here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from guieval.actions import Boxes, Click
-from guieval.errors import DataError, UsageError
+from guieval.errors import DataError, ParseError, UsageError
 from guieval.frames import PIXELS, RELATIVE, Frame, Size
 from guieval.parsing import decoded
-from guieval.scoring.predictions.predicted import Predicted, Rows, attempted
+from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
 from guieval.scoring.predictions.rows import Row
 from guieval.steps import StepKey, StepTaskModel
 
@@ -36,15 +35,13 @@ SLACK = 0.51
 
 
 @dataclass(frozen=True)
-class GroundingFormat:
-    """One way to write the rows: a :class:`guieval.scoring.predictions.Format`, by the names of the fields.
+class RowLayout:
+    """The names of a row's fields, and how its numbers are read.
 
     ``size`` names the field with the image's [width, height], or the two fields with one of them each; ``holds_steps`` says
     whether rows that have it are steps of their own where the benchmark's are not given.
     """
 
-    NAME: str
-    SUMMARY: str
     image: str
     prompt: str
     box: str
@@ -52,13 +49,8 @@ class GroundingFormat:
     size: tuple[str, ...] = ("img_size",)
     frame: Frame = PIXELS
     holds_steps: bool = False
-    ASSUMED: tuple[str, ...] = ()
 
-    def recognises(self, values: Mapping[str, Any]) -> bool:
-        """A point beside the instruction and the image."""
-        return {self.image, self.prompt, self.box, self.point} <= values.keys()
-
-    def reader(self, rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
+    def reader(self, rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
         """Reads one row; without ``steps`` only rows that are steps of their own."""
         known = _KnownSteps(self, steps)
         first = next(rows(), None)
@@ -66,7 +58,7 @@ class GroundingFormat:
         if not known and first is not None and not stated:
             raise UsageError(
                 "these rows do not hold the steps that they answer: add --data, the benchmark's data folder, and --bench, its "
-                f"name{f' (default: {self.NAME})' if self.NAME == BENCHMARK else ''}"
+                f"name{f' (default: {BENCHMARK})' if self.holds_steps else ''}"
             )
         counts: Counter[str] = Counter()
         return lambda row: self._read(row, known, counts)
@@ -76,17 +68,18 @@ class GroundingFormat:
         number = counts[part]
         counts[part] += 1
         if row.values.get("gt_type", "positive") != "positive":
-            told = row.values["gt_type"]
-            raise row.error("gt_type", f"expected positive, got {told!r:.40}: whether it was refused is not kept")
+            kind = row.values["gt_type"]
+            raise row.error("gt_type", f"expected positive, got {kind!r:.40}: whether it was refused is not kept")
         task = known.find(row) if known else self._stated(row, f"{part}#{number}")
         size = self.size_of(row) or task.screenshot_size
         differs = "" if self.box_agrees(row, task) else f"{self.box} {row.value(self.box)!r:.80}"
-        pred = row.value(self.point)
-        action, reason = None, "there is no answer"
-        if pred is not None:
-            x, y = row.numbers(self.point, 2)
-            action, reason = attempted(lambda: Click(point=decoded([x, y], self.frame, size)))
-        return Predicted(task.benchmark, task.subset, task.episode_id, 0, action, reason, task=task, differs=differs)
+        point = None if row.value(self.point) is None else row.numbers(self.point, 2)
+        return Predicted.of(task, lambda: self._click(point, size), differs)
+
+    def _click(self, point: tuple[float, ...] | None, size: Size) -> Click:
+        if point is None:
+            raise ParseError("there is no answer")
+        return Click(point=decoded(list(point), self.frame, size))
 
     def size_of(self, row: Row) -> Size | None:
         """The image's size as the row states it."""
@@ -141,41 +134,30 @@ class GroundingFormat:
         )
 
 
+def _format(name: str, summary: str, layout: RowLayout) -> Format:
+    return Format(name, summary, frozenset({layout.image, layout.prompt, layout.box, layout.point}), layout.reader)
+
+
 FORMATS = (
-    GroundingFormat(
+    _format(
         "screenspot-pro",
         "ScreenSpot-Pro's results, details and metrics",
-        image="img_path",
-        prompt="prompt_to_evaluate",
-        box="bbox",
-        point="pred",
-        holds_steps=True,
+        RowLayout("img_path", "prompt_to_evaluate", "bbox", "pred", holds_steps=True),
     ),
-    GroundingFormat(
+    _format(
         "mai-ui",
         "MAI-UI's results of a server, one line each",
-        image="img_filename",
-        prompt="instruction",
-        box="bbox",
-        point="pred",
+        RowLayout("img_filename", "instruction", "bbox", "pred"),
     ),
-    GroundingFormat(
+    _format(
         "se-gui",
         "SE-GUI's results, accuracy and results",
-        image="image",
-        prompt="question",
-        box="ground_truth",
-        point="extracted_answer",
-        frame=RELATIVE,
+        RowLayout("image", "question", "ground_truth", "extracted_answer", frame=RELATIVE),
     ),
-    GroundingFormat(
+    _format(
         "mobilepilot",
         "mobilepilot-runtime's runs of one condition",
-        image="img_filename",
-        prompt="instruction",
-        box="target_bbox_xyxy",
-        point="prediction_point",
-        size=("image_width", "image_height"),
+        RowLayout("img_filename", "instruction", "target_bbox_xyxy", "prediction_point", size=("image_width", "image_height")),
     ),
 )
 
@@ -188,8 +170,8 @@ class _KnownSteps:
     share all of it are answered in the benchmark's order. A box alone never rules out a step: the benchmark's label counts.
     """
 
-    def __init__(self, form: GroundingFormat, steps: Iterable[StepTaskModel]) -> None:
-        self._form = form
+    def __init__(self, layout: RowLayout, steps: Iterable[StepTaskModel]) -> None:
+        self._layout = layout
         self._by_prompt: dict[str, list[StepTaskModel]] = {}
         self._by_id: dict[str, StepTaskModel] = {}
         self._answered: set[StepKey] = set()
@@ -204,18 +186,18 @@ class _KnownSteps:
 
     def find(self, row: Row) -> StepTaskModel:
         """The step that a row answers; :class:`DataError` where there is none, or it cannot be told which."""
-        image = row.text(self._form.image)
-        alike = [task for task in self._by_prompt.get(_words(row.text(self._form.prompt)), ()) if _same_image(task, image)]
+        image = row.text(self._layout.image)
+        alike = [task for task in self._by_prompt.get(_words(row.text(self._layout.prompt)), ()) if _same_image(task, image)]
         if not alike:
             raise self._unknown(row)
         name = str(row.values.get("id"))
         alike = [task for task in alike if task.episode_id == name] or alike
         alike = [task for task in alike if _folder(task.screenshot) == _folder(image)] or alike
         if len(alike) > 1:
-            alike = [task for task in alike if self._form.box_agrees(row, task)] or alike
+            alike = [task for task in alike if self._layout.box_agrees(row, task)] or alike
         if any((task.boxes, task.extras.get("polygon")) != (alike[0].boxes, alike[0].extras.get("polygon")) for task in alike):
-            told = row.value(self._form.box)
-            raise row.error(self._form.box, f"{told!r:.120} is not the box of any step with that image and instruction")
+            told = row.value(self._layout.box)
+            raise row.error(self._layout.box, f"{told!r:.120} is not the box of any step with that image and instruction")
         found = next((task for task in alike if task.key not in self._answered), alike[0])
         self._answered.add(found.key)
         return found
@@ -223,14 +205,14 @@ class _KnownSteps:
     def _unknown(self, row: Row) -> DataError:
         named = self._by_id.get(str(row.values.get("id")))
         benchmark = next(iter(self._by_id.values())).benchmark
-        if named is not None and _same_image(named, row.text(self._form.image)):
-            told = row.text(self._form.prompt)
+        if named is not None and _same_image(named, row.text(self._layout.image)):
+            told = row.text(self._layout.prompt)
             problem = (
                 f"{told!r:.120} is not the instruction of {benchmark}'s step {named.episode_id!r}: {named.instruction!r:.120}"
             )
-            return row.error(self._form.prompt, problem)
+            return row.error(self._layout.prompt, problem)
         return row.error(
-            self._form.image, f"no step of {benchmark} in this data has the image {row.text(self._form.image)!r:.120}"
+            self._layout.image, f"no step of {benchmark} in this data has the image {row.text(self._layout.image)!r:.120}"
         )
 
 

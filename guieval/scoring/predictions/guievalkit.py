@@ -12,28 +12,10 @@ the reply held none), ``target_action``, ``pred_action``, ``response`` and, wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
 from guieval.scoring.predictions.aitw import home, labelled_step
 from guieval.scoring.predictions.compact import KIT_KEYS, compact_action
-from guieval.scoring.predictions.predicted import Predicted, Rows, attempted
+from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row
-from guieval.steps import StepTaskModel
-
-NAME = "guievalkit"
-SUMMARY = "GUIEvalKit's outputs, one JSONL file for a data set"
-ASSUMED: tuple[str, ...] = ()
-
-
-def recognises(values: Mapping[str, Any]) -> bool:
-    """A ``prediction`` beside the label's unified type."""
-    return {"prediction", "target_action", "result_action_type"} <= values.keys()
-
-
-def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
-    """Reads one row."""
-    return _read
 
 
 def _read(row: Row) -> Predicted:
@@ -43,5 +25,12 @@ def _read(row: Row) -> Predicted:
     if low:
         task = row.task(**{**dict(task), "setting": "low"})
     prediction = row.value("prediction")
-    action, reason = attempted(lambda: compact_action(prediction, KIT_KEYS, label=task.action))
-    return Predicted(task.benchmark, task.subset, task.episode_id, task.step_index, action, reason, task=task)
+    return Predicted.of(task, lambda: compact_action(prediction, KIT_KEYS, label=task.action))
+
+
+FORMAT = Format(
+    "guievalkit",
+    "GUIEvalKit's outputs, one JSONL file for a data set",
+    frozenset({"prediction", "target_action", "result_action_type"}),
+    lambda rows, steps: _read,
+)

@@ -10,18 +10,11 @@ it is "" here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from guieval.scoring.predictions.aitw import HOMES, Home, labelled_step
 from guieval.scoring.predictions.compact import KIT_KEYS, compact_action
-from guieval.scoring.predictions.predicted import Predicted, Rows, attempted
+from guieval.scoring.predictions.predicted import NO_BOXES, Format, Predicted
 from guieval.scoring.predictions.rows import Row
-from guieval.steps import StepTaskModel
-
-NAME = "lz-dong"
-SUMMARY = "steps of LZ-Dong's evaluation of AgentCPM-GUI, label and parsed answer apart"
-ASSUMED: tuple[str, ...] = ("the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them",)
 
 _DATA = re.compile(r".*\((\w+)\)")
 _HOMES: dict[str, Home] = {
@@ -33,25 +26,23 @@ _HOMES: dict[str, Home] = {
 }
 
 
-def recognises(values: Mapping[str, Any]) -> bool:
-    """The two objects side by side."""
-    return {"ground_truth", "source_parsed_prediction"} <= values.keys()
-
-
-def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted | None]:
-    """Reads one row."""
-    return _read
-
-
 def _read(row: Row) -> Predicted | None:
-    told = _DATA.fullmatch(row.text("benchmark"))
-    if told is None or told[1] not in _HOMES:
+    named = _DATA.fullmatch(row.text("benchmark"))
+    if named is None or named[1] not in _HOMES:
         raise row.error(
             "benchmark", f"expected a name in brackets among {', '.join(_HOMES)}, got {row.text('benchmark')!r:.80}"
         )
-    task = labelled_step(row.row("ground_truth"), _HOMES[told[1]])
+    task = labelled_step(row.row("ground_truth"), _HOMES[named[1]])
     prediction = row.value("source_parsed_prediction")
     if prediction is None:
         return None
-    action, reason = attempted(lambda: compact_action(prediction, KIT_KEYS, label=task.action))
-    return Predicted(task.benchmark, task.subset, task.episode_id, task.step_index, action, reason, task=task)
+    return Predicted.of(task, lambda: compact_action(prediction, KIT_KEYS, label=task.action))
+
+
+FORMAT = Format(
+    "lz-dong",
+    "steps of LZ-Dong's evaluation of AgentCPM-GUI, label and parsed answer apart",
+    frozenset({"ground_truth", "source_parsed_prediction"}),
+    lambda rows, steps: _read,
+    assumed=(NO_BOXES,),
+)

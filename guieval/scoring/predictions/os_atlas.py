@@ -15,26 +15,26 @@ and an episode is as long as the file's last step of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from guieval.actions import Action
-from guieval.errors import DataError, ParseError
+from guieval.errors import ParseError
 from guieval.parsing import ScrollWords
 from guieval.scoring.predictions.calls import call_action
-from guieval.scoring.predictions.predicted import Predicted, Rows, attempted
+from guieval.scoring.predictions.predicted import (
+    ASSUMED_SCREEN,
+    NO_BOXES,
+    SCREEN,
+    Format,
+    Predicted,
+    ReadRow,
+    Rows,
+    attempted,
+    episode_lengths,
+)
 from guieval.scoring.predictions.rows import Row
 from guieval.steps import StepTaskModel
-
-NAME = "os-atlas"
-SUMMARY = "OS-Atlas's predictions on AndroidControl and GUI-Odyssey"
-ASSUMED: tuple[str, ...] = (
-    "screens are taken to be 1080 x 2400 pixels, because the file does not give their size",
-    "the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them",
-    "a SCROLL is read as the content's direction on AndroidControl and as the finger's on GUI-Odyssey",
-)
-
-SIZE = (1080, 2400)
 
 _ANDROID_CONTROL = re.compile(r"(?:.*/)?episode_(\d+)_screenshot_(\d+)\.\w+")
 _ODYSSEY = re.compile(r".*odyssey.*/(\w+)_(\d+)\.\w+", re.IGNORECASE)
@@ -51,21 +51,12 @@ class _Named(NamedTuple):
     step_index: int
 
 
-def recognises(values: Mapping[str, Any]) -> bool:
-    """A reply beside a row of the test data."""
-    return {"image", "pred"} <= values.keys() or {"image", "conversations"} <= values.keys()
+def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
+    def step_of(row: Row) -> tuple[tuple[str, str], int]:
+        dataset, episode_id, step_index = _named(row)
+        return (dataset, episode_id), step_index
 
-
-def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
-    """Reads one row, knowing how long the episodes are in the file."""
-    lengths: dict[tuple[str, str], int] = {}
-    for row in rows():
-        try:
-            named = _named(row)
-        except DataError:
-            continue  # told when the row itself is read
-        key = (named.dataset, named.episode_id)
-        lengths[key] = max(lengths.get(key, 0), named.step_index + 1)
+    lengths = episode_lengths(rows, step_of)
     return lambda row: _read(row, lengths)
 
 
@@ -116,7 +107,21 @@ def _task(row: Row, named: _Named, length: int, scroll_words: ScrollWords) -> St
         instruction=asked[1],
         low_level_instruction=asked[2],
         screenshot=row.text("image").rsplit("/", 1)[-1],
-        screenshot_size=SIZE,
+        screenshot_size=SCREEN,
         action=action,
         extras={"screen_size_from": "assumed"},
     )
+
+
+FORMAT = Format(
+    "os-atlas",
+    "OS-Atlas's predictions on AndroidControl and GUI-Odyssey",
+    frozenset({"image"}),
+    _reader,
+    one_of=frozenset({"pred", "conversations"}),
+    assumed=(
+        ASSUMED_SCREEN,
+        NO_BOXES,
+        "a SCROLL is read as the content's direction on AndroidControl and as the finger's on GUI-Odyssey",
+    ),
+)

@@ -7,41 +7,32 @@ as the model gave it, which the model's adapter reads when the file is scored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
 from guieval.actions import action_from_json
-from guieval.scoring.predictions.predicted import Predicted, Rows
+from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row
-from guieval.steps import StepTaskModel
-
-NAME = "guieval"
-SUMMARY = "guieval's own JSON lines, see docs/predictions.md"
-ASSUMED: tuple[str, ...] = ()
 
 _FIELDS = frozenset({"subset", "episode_id", "step_index", "action", "response"})
-
-
-def recognises(values: Mapping[str, Any]) -> bool:
-    """A step's name with an answer."""
-    return {"episode_id", "step_index"} <= values.keys() and bool({"action", "response"} & values.keys())
-
-
-def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
-    """Reads one row."""
-    return _read
 
 
 def _read(row: Row) -> Predicted:
     for field in row.values:
         if field not in _FIELDS:
             raise row.error(field, f"is none of {', '.join(sorted(_FIELDS))}")
+    key = ("", row.text("subset") if "subset" in row.values else "", row.text("episode_id"), row.whole("step_index"))
     if len({"action", "response"} & row.values.keys()) != 1:
         raise row.error("action", "a prediction holds either an action (null: the reply held none) or a response")
-    key = ("", row.text("subset") if "subset" in row.values else "", row.text("episode_id"), row.whole("step_index"))
     if "response" in row.values:
         return Predicted(*key, response=row.text("response"))
     given = row.values["action"]
     if given is None:
         return Predicted(*key, reason="there is no answer")
     return Predicted(*key, row.build("action", lambda: action_from_json(given)))
+
+
+FORMAT = Format(
+    "guieval",
+    "guieval's own JSON lines, see docs/predictions.md",
+    frozenset({"episode_id", "step_index"}),
+    lambda rows, steps: _read,
+    one_of=frozenset({"action", "response"}),
+)

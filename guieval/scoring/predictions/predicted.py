@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Self, TypeAlias, TypeVar
 
 from guieval.actions import Action
-from guieval.errors import ParseError
+from guieval.errors import DataError, ParseError
 from guieval.scoring.predictions.rows import Row
 from guieval.steps import StepTaskModel
+
+Episode = TypeVar("Episode", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -32,35 +34,65 @@ class Predicted:
     task: StepTaskModel | None = None
     differs: str = ""
 
+    @classmethod
+    def of(cls, task: StepTaskModel, read: Callable[[], Action], differs: str = "") -> Self:
+        """The answer to a step that the file describes; a :class:`ParseError` of ``read`` becomes the ``reason``."""
+        action, reason = attempted(read)
+        key = (task.benchmark, task.subset, task.episode_id, task.step_index)
+        return cls(*key, action, reason, task=task, differs=differs)
+
     @property
     def key(self) -> tuple[str, str, str, int]:
         """What must be unique in a file."""
         return self.benchmark, self.subset, self.episode_id, self.step_index
 
 
-Rows = Callable[[], Iterator[Row]]
-"""Reads the file's rows from the first one on, as often as it is called; damaged rows are left out."""
+Rows: TypeAlias = Callable[[], Iterator[Row]]
+"""Reads the file's rows from the first one on, as often as it is called, without damaged rows."""
+ReadRow: TypeAlias = Callable[[Row], Predicted | None]
+"""Reads one row; ``None`` if it holds no answer. Raises :class:`guieval.errors.DataError` if it is damaged."""
 
 
-class Format(Protocol):
-    """What a module of this package has to define to be a format."""
+@dataclass(frozen=True)
+class Format:
+    """One way to write a predictions file.
 
-    NAME: str
-    """What ``--format`` calls it."""
-    SUMMARY: str
-    """Who writes such files, in a few words."""
-    ASSUMED: tuple[str, ...]
-    """What the labels in such files leave open, and how it is taken: one line for each."""
+    ``name`` is the value of ``--format``; ``summary`` says in a few words who writes such files. The first row has all of
+    ``fields`` and, where there are any, at least one of ``one_of``; no other format has the same. ``assumed`` are sentences on
+    what the labels in such files leave open and how that is read.
+
+    ``reader`` returns what reads one row. Its arguments are the file's rows, and the benchmark's steps where the user has
+    named its data folder. It raises :class:`guieval.errors.UsageError` if the file cannot be read without them, or never.
+    """
+
+    name: str
+    summary: str
+    fields: frozenset[str]
+    reader: Callable[[Rows, Iterable[StepTaskModel]], ReadRow]
+    one_of: frozenset[str] = frozenset()
+    assumed: tuple[str, ...] = ()
 
     def recognises(self, values: Mapping[str, Any]) -> bool:
-        """Whether a file with this first row is of the format; no other format should say so too."""
+        """Whether a file with this first row is of the format."""
+        return self.fields <= values.keys() and (not self.one_of or bool(self.one_of & values.keys()))
 
-    def reader(self, rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted | None]:
-        """What reads one row: ``None`` where it holds no answer; :class:`guieval.errors.DataError` where it is damaged.
 
-        ``steps`` are the benchmark's own where the user has named its data folder; most formats need none. Raises
-        :class:`guieval.errors.UsageError` when the file cannot be read without them, or never.
-        """
+SCREEN = (1080, 2400)
+"""Width and height of the screen where a file does not state them."""
+ASSUMED_SCREEN = "screens are taken to be 1080 x 2400 pixels, because the file does not give their size"
+NO_BOXES = "the file has no boxes, so a protocol that accepts clicks in boxes alone accepts none of them"
+
+
+def episode_lengths(rows: Rows, step_of: Callable[[Row], tuple[Episode, int]]) -> dict[Episode, int]:
+    """The length of every episode in the file, which may lack its last steps; ``step_of`` gives a row's episode and step."""
+    lengths: dict[Episode, int] = {}
+    for row in rows():
+        try:
+            episode, index = step_of(row)
+        except DataError:
+            continue  # reported when the row itself is read
+        lengths[episode] = max(lengths.get(episode, 0), index + 1)
+    return lengths
 
 
 def attempted(read: Callable[[], Action]) -> tuple[Action | None, str]:

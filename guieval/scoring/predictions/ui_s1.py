@@ -7,26 +7,16 @@ progress is the mean of ``final_step_id / num_steps`` over episodes, success the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import NoReturn
 
 from guieval.errors import UsageError
-from guieval.scoring.predictions.predicted import Predicted, Rows
-from guieval.scoring.predictions.rows import Row
+from guieval.scoring.predictions.predicted import Format, Rows
 from guieval.steps import StepTaskModel
 
-NAME = "ui-s1"
-SUMMARY = "UI-S1's results: recognised, but they keep no answers to score"
-ASSUMED: tuple[str, ...] = ()
 
-
-def recognises(values: Mapping[str, Any]) -> bool:
-    """How far an episode went."""
-    return {"goal", "num_steps", "task_success", "final_step_id"} <= values.keys()
-
-
-def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predicted]:
-    """Always raises :class:`UsageError`, with the file's own figures."""
+def _refuse(rows: Rows, steps: Iterable[StepTaskModel]) -> NoReturn:
+    """Raise :class:`UsageError` with the file's own figures."""
     episodes, progress, successes = 0, 0.0, 0
     for row in rows():
         length = row.whole("num_steps", 1)
@@ -42,3 +32,11 @@ def reader(rows: Rows, steps: Iterable[StepTaskModel]) -> Callable[[Row], Predic
         "a result file of UI-S1 keeps how far each episode went but no answers, so it cannot be scored again; by its own "
         f"count, progress is {progress / episodes:.4f} and success {successes / episodes:.4f} over {episodes:,} episodes"
     )
+
+
+FORMAT = Format(
+    "ui-s1",
+    "UI-S1's results: recognised, but they keep no answers to score",
+    frozenset({"goal", "num_steps", "task_success", "final_step_id"}),
+    _refuse,
+)

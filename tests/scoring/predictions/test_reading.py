@@ -45,9 +45,9 @@ FIRST_ROWS = {
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_told_by_its_first_row_alone(name: str, tmp_path: Path) -> None:
-    claiming = [each.NAME for each in FORMATS.values() if each.recognises(FIRST_ROWS[name])]
+    claiming = [each.name for each in FORMATS.values() if each.recognises(FIRST_ROWS[name])]
     assert claiming == [name]
-    assert name == detect_format(write_lines(tmp_path / "f.jsonl", [FIRST_ROWS[name]])).NAME
+    assert name == detect_format(write_lines(tmp_path / "f.jsonl", [FIRST_ROWS[name]])).name
 
 
 def test_a_file_that_may_be_two_formats_needs_the_users_word(tmp_path: Path) -> None:
