@@ -1,42 +1,58 @@
-"""What published scorers forgive before they compare: small frozen values, named in a protocol's step rules.
+"""What published scorers accept in addition to the ordinary comparison: small frozen values in a protocol's step rules.
 
-Each decides for some pairs of action types and leaves all others to the ordinary comparison. They see actions as
+Each decides for some pairs of action types and leaves all others to the ordinary comparison. They get actions as
 :meth:`guieval.evaluation.rules.StepRules.read` reads them, so a predicted press that the rules take as a tap is a click here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
+from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Type
 from guieval.evaluation.click_rule import smallest_box
 from guieval.evaluation.judgement import Judgement
 from guieval.evaluation.rules import AnyType, StepRules
 from guieval.steps import StepTaskModel
 
 
+class _Listed:
+    """A leniency for listed pairs of action types, described by fixed words."""
+
+    pairs: ClassVar[frozenset[tuple[AnyType, AnyType]]]
+    """The types of the reference and of the prediction."""
+    words: ClassVar[str]
+
+    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
+        """Whether the pair of types is listed."""
+        return (reference, predicted) in self.pairs
+
+    def describe(self) -> str:
+        """The leniency in words."""
+        return self.words
+
+
 def _exact(reason: str) -> Judgement:
     return Judgement(True, True, None, None, reason)
 
 
+def _other_type(judged: Judgement, reference: Action, predicted: Action) -> Judgement | None:
+    """An exact match without a type match, if the parameters of two actions of different types agree."""
+    if not judged.exact_match:
+        return None
+    return judged._replace(type_match=False, reason=f"{predicted.type} in place of {reference.type}: {judged.reason}")
+
+
 @dataclass(frozen=True)
-class WaitIsStop:
+class WaitIsStop(_Listed):
     """Wait and stop are one type, and always match (AgentCPM-GUI, eval/utils/evaluator.py)."""
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Waits and stops among themselves."""
-        return {reference, predicted} <= {"WAIT", "STOP"}
+    pairs = frozenset({("WAIT", "WAIT"), ("WAIT", "STOP"), ("STOP", "WAIT"), ("STOP", "STOP")})
+    words = "wait and stop are one type and match whatever else they say"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact for any wait or stop where either is labelled."""
-        if isinstance(reference, Wait | Stop) and isinstance(predicted, Wait | Stop):
-            return _exact(f"{predicted.type} where {reference.type} is labelled: one type here")
-        return None
-
-    def describe(self) -> str:
-        """In words."""
-        return "wait and stop are one type and match whatever else they say"
+        return _exact(f"{predicted.type} where {reference.type} is labelled: one type here")
 
 
 @dataclass(frozen=True)
@@ -54,11 +70,10 @@ class LongPressIsClick:
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """What the rules say of the click (or the two) in place of the long press."""
-        expected, given = _tapped(reference), _tapped(predicted) if self.side == "both" else predicted
-        return None if expected is reference and given is predicted else rules.judge(task, expected, given)
+        return rules.judge(task, _tapped(reference), _tapped(predicted) if self.side == "both" else predicted)
 
     def describe(self) -> str:
-        """In words."""
+        """The leniency in words."""
         return "a labelled long press is a click" if self.side == "label" else "every long press is a click"
 
 
@@ -67,157 +82,114 @@ def _tapped(action: Action) -> Action:
 
 
 @dataclass(frozen=True)
-class AnyLongPress:
+class AnyLongPress(_Listed):
     """Where a long press is labelled any long press is exact, wherever it is (GUI-R1, verl/utils/reward_score/r1gui.py)."""
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Long presses."""
-        return (reference, predicted) == ("LONG_PRESS", "LONG_PRESS")
+    pairs = frozenset({("LONG_PRESS", "LONG_PRESS")})
+    words = "any long press matches a labelled one, wherever it is"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact for any long press in place of another."""
-        if isinstance(reference, LongPress) and isinstance(predicted, LongPress):
-            return _exact("any long press agrees")
-        return None
-
-    def describe(self) -> str:
-        """In words."""
-        return "any long press matches a labelled one, wherever it is"
+        return _exact("any long press agrees")
 
 
 @dataclass(frozen=True)
-class AnyPointedAction:
+class AnyPointedAction(_Listed):
     """Where a click or long press is labelled, any action whose point hits is exact, though its type stays a mismatch.
 
     GUI-R1's evaluation (guir1/eval/eval_omni.py) looks at the predicted coordinate alone.
     """
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """A labelled click or long press, and another type that has a point."""
-        return (
-            reference in ("CLICK", "LONG_PRESS") and predicted in ("CLICK", "LONG_PRESS", "SCROLL") and predicted != reference
-        )
+    pairs = frozenset({("CLICK", "LONG_PRESS"), ("CLICK", "SCROLL"), ("LONG_PRESS", "CLICK"), ("LONG_PRESS", "SCROLL")})
+    words = (
+        "where a click or long press is labelled, a click, long press or scroll whose point hits is exact, "
+        "though it is no type match when its type differs"
+    )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact without a type match where the point hits by the click rule."""
-        if not isinstance(reference, Click | LongPress) or not isinstance(predicted, Click | LongPress | Scroll):
-            return None
-        if predicted.type == reference.type:
-            return None
-        judged = rules.judge_point(task, reference.point, predicted.point)
-        if not judged.exact_match:
-            return None
-        return judged._replace(type_match=False, reason=f"{predicted.type} in place of {reference.type}: {judged.reason}")
-
-    def describe(self) -> str:
-        """In words."""
-        return (
-            "where a click or long press is labelled, a click, long press or scroll whose point hits is exact, "
-            "though it is no type match when its type differs"
-        )
+        assert isinstance(reference, Click | LongPress) and isinstance(predicted, Click | LongPress | Scroll)
+        return _other_type(rules.judge_point(task, reference.point, predicted.point), reference, predicted)
 
 
 @dataclass(frozen=True)
-class AnyWrittenAction:
+class AnyWrittenAction(_Listed):
     """Where a text or an app is labelled, typing or opening what agrees with it is exact, though its type stays a mismatch.
 
     GUI-R1's evaluation (guir1/eval/eval_omni.py) looks at the predicted text alone.
     """
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Typing in place of opening, and the reverse."""
-        return {reference, predicted} == {"TYPE", "OPEN"}
+    pairs = frozenset({("TYPE", "OPEN"), ("OPEN", "TYPE")})
+    words = "where a text or an app is labelled, either one that agrees is exact, though it is no type match"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact without a type match where the texts agree by the rule of the labelled type."""
-        if isinstance(reference, Type) and isinstance(predicted, Open):
-            judged = rules.text.judge(reference.text, predicted.app)
-        elif isinstance(reference, Open) and isinstance(predicted, Type):
-            judged = rules.app_text.judge(reference.app, predicted.text)
-        else:
-            return None
-        if not judged.exact_match:
-            return None
-        return judged._replace(type_match=False, reason=f"{predicted.type} in place of {reference.type}: {judged.reason}")
+        rule = rules.text if isinstance(reference, Type) else rules.app_text
+        return _other_type(rule.judge(_written(reference), _written(predicted)), reference, predicted)
 
-    def describe(self) -> str:
-        """In words."""
-        return "where a text or an app is labelled, either one that agrees is exact, though it is no type match"
+
+def _written(action: Action) -> str:
+    assert isinstance(action, Type | Open)
+    return action.text if isinstance(action, Type) else action.app
 
 
 @dataclass(frozen=True)
-class ClickForType:
+class ClickForType(_Listed):
     """A click where typing is labelled, or the reverse, matches in type and exactly, wherever and whatever it is.
 
     MagicGUI, utils/eval/utils/evaluator_honor.py.
     """
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Clicks in place of typing, and the reverse."""
-        return {reference, predicted} == {"CLICK", "TYPE"}
+    pairs = frozenset({("CLICK", "TYPE"), ("TYPE", "CLICK")})
+    words = "any click matches where typing is labelled, and any typed text where a click is"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact for either in place of the other."""
-        if self.concerns(reference.type, predicted.type):
-            return _exact(f"{predicted.type} counts where {reference.type} is labelled")
-        return None
-
-    def describe(self) -> str:
-        """In words."""
-        return "any click matches where typing is labelled, and any typed text where a click is"
+        return _exact(f"{predicted.type} counts where {reference.type} is labelled")
 
 
 @dataclass(frozen=True)
-class CornerForPress:
+class CornerForPress(_Listed):
     """A click in the upper left ``share`` x ``share`` of the screen (border included) matches any labelled press.
 
     MagicGUI, utils/eval/utils/evaluator_honor.py.
     """
 
     share: float = 0.15
-
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Clicks in place of a press."""
-        return (reference, predicted) == ("PRESS", "CLICK")
+    pairs = frozenset({("PRESS", "CLICK")})
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact for a click in the corner."""
-        if not (isinstance(reference, Press) and isinstance(predicted, Click)):
-            return None
+        assert isinstance(reference, Press) and isinstance(predicted, Click)
         x, y = predicted.point
         if x / 1000.0 <= self.share and y / 1000.0 <= self.share:
             return _exact(f"a click in the upper left corner counts as pressing {reference.button}")
         return None
 
     def describe(self) -> str:
-        """In words."""
+        """The leniency in words."""
         return f"a click in the upper left {self.share:g} x {self.share:g} of the screen matches any labelled press"
 
 
 @dataclass(frozen=True)
-class RecentIsHome:
+class RecentIsHome(_Listed):
     """A labelled RECENT is HOME, as the data preparation of AgentCPM-GUI and GUIEvalKit makes it for GUI-Odyssey.
 
     Their action space has no RECENT, so predicting it matches neither.
     """
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Presses."""
-        return (reference, predicted) == ("PRESS", "PRESS")
+    pairs = frozenset({("PRESS", "PRESS")})
+    words = "a labelled press of RECENT is one of HOME"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """What the rules say of HOME in place of RECENT."""
-        if isinstance(reference, Press) and reference.button == "RECENT" and isinstance(predicted, Press):
+        if isinstance(reference, Press) and reference.button == "RECENT":
             return rules.judge(task, Press(button="HOME"), predicted)
         return None
 
-    def describe(self) -> str:
-        """In words."""
-        return "a labelled press of RECENT is one of HOME"
-
 
 @dataclass(frozen=True)
-class NodeText:
+class NodeText(_Listed):
     """Clicking an element may stand for opening the app, or going back, that its text names, and the reverse.
 
     The element is the smallest of the step's boxes that holds the clicked point; its text is the one at the same place in
@@ -226,17 +198,16 @@ class NodeText:
     for, as it is meant.
     """
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """A click and an opened app, or a click and a press."""
-        return (reference == "CLICK" and predicted in ("OPEN", "PRESS")) or (
-            predicted == "CLICK" and reference in ("OPEN", "PRESS")
-        )
+    pairs = frozenset({("CLICK", "OPEN"), ("CLICK", "PRESS"), ("OPEN", "CLICK"), ("PRESS", "CLICK")})
+    words = (
+        "a click and opening an app match when the text of the smallest box around the click holds the app's name, "
+        'and a click and BACK when it holds "back"'
+    )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact where the text of the clicked element holds the app's name, or "back" for BACK, in any case."""
         click, other = (reference, predicted) if isinstance(reference, Click) else (predicted, reference)
-        if not isinstance(click, Click):
-            return None
+        assert isinstance(click, Click)
         if isinstance(other, Open):
             wanted = other.app.lower()
         elif isinstance(other, Press) and other.button == "BACK":
@@ -248,13 +219,6 @@ class NodeText:
             return _exact(f"{predicted.type} counts where {reference.type} is labelled: the element's text names it")
         return None
 
-    def describe(self) -> str:
-        """In words."""
-        return (
-            "a click and opening an app match when the text of the smallest box around the click holds the app's name, "
-            'and a click and BACK when it holds "back"'
-        )
-
 
 def _text_at(task: StepTaskModel, point: Point) -> str:
     texts = task.extras.get("box_texts")
@@ -265,21 +229,22 @@ def _text_at(task: StepTaskModel, point: Point) -> str:
 
 
 @dataclass(frozen=True)
-class PromptDirection:
+class PromptDirection(_Listed):
     """A scroll the way that the step's own prompt says, "Scroll up" or "Scroll down", is exact beside the labelled one.
 
     OS-Genesis, evaluation/android_control/ac_eval.py, whose directions are AndroidControl's: those of the content, so the
     finger moves the other way. The prompt is the goal and, where the setting is low, the step's instruction; case matters.
     """
 
-    def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Scrolls."""
-        return (reference, predicted) == ("SCROLL", "SCROLL")
+    pairs = frozenset({("SCROLL", "SCROLL")})
+    words = (
+        'where the step\'s prompt says "Scroll up" or "Scroll down", scrolling the content that way is exact whatever '
+        "the labelled direction"
+    )
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Exact where the prompt names the predicted direction."""
-        if not (isinstance(reference, Scroll) and isinstance(predicted, Scroll)):
-            return None
+        assert isinstance(predicted, Scroll)
         word = OPPOSITE.get(predicted.direction)
         if word not in ("up", "down"):
             return None
@@ -287,10 +252,3 @@ class PromptDirection:
         if task.setting == "low" and task.low_level_instruction is not None:
             prompt = f"{prompt}\n{task.low_level_instruction}"
         return _exact(f'the prompt says "Scroll {word}"') if f"Scroll {word}" in prompt else None
-
-    def describe(self) -> str:
-        """In words."""
-        return (
-            'where the step\'s prompt says "Scroll up" or "Scroll down", scrolling the content that way is exact whatever '
-            "the labelled direction"
-        )

@@ -154,7 +154,7 @@ class Leniency(Protocol):
         ...
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """Decide, or return ``None`` to leave the decision to the rules that follow."""
+        """Decide for actions of types that it concerns; ``None`` leaves the decision to the rules that follow."""
         ...
 
     def describe(self) -> str:
@@ -195,9 +195,10 @@ class StepRules:
         """Compare ``predicted`` with ``reference``, which is the step's own action or one of its alternatives."""
         expected, given = reference, self.read(predicted)
         for leniency in self.leniencies:
-            lenient = leniency.judge(self, task, expected, given)
-            if lenient is not None:
-                return lenient
+            if leniency.concerns(expected.type, given.type):
+                lenient = leniency.judge(self, task, expected, given)
+                if lenient is not None:
+                    return lenient
         if given.type != expected.type:
             if isinstance(expected, Open) and isinstance(given, Click) and self.open.icon is not None and len(task.boxes):
                 return self.open.judge_icon(self.open.icon, task.boxes, given.point, task.screenshot_size)

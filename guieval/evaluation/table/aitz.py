@@ -16,9 +16,8 @@ _COAT_FIGURES = (
     Figure("success_rate", "success"),
     Figure("goal_progress", "progress", average="episodes"),
 )
-_COAT_CLICK = ClickRule(enlarge=1.2, by_node=True)
 _COAT = StepRules(
-    click=_COAT_CLICK,
+    click=ClickRule(enlarge=1.2, by_node=True),
     text=TextRule("containment-or-similarity", threshold=0.8, above=True, similarity="indel", form="as-given"),
 )
 _COAT_NOTES = (
@@ -26,6 +25,18 @@ _COAT_NOTES = (
     "the smallest box it lies in, or for itself.",
     "A step whose reply tells no text is given the empty text, which every text contains, so it is right there.",
     "It reads action types, scroll directions and buttons of the labels from the first words of coat_action_desc.",
+)
+
+_COAT_INTENDED = Protocol(
+    name="coat-intended",
+    source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f) with the place of clicks filled in",
+    summary="the predicted node holds the label's point or overlaps by more than half with one that does; boxes x1.2",
+    rules=_COAT,
+    datasets=frozenset({"aitz"}),
+    sample_sets={"aitz": "aitz-test-4724"},
+    figures=_COAT_FIGURES,
+    notes=_COAT_NOTES,
+    mends="coat-official",
 )
 
 PROTOCOLS = (
@@ -62,29 +73,18 @@ PROTOCOLS = (
         ),
         version=2,  # another button or status is another action type
     ),
-    Protocol(
+    replace(
+        _COAT_INTENDED,
         name="coat-official",
         source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f)",
         summary="a click is compared with the corner (0, 0); boxes x1.2; text contained or more than 0.8 similar, case counts",
-        rules=replace(_COAT, click=replace(_COAT_CLICK, reference="origin")),
-        datasets=frozenset({"aitz"}),
-        sample_sets={"aitz": "aitz-test-4724"},
-        figures=_COAT_FIGURES,
+        rules=replace(_COAT, click=replace(_COAT.click, reference="origin")),
         notes=(
             "The place of a label is filled in for scrolls alone, so that of every click is (0, 0): a click is right only if "
             "its own box, or one that overlaps by more than half, reaches the upper left corner of the screen.",
             *_COAT_NOTES,
         ),
+        mends=None,
     ),
-    Protocol(
-        name="coat-intended",
-        source="AiTZ paper; IMNearth/CoAT, coat/evaluate.py (9ab1a9f) with the place of clicks filled in",
-        summary="the predicted node holds the label's point or overlaps by more than half with one that does; boxes x1.2",
-        rules=_COAT,
-        datasets=frozenset({"aitz"}),
-        sample_sets={"aitz": "aitz-test-4724"},
-        figures=_COAT_FIGURES,
-        notes=_COAT_NOTES,
-        mends="coat-official",
-    ),
+    _COAT_INTENDED,
 )

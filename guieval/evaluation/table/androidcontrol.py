@@ -6,6 +6,7 @@ What was read is the code at the place that ``source`` names; where only its des
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from guieval.actions import ActionType
 from guieval.evaluation.leniencies import NodeText, PromptDirection
@@ -24,18 +25,34 @@ _DIAGONAL = math.sqrt((0.14 * 1080) ** 2 + (0.14 * 2400) ** 2)
 _EQUAL_OR_F1 = TextRule("equal-or-token-f1", threshold=0.5, form="as-given", above=True)
 _ANY_BOX = ClickRule(enlarge=1.2, boxes="any", fallback=0.04)
 _ANY_BOX_LONGEST_SIDE = ClickRule(enlarge=1.2, boxes="any", fallback=0.04, measure="longest-side")
+_TARGET_BOX = ClickRule(boxes="smallest-containing")
 _NEAR = ClickRule(boxes="none", fallback=0.04)
 _WITHIN_14_PER_CENT = ClickRule(boxes="none", fallback=0.14, fallback_strict=True)
-_CURATED_TEXT = TextRule("containment-or-token-f1", threshold=0.5, form="label-lowered", part_of_word=True)
 
 _ZERO = FailurePolicy(unparseable="zero", missing="zero")
-_CURATED_NOTES = (
-    "A prediction may be a box in the source, whose centre then counts; here it is a point.",
-    "The source's Type figure asks for the right text and direction too, but not for the right place, and its Grounding figure "
-    "does not ask for the right type, so neither is a share of type or exact matches and neither is given here.",
-    "Text is compared by its part up to the next colon in the source, so of a web address only the scheme counts there.",
-    "Only the label is lower-cased before one text is looked for in the other; words are compared in any case.",
-    "The improved set corrects goals and accepts several actions on some steps; any of them counts, as alternatives do here.",
+_CURATED = Protocol(
+    name="ac-curated",
+    source="AndroidControl-Curated paper (E_point); batechworks/AndroidControl_Curated, src/eval/utils.py",
+    summary="less than 0.14 of the screen; one text in the other or token F1 of at least 0.5",
+    rules=StepRules(
+        click=_WITHIN_14_PER_CENT,
+        text=TextRule("containment-or-token-f1", threshold=0.5, form="label-lowered", part_of_word=True),
+        button_types=True,
+        status_types=True,
+    ),
+    datasets=_AC,
+    sample_sets=_OSATLAS_7708,
+    figures=(_SR,),
+    notes=(
+        "A prediction may be a box in the source, whose centre then counts; here it is a point.",
+        "The source's Type figure asks for the right text and direction too, but not for the right place, and its Grounding "
+        "figure does not ask for the right type, so neither is a share of type or exact matches and neither is given here.",
+        "Text is compared by its part up to the next colon in the source, so of a web address only the scheme counts there.",
+        "Only the label is lower-cased before one text is looked for in the other; words are compared in any case.",
+        "The improved set corrects goals and accepts several actions on some steps; any of them counts, as alternatives do "
+        "here.",
+    ),
+    version=2,  # the label alone is lower-cased
 )
 
 PROTOCOLS = (
@@ -216,48 +233,25 @@ PROTOCOLS = (
         ),
         version=2,  # places are cut on the canvas
     ),
-    Protocol(
-        name="ac-curated",
-        source="AndroidControl-Curated paper (E_point); batechworks/AndroidControl_Curated, src/eval/utils.py",
-        summary="less than 0.14 of the screen; one text in the other or token F1 of at least 0.5",
-        rules=StepRules(
-            click=_WITHIN_14_PER_CENT,
-            text=_CURATED_TEXT,
-            button_types=True,
-            status_types=True,
-        ),
-        datasets=_AC,
-        sample_sets=_OSATLAS_7708,
-        figures=(_SR,),
-        notes=_CURATED_NOTES,
-        version=2,  # the label alone is lower-cased
-    ),
-    Protocol(
+    _CURATED,
+    replace(
+        _CURATED,
         name="ac-curated-bbox",
         source="AndroidControl-Curated paper (E_bbox); batechworks/AndroidControl_Curated, src/eval/utils.py",
         summary="inside the target element's box; one text in the other or token F1 of at least 0.5",
-        rules=StepRules(
-            click=ClickRule(boxes="smallest-containing"),
-            text=_CURATED_TEXT,
-            button_types=True,
-            status_types=True,
-        ),
-        datasets=_AC,
-        sample_sets=_OSATLAS_7708,
-        figures=(_SR,),
+        rules=replace(_CURATED.rules, click=_TARGET_BOX),
         notes=(
             "The target's box stands in its own files; here it is the smallest of the step's boxes that holds the labelled "
             "place.",
-            *_CURATED_NOTES,
+            *_CURATED.notes,
         ),
-        version=2,  # the label alone is lower-cased
     ),
     Protocol(
         name="uground-ac",
         source="AndroidControl paper, appendix D.3; OSU-NLP-Group/UGround, offline_evaluation/AndroidControl/eval.py",
         summary="the smallest element that holds the labelled place; texts letter for letter; clicks that name the app or back",
         rules=StepRules(
-            click=ClickRule(boxes="smallest-containing"),
+            click=_TARGET_BOX,
             text=TextRule("equal", form="as-given"),
             button_types=True,
             status_types=True,
@@ -326,7 +320,7 @@ PROTOCOLS = (
         source="UI-R1 paper, section 3.2 (R_T and R_C of eq. 2 and 3)",
         summary="what UI-R1 trains with: inside the target element's box; of everything else only the type",
         rules=StepRules(
-            click=ClickRule(boxes="smallest-containing"),
+            click=_TARGET_BOX,
             text=TextRule("type-only"),
             scroll=ScrollRule("type-only"),
             open=OpenRule(text=TextRule("type-only")),

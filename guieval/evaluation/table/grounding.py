@@ -7,6 +7,7 @@ judgement of unified points), in what they do with failures, and in how they ave
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from guieval.evaluation.leniencies import AnyPointedAction
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
@@ -18,9 +19,13 @@ _WHOLE_PIXELS = replace(_POINT_IN_BOX, click=ClickRule(whole_pixels=True))
 _OR_REFUSED = StepRules(click=ClickRule(), stop="status")
 _OR_POLYGON = StepRules(click=ClickRule(polygon=True), stop="status")
 
-_SCREENSPOT = {"screenspot": "screenspot-1272"}
-_SCREENSPOT_V2 = {"screenspot-v2": "screenspot-v2-1272"}
-_SCREENSPOT_PRO = {"screenspot-pro": "screenspot-pro-1581"}
+_SAMPLE_SETS = {
+    "screenspot": "screenspot-1272",
+    "screenspot-v2": "screenspot-v2-1272",
+    "screenspot-pro": "screenspot-pro-1581",
+    "osworld-g": "osworld-g-564",
+    "mmbench-gui-l2": "mmbench-gui-l2-3594",
+}
 _CELLS = ("platform", "element")
 _GROUPS = ("group", "element")
 _AT_ORIGIN = (
@@ -28,14 +33,38 @@ _AT_ORIGIN = (
     "the upper left corner; here it is wrong."
 )
 
+
+def _pointing(
+    name: str,
+    source: str,
+    datasets: tuple[str, ...],
+    figures: tuple[Figure, ...],
+    notes: tuple[str, ...],
+    *,
+    summary: str = "grounding: the point lies inside the target box, border included; every target counts alike",
+    rules: StepRules = _POINT_IN_BOX,
+    **others: Any,
+) -> Protocol:
+    """A protocol for grounding on the sample sets of its data sets; ``others`` are further fields of the protocol."""
+    return Protocol(
+        name=name,
+        source=source,
+        summary=summary,
+        rules=rules,
+        datasets=frozenset(datasets),
+        sample_sets={name: _SAMPLE_SETS[name] for name in datasets if name in _SAMPLE_SETS},
+        figures=figures,
+        notes=notes,
+        **others,
+    )
+
+
 PROTOCOLS = (
-    Protocol(
+    _pointing(
         name="seeclick-official",
         source="SeeClick paper (ScreenSpot); njucckevin/SeeClick, pretrain/screenspot_test.py",
         summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells is reported",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot", "screenspot-v2"}),
-        sample_sets=_SCREENSPOT | _SCREENSPOT_V2,
+        datasets=("screenspot", "screenspot-v2"),
         figures=(Figure("Average", "exact", average="cells", keys=_CELLS), Figure("Action Acc", "exact")),
         notes=(
             "A reply with the word box is read as a box in thousandths and stands for its centre, any other one as a point "
@@ -43,13 +72,12 @@ PROTOCOLS = (
             "The script prints text and icons of each platform; the mean of these six is the paper's.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="sspro-official",
         source="ScreenSpot-Pro paper; likaixin2000/ScreenSpot-Pro-GUI-Grounding, eval_screenspot_pro.py",
         summary="grounding: the point lies inside the target box, border included; what has no target must be refused",
         rules=_OR_REFUSED,
-        datasets=frozenset({"screenspot-pro"}),
-        sample_sets=_SCREENSPOT_PRO,
+        datasets=("screenspot-pro",),
         figures=(Figure("action_acc", "exact"),),
         notes=(
             "The figure counts every target alike; by group, application and kind of element the scorer gives shares, no mean.",
@@ -58,25 +86,22 @@ PROTOCOLS = (
         ),
         version=2,  # a refusal must be one
     ),
-    Protocol(
+    _pointing(
         name="cagui-grounding",
         source="AgentCPM-GUI paper, appendix C.1; OpenBMB/AgentCPM-GUI, eval/grounding_eval",
         summary="grounding (Fun2Point, Text2Point): the point lies inside the target box, border included",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"cagui-grounding"}),
+        datasets=("cagui-grounding",),
         figures=(Figure("accuracy", "exact"), Figure("mean of the tasks", "exact", average="cells", keys=("task",))),
         notes=(
             "Each model has a script of its own, which reads its numbers its own way.",
             "Bbox2Text, the third task, compares a told text with the label's and is no action; the paper's average counts it.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="lmms-rec",
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot/utils_rec.py (Center_ACC)",
         summary="grounding: the middle of the predicted box lies inside the target box, border included",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot"}),
-        sample_sets=_SCREENSPOT,
+        datasets=("screenspot",),
         figures=(Figure("Center_ACC", "exact"),),
         notes=(
             "It asks for a box in screen fractions, of which a unified action keeps the middle; IoU and the accuracies at an "
@@ -85,13 +110,10 @@ PROTOCOLS = (
             _AT_ORIGIN,
         ),
     ),
-    Protocol(
+    _pointing(
         name="lmms-v2",
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot_v2/utils.py",
-        summary="grounding: the point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot-v2"}),
-        sample_sets=_SCREENSPOT_V2,
+        datasets=("screenspot-v2",),
         figures=(Figure("screenspot_v2_action_acc", "exact"),),
         notes=(
             "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",
@@ -99,23 +121,19 @@ PROTOCOLS = (
             "height.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="lmms-pro",
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot_pro/utils.py",
-        summary="grounding: the point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot-pro"}),
-        sample_sets=_SCREENSPOT_PRO,
+        datasets=("screenspot-pro",),
         figures=(Figure("screenspot_pro_action_acc", "exact"),),
         notes=("A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",),
     ),
-    Protocol(
+    _pointing(
         name="vlmevalkit",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot.py",
         summary="grounding: inside the target box less a pixel on the right and below; parts weigh by their size twice",
         rules=_LESS_A_PIXEL,
-        datasets=frozenset({"screenspot", "screenspot-v2"}),
-        sample_sets=_SCREENSPOT | _SCREENSPOT_V2,
+        datasets=("screenspot", "screenspot-v2"),
         figures=(
             Figure("Overall_Accuracy", "exact"),
             Figure("accuracy of a part", "exact", average="cells-by-size", keys=_CELLS),
@@ -129,24 +147,19 @@ PROTOCOLS = (
             _AT_ORIGIN,
         ),
     ),
-    Protocol(
+    _pointing(
         name="vlmevalkit-intended",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot.py, with whole boxes and every target counted once",
-        summary="grounding: the point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot", "screenspot-v2"}),
-        sample_sets=_SCREENSPOT | _SCREENSPOT_V2,
+        datasets=("screenspot", "screenspot-v2"),
         figures=(Figure("Overall_Accuracy", "exact"),),
         notes=("The accuracy of a part is the same figure over the steps of that part.",),
         mends="vlmevalkit",
     ),
-    Protocol(
+    _pointing(
         name="vlmevalkit-pro",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot_pro.py",
         summary="grounding: the point lies inside the target box, border included; parts weigh by their size twice",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot-pro"}),
-        sample_sets=_SCREENSPOT_PRO,
+        datasets=("screenspot-pro",),
         figures=(
             Figure("Overall_Accuracy", "exact"),
             Figure("accuracy of a part", "exact", average="cells-by-size", keys=_GROUPS),
@@ -160,37 +173,30 @@ PROTOCOLS = (
             _AT_ORIGIN,
         ),
     ),
-    Protocol(
+    _pointing(
         name="vlmevalkit-pro-intended",
         source="open-compass/VLMEvalKit, vlmeval/dataset/GUI/screenspot_pro.py, with every target counted once",
-        summary="grounding: the point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot-pro"}),
-        sample_sets=_SCREENSPOT_PRO,
+        datasets=("screenspot-pro",),
         figures=(Figure("Overall_Accuracy", "exact"),),
         notes=("The accuracy of a part is the same figure over the steps of that part.",),
         mends="vlmevalkit-pro",
     ),
-    Protocol(
+    _pointing(
         name="evalscope",
         source="modelscope/evalscope, evalscope/benchmarks/screenspot_pro",
-        summary="grounding: the point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot-pro"}),
-        sample_sets=_SCREENSPOT_PRO,
+        datasets=("screenspot-pro",),
         figures=(Figure("acc", "exact"),),
         notes=(
             "What a number means is told by its size: up to 1 a fraction, up to 1000 thousandths, else pixels, so a pixel "
             "answer near the upper left corner is misread.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="clawgui-grounding",
         source="ZJU-REAL/ClawGUI, clawgui-eval/judge/grounding_judge.py",
         summary="grounding: the point, cut to whole pixels, lies inside the target box, border included",
         rules=_WHOLE_PIXELS,
-        datasets=frozenset({"screenspot-v2", "screenspot-pro"}),
-        sample_sets=_SCREENSPOT_V2 | _SCREENSPOT_PRO,
+        datasets=("screenspot-v2", "screenspot-pro"),
         figures=(Figure("accuracy", "exact"),),
         notes=(
             "Cutting moves a point up to a pixel left and up: one within the first pixel of a box may fall out of it, and one "
@@ -199,36 +205,32 @@ PROTOCOLS = (
             "pixels, those of UI-Venus, Seed, Kimi and GUI-G2 do not; StepGUI's divides by 999.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="gui-r1-grounding",
         source="GUI-R1 paper; ritzz-ai/GUI-R1, guir1/eval/eval_screenspot.py",
         summary="grounding: the point lies strictly inside the target box; every target counts alike",
         rules=replace(_POINT_IN_BOX, click=ClickRule(strict=True)),
-        datasets=frozenset({"screenspot", "screenspot-pro"}),
-        sample_sets=_SCREENSPOT | _SCREENSPOT_PRO,
+        datasets=("screenspot", "screenspot-pro"),
         figures=(Figure("overall", "exact"),),
         notes=("A cell without a single hit is not printed.",),
     ),
-    Protocol(
+    _pointing(
         name="showui",
         source="ShowUI paper; showlab/ShowUI, main/eval_screenspot.py",
         summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot"}),
-        sample_sets=_SCREENSPOT,
+        datasets=("screenspot",),
         figures=(Figure("Avg Success Rate", "exact", average="cells", keys=_CELLS),),
         notes=(
             "Where generation fails, the sample before it is counted once more in its place, with its own prediction.",
             "For models that answer in thousandths the target box is cut to whole thousandths first.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="ui-r1-grounding",
         source="UI-R1 paper; lll6gg/UI-R1, evaluation/test_screenspot.py and eval_ss.py",
         summary="grounding: the place of any action lies inside the target box, border included; every target counts alike",
         rules=replace(_POINT_IN_BOX, leniencies=(AnyPointedAction(),)),
-        datasets=frozenset({"screenspot"}),
-        sample_sets=_SCREENSPOT,
+        datasets=("screenspot",),
         figures=(Figure("accuracy", "exact"),),
         failure=FailurePolicy(missing="left-out"),
         notes=(
@@ -240,13 +242,11 @@ PROTOCOLS = (
             _AT_ORIGIN,
         ),
     ),
-    Protocol(
+    _pointing(
         name="gui-actor",
         source="GUI-Actor paper; microsoft/GUI-Actor, eval/screenSpot.py, screenSpot_v2.py and screenSpot_pro.py (hit_top1)",
         summary="grounding: the model's first point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot", "screenspot-v2", "screenspot-pro"}),
-        sample_sets=_SCREENSPOT | _SCREENSPOT_V2 | _SCREENSPOT_PRO,
+        datasets=("screenspot", "screenspot-v2", "screenspot-pro"),
         figures=(Figure("hit_top1", "exact"),),
         notes=(
             "hit_topk asks whether any of three points hits, which one action does not tell.",
@@ -254,13 +254,12 @@ PROTOCOLS = (
             "A box of which no corner exceeds 1 is taken for screen fractions.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="infigui-g1",
         source="InfiGUI-G1 paper; InfiXAI/InfiGUI-G1, eval/prompts.py",
         summary="grounding: the first point lies inside the target box or polygon; what has no target must be refused",
         rules=_OR_POLYGON,
-        datasets=frozenset({"screenspot-v2", "screenspot-pro", "ui-vision", "mmbench-gui-l2"}),
-        sample_sets=_SCREENSPOT_V2 | _SCREENSPOT_PRO | {"mmbench-gui-l2": "mmbench-gui-l2-3594"},
+        datasets=("screenspot-v2", "screenspot-pro", "ui-vision", "mmbench-gui-l2"),
         figures=(Figure("correct_accuracy", "exact"),),
         notes=(
             "has_correct_accuracy asks whether any of the told points hits, which one action does not tell.",
@@ -268,26 +267,21 @@ PROTOCOLS = (
             "Its ray casting takes in only half of a polygon's border.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="uground-grounding",
         source="UGround paper; OSU-NLP-Group/UGround, offline_evaluation/ScreenSpot/eval.py",
         summary="grounding: the point lies inside the target box, border included; the mean of the 6 cells",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot"}),
-        sample_sets=_SCREENSPOT,
+        datasets=("screenspot",),
         figures=(Figure("Average Accuracy", "exact", average="cells", keys=_CELLS),),
         notes=(
             "Answers are whole pixels of the image that the model saw, divided by its scale; CogAgent's are thousandths, cut "
             "to whole pixels, of which (0, 0) counts as no answer.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="ui-agile-grounding",
         source="UI-AGILE paper; KDEGroup/UI-AGILE, eval/grounding/eval_grounding_vllm_no_ray.py and eval_screenspot_pro.py",
-        summary="grounding: the point lies inside the target box, border included; every target counts alike",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"screenspot-v2", "screenspot-pro"}),
-        sample_sets=_SCREENSPOT_V2 | _SCREENSPOT_PRO,
+        datasets=("screenspot-v2", "screenspot-pro"),
         figures=(Figure("action_acc", "exact"),),
         notes=(
             "A point beside its target is given no verdict at all instead of wrong; the share of right ones is the same, but "
@@ -295,26 +289,23 @@ PROTOCOLS = (
             "A told box stands for its centre, which is compared in pixels of the image.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="osworld-g",
         source="OSWorld-G (Jedi) paper; xlang-ai/OSWorld-G, evaluation/eval.py",
         summary="grounding: the point lies inside the target box or polygon; what has no target must be refused",
         rules=_OR_POLYGON,
-        datasets=frozenset({"osworld-g"}),
-        sample_sets={"osworld-g": "osworld-g-564"},
+        datasets=("osworld-g",),
         figures=(Figure("accuracy", "exact"), Figure("accuracy without refusals", "exact", without=frozenset({"STOP"}))),
         notes=(
             "The scorer reads a refusal from negative coordinates.",
             "Its ray casting takes in only half of a polygon's border.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="mmbench-gui-l2",
         source="MMBench-GUI paper; open-compass/MMBench-GUI, benchmarks/l2_element_grounding.py and matrics.py",
         summary="grounding: the point lies inside the target box, border included; the mean of basic and advanced instructions",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"mmbench-gui-l2"}),
-        sample_sets={"mmbench-gui-l2": "mmbench-gui-l2-3594"},
+        datasets=("mmbench-gui-l2",),
         figures=(
             Figure("Average accuracy", "exact", average="cells", keys=("level",)),
             Figure("accuracy of all samples", "exact"),
@@ -324,12 +315,11 @@ PROTOCOLS = (
             "A point with a value above 1 is taken for pixels.",
         ),
     ),
-    Protocol(
+    _pointing(
         name="ui-vision",
         source="UI-Vision paper; uivision/UI-Vision, eval/grounding/eval_uivision.py (element task)",
         summary="grounding: the point lies inside the target box, border included; the mean of the three kinds of query",
-        rules=_POINT_IN_BOX,
-        datasets=frozenset({"ui-vision"}),
+        datasets=("ui-vision",),
         figures=(
             Figure("Final Avg", "exact", average="cells", keys=("subset",)),
             Figure("action_acc", "exact"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
 from guieval.evaluation.rules import ClickRule, StepRules, TextRule
 
@@ -13,7 +15,6 @@ _FIGURES = (
     Figure("SR (app, device and task splits)", "success"),
     Figure("action_type", "type"),
 )
-_FAILURE = FailurePolicy(missing="episode-left-out")
 _NOTES = (
     "On the random split AMS and SR are means over the six categories of tasks, on the other splits plain shares.",
     "Batches whose generation fails are passed over, and SR leaves out the episodes that lack a step so. It also leaves out "
@@ -23,32 +24,30 @@ _NOTES = (
     "counts as the right action type; neither is done here.",
 )
 
+_V1 = Protocol(
+    name="odyssey-v1",
+    source="GUI-Odyssey paper; OpenGVLab/GUI-Odyssey (f53b3f4), src/eval_mm/GUIOdyssey_action_matching.py",
+    summary="0.14 of the screen; text by containment or half of it right; complete and impossible must agree",
+    rules=StepRules(click=ClickRule(boxes="none", fallback=0.14), text=_TEXT, button_types=True, status_types=True),
+    datasets=frozenset({"gui-odyssey"}),
+    sample_sets={"gui-odyssey": "gui-odyssey-random-29426"},
+    figures=_FIGURES,
+    failure=FailurePolicy(missing="episode-left-out"),
+    notes=_NOTES,
+    version=3,  # 2: another button or status is another action type; 3: SR leaves out what lacks a step
+)
+
 PROTOCOLS = (
-    Protocol(
-        name="odyssey-v1",
-        source="GUI-Odyssey paper; OpenGVLab/GUI-Odyssey (f53b3f4), src/eval_mm/GUIOdyssey_action_matching.py",
-        summary="0.14 of the screen; text by containment or half of it right; complete and impossible must agree",
-        rules=StepRules(click=ClickRule(boxes="none", fallback=0.14), text=_TEXT, button_types=True, status_types=True),
-        datasets=frozenset({"gui-odyssey"}),
-        sample_sets={"gui-odyssey": "gui-odyssey-random-29426"},
-        figures=_FIGURES,
-        failure=_FAILURE,
-        notes=_NOTES,
-        version=3,  # 2: another button or status is another action type; 3: SR leaves out what lacks a step
-    ),
-    Protocol(
+    _V1,
+    replace(
+        _V1,
         name="odyssey-v2",
         source=(
             "GUI-Odyssey paper, 2025 data; OpenGVLab/GUI-Odyssey (e12788f), src/eval_mm/GUIOdyssey_action_matching.py and "
             "evaluate_GUIOdyssey.py"
         ),
         summary="inside the target's box, else 0.14; text by containment or half of it right; ends must agree",
-        rules=StepRules(click=ClickRule(fallback=0.14), text=_TEXT, button_types=True, status_types=True),
-        datasets=frozenset({"gui-odyssey"}),
+        rules=replace(_V1.rules, click=ClickRule(fallback=0.14)),
         sample_sets={"gui-odyssey": "gui-odyssey-v2-random-25807"},
-        figures=_FIGURES,
-        failure=_FAILURE,
-        notes=_NOTES,
-        version=3,  # 2: another button or status is another action type; 3: SR leaves out what lacks a step
     ),
 )
