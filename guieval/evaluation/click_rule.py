@@ -116,7 +116,7 @@ class ClickRule:
             corners = self._nearest(corners, size, predicted.x / 1000.0, predicted.y / 1000.0)
         corners += -_OUTWARD if self.strict else _OUTWARD
         if self.boxes == "containing-reference":
-            corners = corners.compress(contain(corners, x, y, 0.0), axis=1)
+            corners = corners.compress(_inside(corners, x, y), axis=1)
         return corners
 
     def _corners(self, boxes: Boxes, screen: Size | None) -> NDArray[np.float64]:
@@ -342,7 +342,14 @@ def _any_contains(corners: NDArray[np.float64], x: float, y: float) -> bool:
     """Whether the point lies in one of the columns that :meth:`ClickRule.accepted` gave."""
     if corners.shape[1] <= _FEW:
         return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in corners.T.tolist())
-    return bool(np.count_nonzero(contain(corners, x, y, 0.0)))
+    return bool(np.count_nonzero(_inside(corners, x, y)))
+
+
+def _inside(corners: NDArray[np.float64], x: float, y: float) -> NDArray[np.bool_]:
+    """Mask of the columns, borders within, that contain the point."""
+    x1, y1, x2, y2 = corners
+    inside: NDArray[np.bool_] = (x1 <= x) & (x <= x2) & (y1 <= y) & (y <= y2)
+    return inside
 
 
 def _smallest(corners: NDArray[np.float64], x: float, y: float, border: float = _BORDER) -> int | None:

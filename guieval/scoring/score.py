@@ -64,15 +64,18 @@ class Scorer:
 
     def scored(self, choice: Choice | None = None) -> Scored:
         """The summary over the steps of ``choice``; raises as :attr:`Answered.select`."""
-        answered = self._answered
-        selection = answered.select(choice or Choice())
+        answered, choice = self._answered, choice or Choice()
+        selection = answered.select(choice)
         for ref in selection.refs:  # what was not answered has a reference all the same
             for task in answered.unanswered(ref):
                 self._see(task)
         warnings, within = answered.notes(()), answered.plan
         if answered.count is not None:
             warnings.append(f"{answered.count} predictions for {sum(map(len, selection.plan.values()))} steps")
-            within = selection.plan
+            if (
+                not choice.narrows
+            ):  # of a choice the user knows that it leaves predictions out; of the default split perhaps not
+                within = selection.plan
         return Scored(
             self.evaluator.protocol.name,
             self._tally.summary(selection.plan, within, answered.left_out),
