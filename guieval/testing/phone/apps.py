@@ -76,10 +76,11 @@ def _action(name: str, label: str, symbol: str, *effects: Effect) -> Widget:
 
 
 def _toggle(
-    name: str, place: tuple[str, str], on: bool, flag: str, labels: tuple[str, str], symbol: str, *messages: str
+    name: str, collection: str, item: Item, flag: str, symbol: str, labels: tuple[str, str], messages: tuple[str, ...] = ()
 ) -> Widget:
-    """The action that sets a flag, or removes it if it is ``on``: a label, and possibly a message, for either case."""
-    effects = [bind(do.mark, *place, flag, not on)]
+    """The action that sets an item's flag, or removes it: a label, and possibly a message, for either."""
+    on = flag in item.flags
+    effects = [bind(do.mark, collection, item.key, flag, not on)]
     if messages:
         effects.append(bind(do.say, messages[on]))
     return _action(name, labels[on], symbol if on else f"{symbol} outline", *effects)
@@ -237,16 +238,9 @@ def _contacts_person(state: State, view: View) -> Page:
             for name, label, detail, symbol, message in rows
         ),
     )
-    star = _toggle(
-        "favourite",
-        ("contacts", person.key),
-        "favourite" in person.flags,
-        "favourite",
-        ("Add to favourites", "Remove from favourites"),
-        "star",
-        "Added to favourites",
-        "Removed from favourites",
-    )
+    labels = ("Add to favourites", "Remove from favourites")
+    messages = ("Added to favourites", "Removed from favourites")
+    star = _toggle("favourite", "contacts", person, "favourite", "star", labels, messages)
     return Page("Contact", body, actions=(star, _action("delete", "Delete contact", "trash", delete)))
 
 
@@ -341,16 +335,9 @@ def _shop_product(state: State, view: View) -> Page:
     else:
         add = bind(do.mark, "products", item.key, "cart", True)
         buy = _button("button:cart", "Add to cart", add, bind(do.say, "Added to cart"))
-    heart = _toggle(
-        "wish",
-        ("products", item.key),
-        "wished" in item.flags,
-        "wished",
-        ("Add to wishlist", "Remove from wishlist"),
-        "heart",
-        "Saved to wishlist",
-        "Removed from wishlist",
-    )
+    labels = ("Add to wishlist", "Remove from wishlist")
+    messages = ("Saved to wishlist", "Removed from wishlist")
+    heart = _toggle("wish", "products", item, "wished", "heart", labels, messages)
     body = (
         Widget("art", symbol=item.group),
         Widget("big", label=item.title, detail=item.detail),
@@ -443,7 +430,7 @@ def _mail_mail(state: State, view: View) -> Page:
     archive = (bind(do.mark, "mails", mail.key, "archived", True), bind(do.back), bind(do.say, "Mail archived"))
     delete = (bind(do.back), bind(do.remove, "mails", mail.key), bind(do.say, "Mail deleted"))
     actions = (
-        _toggle("star", ("mails", mail.key), "starred" in mail.flags, "starred", ("Add star", "Remove star"), "star"),
+        _toggle("star", "mails", mail, "starred", "star", ("Add star", "Remove star")),
         _action("archive", "Archive", "archive", *archive),
         _action("delete", "Delete mail", "trash", *delete),
     )
@@ -499,7 +486,7 @@ def _music_playlist(state: State, view: View) -> Page:
 def _music_song(state: State, view: View) -> Page:
     song = state.item("songs", view.item)
     playing = "playing" in song.flags
-    heart = _toggle("like", ("songs", song.key), "liked" in song.flags, "liked", ("Like", "Unlike"), "heart")
+    heart = _toggle("like", "songs", song, "liked", "heart", ("Like", "Unlike"))
     choices = tuple(_playlist_choice(song, playlist) for playlist in state.items("playlists"))
     play = bind(do.mark, "songs", song.key, "playing", not playing)
     body = (

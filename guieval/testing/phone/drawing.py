@@ -1,13 +1,12 @@
-"""Draws a screen with Pillow and its built-in font, so that a screenshot is the same wherever Pillow's version is.
+"""Draws a screen with Pillow and its built-in font, so that a screenshot depends on Pillow's version only.
 
-Places and texts come from :mod:`guieval.testing.phone.layout`; here is only how each role looks.
+Places and texts come from :mod:`guieval.testing.phone.layout`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING
 from guieval.testing.icons.pictograms import PICTOGRAMS, mask
 from guieval.testing.phone.layout import WIDTH, Element, PixelBox, Screen
 from guieval.testing.phone.state import Colour, Style
-from guieval.testing.phone.widgets import Role
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,11 +50,16 @@ WHITE: Colour = (255, 255, 255)
 
 def draw(screen: Screen) -> Image:
     """The screenshot of ``screen`` as an RGB image of its size."""
-    return _Brush(screen).finished()
+    brush = _Brush(screen)
+    if screen.page is None:
+        brush.wallpaper()
+    for element in screen.elements:
+        getattr(brush, element.role)(element)
+    return brush.image
 
 
 def encode(image: Image) -> bytes:
-    """A PNG file's bytes, compressed lightly: drawing and writing must be quick, the files are thrown away."""
+    """The image as a PNG file, lightly compressed: writing must be quick, and the files are temporary."""
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", compress_level=1)
     return buffer.getvalue()
@@ -85,7 +88,7 @@ def accent_on(style: Style) -> Colour:
 
 
 class _Brush:
-    """One drawing in progress; ``px`` turns dp into pixels."""
+    """One drawing in progress: a method of its own for each role of an element. ``px`` turns dp into pixels."""
 
     def __init__(self, screen: Screen) -> None:
         from PIL import Image, ImageDraw
@@ -96,13 +99,6 @@ class _Brush:
         self.scale = screen.size[0] / WIDTH
         self.image = Image.new("RGB", screen.size, self.colours.page)
         self.pen = ImageDraw.Draw(self.image)
-
-    def finished(self) -> Image:
-        if self.screen.page is None:
-            self.wallpaper()
-        for element in self.screen.elements:
-            LOOKS[element.role](self, element)
-        return self.image
 
     def px(self, length: float) -> int:
         return round(length * self.scale)
@@ -119,7 +115,7 @@ class _Brush:
         """The font at ``size`` dp, scaled by the phone's text setting."""
         return _font(max(8, self.px(size * self.style.text)))
 
-    def text(
+    def write(
         self,
         place: tuple[float, float],
         text: str,
@@ -130,7 +126,7 @@ class _Brush:
         room: float | None = None,
         bold: bool = False,
     ) -> None:
-        """Write one line at ``place`` (pixels) in ``size`` dp, cut with dots where it is longer than ``room`` pixels."""
+        """Write one line at ``place`` (pixels) in ``size`` dp, cut with dots if it is longer than ``room`` pixels."""
         font = self.font(size)
         text = text.replace("\n", " ")
         if room is not None and font.getlength(text) > room:
@@ -144,7 +140,7 @@ class _Brush:
 
     def lines(self, left: float, top: float, element: Element, size: float, step: float, colour: Colour) -> None:
         for index, line in enumerate(element.lines):
-            self.text((left, top + self.px(step * self.style.text) * index), line, size, colour, anchor="la")
+            self.write((left, top + self.px(step * self.style.text) * index), line, size, colour, anchor="la")
 
     def symbol(self, name: str, x: float, y: float, size: float, colour: Colour) -> None:
         """Draw a pictogram of ``size`` dp with its middle at (x, y) pixels."""
@@ -168,7 +164,7 @@ class _Brush:
 
     def header(self, element: Element) -> None:
         box = element.full
-        self.text((box.x1, _middle(box) + self.px(3)), element.label, 13.5, self.accent, room=box.x2 - box.x1, bold=True)
+        self.write((box.x1, _middle(box) + self.px(3)), element.label, 13.5, self.accent, room=box.x2 - box.x1, bold=True)
 
     def row(self, element: Element) -> None:
         box, widget = element.full, element.widget
@@ -179,16 +175,16 @@ class _Brush:
         if widget.on is not None:
             right -= self.px(62)
         if widget.trailing:
-            self.text((right, middle), widget.trailing, 13, self.accent, anchor="rm")
+            self.write((right, middle), widget.trailing, 13, self.accent, anchor="rm")
             right -= self.px(len(widget.trailing) * 8 + 12)
         first = middle - self.px(10) if widget.detail else middle
-        self.text((left, first), widget.label, 16, self.colours.text, room=right - left)
+        self.write((left, first), widget.label, 16, self.colours.text, room=right - left)
         if widget.detail:
-            self.text((left, middle + self.px(12)), widget.detail, 13.5, self.colours.faint, room=right - left)
+            self.write((left, middle + self.px(12)), widget.detail, 13.5, self.colours.faint, room=right - left)
         self.pen.line(((left, box.y2 - 1), (box.x2, box.y2 - 1)), fill=self.colours.inset)
 
     def lead(self, symbol: str, left: float, middle: float) -> float:
-        """Draw what stands before a row's text; return the width it takes, in pixels."""
+        """Draw the symbol before a row's text; return its width in pixels."""
         kind, _, name = symbol.partition(":")
         if kind not in ("avatar", "thumb"):
             self.symbol(symbol, left + self.px(12), middle, 22, self.accent)
@@ -202,12 +198,12 @@ class _Brush:
         return self.px(54)
 
     def emblem(self, name: str, x: float, y: float, size: float) -> None:
-        """A pictogram where there is one of that name, else initials."""
+        """Draw the pictogram of that name, or initials if there is none."""
         if name in PICTOGRAMS:
             self.symbol(name, x, y, size * 1.2, WHITE)
         else:
             initials = "".join(word[0] for word in name.split()[:2]).upper()
-            self.text((x, y), initials, size * 0.85, WHITE, anchor="mm")
+            self.write((x, y), initials, size * 0.85, WHITE, anchor="mm")
 
     def switch(self, element: Element) -> None:
         box = element.full
@@ -229,7 +225,7 @@ class _Brush:
             self.typed(inside, _middle(box), element, room)
             return
         label = self.accent if widget.on else self.colours.faint
-        self.text((inside, box.y1 + self.px(14)), widget.label, 12.5, label, room=room)
+        self.write((inside, box.y1 + self.px(14)), widget.label, 12.5, label, room=room)
         top = box.y1 + self.px(26)
         if widget.lines == 1:
             self.typed(inside, (top + box.y2) / 2 - self.px(2), element, room)
@@ -238,21 +234,23 @@ class _Brush:
         for index, text in enumerate(element.lines[-widget.lines :] if widget.detail else (widget.hint,)):
             y = top + step * index + step / 2
             colour = self.colours.text if widget.detail else self.colours.faint
-            self.text((inside, y), text, 16, colour, room=room)
+            self.write((inside, y), text, 16, colour, room=room)
         if widget.on and widget.detail:
             last = element.lines[-1]
             self.cursor(inside, top + step * (min(len(element.lines), widget.lines) - 0.5), last)
 
     def typed(self, x: float, y: float, element: Element, room: float) -> None:
-        """A one-line field's text with the cursor, or its hint; of a text that is too long the end is shown."""
+        """Write a one-line field's text with the cursor, or its hint. Only the end of a long text is shown."""
         text = element.widget.detail
         font = self.font(16)
         while text and font.getlength(text) > room - self.px(6):
             text = text[1:]
         if text:
-            self.text((x, y), text, 16, self.colours.text)
+            self.write((x, y), text, 16, self.colours.text)
         else:
-            self.text((x + (self.px(4) if element.widget.on else 0), y), element.widget.hint, 16, self.colours.faint, room=room)
+            self.write(
+                (x + (self.px(4) if element.widget.on else 0), y), element.widget.hint, 16, self.colours.faint, room=room
+            )
         if element.widget.on:
             self.cursor(x, y, text)
 
@@ -272,9 +270,9 @@ class _Brush:
     def button(self, element: Element) -> None:
         box = element.full
         self.block(box, self.style.accent, 12)
-        self.text((_centre(box), _middle(box)), element.label, 16, WHITE, anchor="mm", room=box.x2 - box.x1)
+        self.write((_centre(box), _middle(box)), element.label, 16, WHITE, anchor="mm", room=box.x2 - box.x1)
 
-    def paragraph(self, element: Element) -> None:
+    def text(self, element: Element) -> None:
         self.lines(element.full.x1, element.full.y1 + self.px(10), element, 15, 22, self.colours.text)
 
     def big(self, element: Element) -> None:
@@ -282,10 +280,10 @@ class _Brush:
         top = box.y1 + self.px(12)
         for index, line in enumerate(element.lines):
             place = (box.x1, top + self.px(30 * self.style.text) * index)
-            self.text(place, line, 22, self.colours.text, anchor="la", bold=True)
+            self.write(place, line, 22, self.colours.text, anchor="la", bold=True)
         if element.widget.detail:
             place = (box.x1, box.y2 - self.px(10))
-            self.text(place, element.widget.detail, 16, self.accent, anchor="ls")
+            self.write(place, element.widget.detail, 16, self.accent, anchor="ls")
 
     def art(self, element: Element) -> None:
         box = element.full
@@ -293,7 +291,7 @@ class _Brush:
         self.picture((box.x1, box.y1 + self.px(8), box.x2, box.y2 - self.px(8)), name, 54)
 
     def picture(self, box: tuple[float, float, float, float], name: str, size: float) -> None:
-        """A stand-in for a photograph: a coloured field with a band and an emblem."""
+        """Draw a placeholder for a photograph: a coloured rectangle with a band and an emblem."""
         x1, y1, x2, y2 = box
         number = _stable(name)
         colour = AVATARS[number % len(AVATARS)]
@@ -303,12 +301,16 @@ class _Brush:
         self.block((x1, round(y2 - band), x2, y2), shade, 12)
         self.emblem(name, (x1 + x2) / 2, (y1 + y2) / 2, size)
 
-    def bubble(self, element: Element) -> None:
-        sent = element.role == "sent"
+    def received(self, element: Element) -> None:
+        self.bubble(element, self.colours.inset, self.colours.text)
+
+    def sent(self, element: Element) -> None:
+        self.bubble(element, self.style.accent, WHITE)
+
+    def bubble(self, element: Element, ground: Colour, text: Colour) -> None:
         box = element.full
-        self.block(box, self.style.accent if sent else self.colours.inset, 14)
-        colour = WHITE if sent else self.colours.text
-        self.lines(box.x1 + self.px(14), box.y1 + self.px(9), element, 15, 21, colour)
+        self.block(box, ground, 14)
+        self.lines(box.x1 + self.px(14), box.y1 + self.px(9), element, 15, 21, text)
 
     def icon(self, element: Element) -> None:
         box, widget = element.full, element.widget
@@ -320,8 +322,8 @@ class _Brush:
         if widget.symbol:
             self.symbol(widget.symbol, x, y, 30, colour if self.style.round_avatars else WHITE)
         else:
-            self.text((x, y), widget.label[0], 26, colour if self.style.round_avatars else WHITE, anchor="mm", bold=True)
-        self.text((x, top + side + self.px(15)), widget.label, 13, WHITE, anchor="mm", room=box.x2 - box.x1)
+            self.write((x, y), widget.label[0], 26, colour if self.style.round_avatars else WHITE, anchor="mm", bold=True)
+        self.write((x, top + side + self.px(15)), widget.label, 13, WHITE, anchor="mm", room=box.x2 - box.x1)
 
     def tile(self, element: Element) -> None:
         box, widget = element.full, element.widget
@@ -329,15 +331,15 @@ class _Brush:
         text = box.y2 - self.px(52)
         self.picture((box.x1 + self.px(6), box.y1 + self.px(6), box.x2 - self.px(6), text), widget.symbol, 26)
         left, room = box.x1 + self.px(10), box.x2 - box.x1 - self.px(16)
-        self.text((left, text + self.px(16)), widget.label, 13, self.colours.text, room=room)
-        self.text((left, text + self.px(37)), widget.detail, 14, self.accent, room=room)
+        self.write((left, text + self.px(16)), widget.label, 13, self.colours.text, room=room)
+        self.write((left, text + self.px(37)), widget.detail, 14, self.accent, room=room)
 
     def empty(self, element: Element) -> None:
         box = element.full
         x, y = _centre(box), _middle(box)
         room = box.x2 - box.x1
-        self.text((x, y - self.px(8)), element.label, 20, self.colours.text, anchor="mm", room=room, bold=True)
-        self.text((x, y + self.px(22)), element.widget.detail, 15, self.colours.faint, anchor="mm", room=room)
+        self.write((x, y - self.px(8)), element.label, 20, self.colours.text, anchor="mm", room=room, bold=True)
+        self.write((x, y + self.px(22)), element.widget.detail, 15, self.colours.faint, anchor="mm", room=room)
 
     # parts with a fixed place
 
@@ -362,21 +364,21 @@ class _Brush:
     def status(self, element: Element) -> None:
         colour = WHITE if self.screen.page is None else self.colours.text
         middle = _middle(element.full)
-        self.text((self.px(16), middle), element.label, 13, colour)
+        self.write((self.px(16), middle), element.label, 13, colour)
         right = self.screen.size[0] - self.px(20)
         self.symbol("battery", right, middle, 15, colour)
         self.symbol("signal", right - self.px(20), middle, 13, colour)
 
     def title(self, element: Element) -> None:
         box = element.full
-        self.text((box.x1, _middle(box)), element.label, 20, self.colours.text, room=box.x2 - box.x1, bold=True)
+        self.write((box.x1, _middle(box)), element.label, 20, self.colours.text, room=box.x2 - box.x1, bold=True)
 
     def action(self, element: Element) -> None:
         x, y = _centre(element.full), _middle(element.full)
         if element.widget.symbol:
             self.symbol(element.widget.symbol, x, y, 24, self.colours.text)
         else:
-            self.text((x, y), element.label, 16, self.accent, anchor="mm", bold=True)
+            self.write((x, y), element.label, 16, self.accent, anchor="mm", bold=True)
 
     def tab(self, element: Element) -> None:
         box, widget = element.full, element.widget
@@ -385,7 +387,7 @@ class _Brush:
         if widget.on:
             self.block((x - self.px(28), middle - self.px(25), x + self.px(28), middle + self.px(3)), self.colours.inset, 14)
         self.symbol(widget.symbol, x, middle - self.px(11), 20, colour)
-        self.text(
+        self.write(
             (x, middle + self.px(15)), widget.label, 12.5, colour, anchor="mm", room=box.x2 - box.x1, bold=bool(widget.on)
         )
 
@@ -402,7 +404,7 @@ class _Brush:
             self.symbol(widget.symbol, _centre(box), _middle(box), 20, WHITE if enter else self.colours.text)
         else:
             size = 13 if len(widget.label) > 1 else 18
-            self.text((_centre(box), _middle(box)), widget.label, size, self.colours.text, anchor="mm")
+            self.write((_centre(box), _middle(box)), widget.label, size, self.colours.text, anchor="mm")
 
     def scrim(self, element: Element) -> None:
         self.image.paste(self.image.point([value * 9 // 20 for value in range(256)] * 3))
@@ -415,14 +417,14 @@ class _Brush:
         if element.widget.detail == "sheet":
             self.block((box.x1, box.y2 - self.px(30), box.x2, box.y2), self.colours.raised)
             self.pill()
-        self.text((left, box.y1 + self.px(34)), element.label, 18, self.colours.text, room=room, bold=True)
+        self.write((left, box.y1 + self.px(34)), element.label, 18, self.colours.text, room=room, bold=True)
         self.lines(left, box.y1 + self.px(62), element, 15, 22, self.colours.faint)
 
     def choice(self, element: Element) -> None:
         box, widget = element.full, element.widget
         middle = _middle(box)
         if widget.detail == "dialog":
-            self.text((_centre(box), middle), element.label, 16, self.accent, anchor="mm", bold=True)
+            self.write((_centre(box), middle), element.label, 16, self.accent, anchor="mm", bold=True)
             return
         left = box.x1 + self.px(24)
         if widget.detail == "options":
@@ -432,7 +434,7 @@ class _Brush:
             if widget.on:
                 self.disc(left + radius, middle, radius - self.px(4), self.accent)
             left += self.px(34)
-        self.text((left, middle), element.label, 16, self.colours.text, room=box.x2 - left - self.px(12))
+        self.write((left, middle), element.label, 16, self.colours.text, room=box.x2 - left - self.px(12))
 
     def spinner(self, element: Element) -> None:
         box = element.full
@@ -440,17 +442,17 @@ class _Brush:
         ring = (x - radius, y - radius, x + radius, y + radius)
         self.pen.arc(ring, 0, 360, fill=self.colours.inset, width=self.px(4))
         self.pen.arc(ring, 270, 30, fill=self.accent, width=self.px(4))
-        self.text((x, y + self.px(48)), element.label, 16, self.colours.faint, anchor="mm")
+        self.write((x, y + self.px(48)), element.label, 16, self.colours.faint, anchor="mm")
 
     def toast(self, element: Element) -> None:
         box = element.full
         self.block(box, (50, 52, 58), 19)
-        self.text((_centre(box), _middle(box)), element.label, 14.5, WHITE, anchor="mm", room=box.x2 - box.x1 - self.px(20))
+        self.write((_centre(box), _middle(box)), element.label, 14.5, WHITE, anchor="mm", room=box.x2 - box.x1 - self.px(20))
 
     def clock(self, element: Element) -> None:
         x, middle = _centre(element.full), _middle(element.full)
-        self.text((x, middle - self.px(12)), element.label, 46, WHITE, anchor="mm")
-        self.text((x, middle + self.px(32)), element.widget.detail, 15, WHITE, anchor="mm")
+        self.write((x, middle - self.px(12)), element.label, 46, WHITE, anchor="mm")
+        self.write((x, middle + self.px(32)), element.widget.detail, 15, WHITE, anchor="mm")
 
     def dots(self, element: Element) -> None:
         count, present = int(element.label), int(element.widget.detail)
@@ -466,35 +468,3 @@ def _middle(box: PixelBox) -> float:
 
 def _centre(box: PixelBox) -> float:
     return (box.x1 + box.x2) // 2
-
-
-LOOKS: dict[Role, Callable[[_Brush, Element], None]] = {
-    "header": _Brush.header,
-    "row": _Brush.row,
-    "field": _Brush.field,
-    "search": _Brush.search,
-    "button": _Brush.button,
-    "text": _Brush.paragraph,
-    "big": _Brush.big,
-    "art": _Brush.art,
-    "received": _Brush.bubble,
-    "sent": _Brush.bubble,
-    "icon": _Brush.icon,
-    "tile": _Brush.tile,
-    "switch": _Brush.switch,
-    "action": _Brush.action,
-    "tab": _Brush.tab,
-    "fab": _Brush.fab,
-    "key": _Brush.key,
-    "choice": _Brush.choice,
-    "status": _Brush.status,
-    "bar": _Brush.bar,
-    "title": _Brush.title,
-    "card": _Brush.card,
-    "scrim": _Brush.scrim,
-    "spinner": _Brush.spinner,
-    "toast": _Brush.toast,
-    "clock": _Brush.clock,
-    "dots": _Brush.dots,
-    "empty": _Brush.empty,
-}

@@ -134,8 +134,8 @@ def _solve(task: Task, start: Phone, dice: Dice) -> tuple[PhoneStep, ...]:
         walk.settle()
         walk.pursue(intent)
     walk.settle()
-    said = "The task is done." if task.status == "finish" else "The task cannot be done, stop here."
-    walk.act(Stop(status=task.status), said)
+    done = task.status == "finish"
+    walk.act(Stop(status=task.status), "The task is done." if done else "The task cannot be done, stop here.")
     return tuple(walk.steps)
 
 
@@ -155,11 +155,11 @@ class _Walk:
     def focus(self) -> str:
         return self.phone.state.view.focus if self.phone.state.view else ""
 
-    def act(self, action: Action, said: str, target: Element | None = None) -> None:
+    def act(self, action: Action, instruction: str, target: Element | None = None) -> None:
         after = self.phone.apply(action)
         if after == self.phone or len(self.steps) > MAX_STEPS:
             raise _Lost
-        self.steps.append(PhoneStep(self.phone, action, said, target))
+        self.steps.append(PhoneStep(self.phone, action, instruction, target))
         self.phone = after
 
     def settle(self) -> None:
@@ -245,7 +245,7 @@ class _Walk:
         width, height = self.screen.size
         return Point(round(x * 1000 / width, 2), round(y * 1000 / height, 2))
 
-    def swipe(self, direction: Direction, said: str) -> None:
+    def swipe(self, direction: Direction, instruction: str) -> None:
         area = self.screen.scroll_area
         if area is None:
             raise _Lost
@@ -253,31 +253,26 @@ class _Walk:
         lengthwise, across = self.dice.uniform(*along), self.dice.uniform(0.4, 0.6)
         share_x, share_y = (across, lengthwise) if direction in ("up", "down") else (lengthwise, across)
         point = self.point(area.x1 + (area.x2 - area.x1) * share_x, area.y1 + (area.y2 - area.y1) * share_y)
-        self.act(Scroll(point=point, direction=direction), said, _list_element(area))
+        self.act(Scroll(point=point, direction=direction), instruction, _list_element(area))
 
 
 def _list_element(area: PixelBox) -> Element:
     return Element(Widget("list", "list", "List"), area, area)
 
 
+TAPPING: dict[str, str] = {
+    "switch": 'Tap the switch next to "{}".',
+    "search": "Tap the search field.",
+    "field": 'Tap the "{}" field.',
+    "icon": "Tap the {} icon.",
+    "tab": 'Tap the "{}" tab.',
+    **dict.fromkeys(("button", "action", "fab"), 'Tap the "{}" button.'),
+}
+
+
 def tapping(element: Element) -> str:
-    """How a person would be told to tap ``element``."""
-    label = element.label
-    match element.role:
-        case "switch":
-            return f'Tap the switch next to "{label}".'
-        case "search":
-            return "Tap the search field."
-        case "field":
-            return f'Tap the "{label}" field.'
-        case "icon":
-            return f"Tap the {label} icon."
-        case "tab":
-            return f'Tap the "{label}" tab.'
-        case "button" | "action" | "fab":
-            return f'Tap the "{label}" button.'
-        case _:
-            return f'Tap "{label}".'
+    """The instruction for a person to tap ``element``."""
+    return TAPPING.get(element.role, 'Tap "{}".').format(element.label)
 
 
 BUTTONS: tuple[Button, ...] = ("BACK", "HOME", "ENTER")

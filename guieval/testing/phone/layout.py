@@ -7,7 +7,7 @@ wide) until :meth:`_Grid.pixels` rounds them; boxes are half-open pixel rectangl
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from guieval.testing.phone.widgets import Page, Role, Widget
 WIDTH = 360.0
 STATUS, BAR, SEARCH, TABS, FOOTER, PILL = 26.0, 56.0, 60.0, 58.0, 64.0, 18.0
 KEY_ROW = 48.0
+BUBBLE = 224.0
 TEXT_SIZES: dict[Role, float] = {"text": 15.0, "received": 15.0, "sent": 15.0, "big": 22.0, "field": 16.0}
 OPAQUE: frozenset[Role] = frozenset({"bar", "card", "toast"})
 KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -174,16 +175,12 @@ class _Grid:
         full = self.pixels(x1, y1, x2, y2)
         screen = PixelBox(0, 0, *self.size)
         wide = x2 - x1 - (0 if widget.role in ("text", "big") else 24)
-        size = TEXT_SIZES.get(widget.role)
-        text = widget.detail if widget.role == "field" else widget.label
-        lines = wrap(text, wide, size * self.style.text) if size else ()
+        lines = self.wrapped(widget, wide) if widget.role in TEXT_SIZES else ()
         return Element(widget, full, full.clip(within or screen), lines)
 
-    def row_height(self, widget: Widget) -> float:
-        return (70.0 if widget.detail else 56.0) * self.style.rows
-
-    def wrapped(self, widget: Widget, wide: float) -> int:
-        return len(wrap(widget.label, wide, TEXT_SIZES[widget.role] * self.style.text))
+    def wrapped(self, widget: Widget, wide: float) -> tuple[str, ...]:
+        text = widget.detail if widget.role == "field" else widget.label
+        return wrap(text, wide, TEXT_SIZES[widget.role] * self.style.text)
 
 
 def wrap(text: str, width: float, size: float) -> tuple[str, ...]:
@@ -280,14 +277,15 @@ def _page(state: State, view: View, grid: _Grid) -> Screen:
         bars.append(grid.place(Widget("bar", symbol="bottom"), 0, bottom, WIDTH, bottom + FOOTER))
         bars.append(grid.place(field, grid.style.margin, bottom + 8, WIDTH - 64, bottom + FOOTER - 8))
         bars.append(grid.place(send, WIDTH - 58, bottom + 8, WIDTH - 10, bottom + FOOTER - 8))
-    body = _Body(grid, page.body)
+    body = _stacked(grid, page.body)
     spare = 84 if page.fab and not keyboard else 12
     room = bottom - top
-    max_scroll = max(0, round(body.height + spare - room))
+    max_scroll = max(0, round(max((y2 for *_, y2 in body), default=0.0) + spare - room))
     scroll = min(view.scroll, max_scroll)
     shift = top - (max_scroll - scroll if page.from_end else scroll)
     area = grid.pixels(0, top, WIDTH, bottom)
-    visible, offscreen = body.placed(shift, area)
+    parts = [part for widget, *edges in body for part in _parts(grid, widget, *edges, shift=shift, area=area)]
+    visible = [part for part in parts if part.box.area]
     if page.fab and not keyboard:
         edge = WIDTH - grid.style.margin
         visible.append(grid.place(page.fab, edge - 56, bottom - 72, edge, bottom - 16))
@@ -300,7 +298,7 @@ def _page(state: State, view: View, grid: _Grid) -> Screen:
         scroll=scroll,
         max_scroll=max_scroll,
         page_height=round(room),
-        offscreen=tuple(offscreen),
+        offscreen=tuple(part for part in parts if not part.box.area),
     )
 
 
@@ -331,97 +329,77 @@ def _keyboard(grid: _Grid, top: float) -> list[Element]:
     return elements
 
 
-@dataclass(frozen=True)
-class _Body:
-    """The scrolling part of a page: its widgets stacked from the top, tiles two abreast."""
-
-    grid: _Grid
-    widgets: tuple[Widget, ...]
-
-    @cached_property
-    def stacked(self) -> tuple[tuple[Widget, float, float, float, float], ...]:
-        """Every widget with its rectangle, y counted from the body's upper edge."""
-        margin = float(self.grid.style.margin)
-        placed: list[tuple[Widget, float, float, float, float]] = []
-        y, column = 8.0, 0
-        for widget in self.widgets:
-            high = self.height_of(widget)
-            if widget.role == "tile":
-                wide = (WIDTH - 2 * margin - 10) / 2
-                x = margin + column * (wide + 10)
-                placed.append((widget, x, y, x + wide, y + high - 10))
-                column = 1 - column
-                y += 0 if column else high
-                continue
-            if column:  # an odd tile stands alone in its line
-                y, column = y + 180 * self.grid.style.rows, 0
-            left, right = self.sides(widget, margin)
-            gap = {"button": 8.0, "field": 6.0, "received": 4.0, "sent": 4.0}.get(widget.role, 0.0)
-            placed.append((widget, left, y + gap, right, y + high - gap))
-            y += high
-        if column:
-            y += 180 * self.grid.style.rows
-        return tuple(placed)
-
-    @property
-    def height(self) -> float:
-        return max((y2 for *_, y2 in self.stacked), default=0.0)
-
-    def sides(self, widget: Widget, margin: float) -> tuple[float, float]:
-        if widget.role == "row":
-            return 0.0, WIDTH
-        if widget.role in ("received", "sent"):
-            lines = wrap(widget.label, 224, TEXT_SIZES[widget.role] * self.grid.style.text)
-            wide = 28 + max(map(len, lines)) * TEXT_SIZES[widget.role] * self.grid.style.text * 0.53
-            return (margin, margin + wide) if widget.role == "received" else (WIDTH - margin - wide, WIDTH - margin)
-        return margin, WIDTH - margin
-
-    def height_of(self, widget: Widget) -> float:
-        rows, text = self.grid.style.rows, self.grid.style.text
-        wide = WIDTH - 2 * self.grid.style.margin
-        match widget.role:
-            case "row":
-                return self.grid.row_height(widget)
-            case "header":
-                return 38 * rows
-            case "field":
-                return (50 + 22 * text * widget.lines) * rows + 12
-            case "button":
-                return 66.0
-            case "tile":
-                return 180 * rows
-            case "art":
-                return 180 * rows
-            case "text":
-                return self.grid.wrapped(widget, wide) * 22 * text + 20
-            case "big":
-                return self.grid.wrapped(widget, wide) * 30 * text + (30 if widget.detail else 0) + 18
-            case "received" | "sent":
-                return len(wrap(widget.label, 224, TEXT_SIZES[widget.role] * text)) * 21 * text + 26
-            case "empty":
-                return 190.0
-            case _:
-                raise AssertionError(f"a {widget.role} has no place in a page's body")
-
-    def placed(self, shift: float, area: PixelBox) -> tuple[list[Element], list[Element]]:
-        """The elements at least partly inside ``area``, and the others."""
-        elements: list[Element] = []
-        offscreen: list[Element] = []
-        for widget, x1, y1, x2, y2 in self.stacked:
-            element = self.grid.place(widget, x1, y1 + shift, x2, y2 + shift, within=area)
-            parts = [element]
-            if widget.role == "row" and widget.on is not None:
-                parts.append(_switch_of(self.grid, element, area, x2, (y1 + y2) / 2 + shift))
-            for part in parts:
-                (elements if part.box.area else offscreen).append(part)
-        return elements, offscreen
+def _stacked(grid: _Grid, widgets: Iterable[Widget]) -> list[tuple[Widget, float, float, float, float]]:
+    """The widgets of a page's body with their rectangles, stacked from y = 0; tiles stand two abreast."""
+    margin = float(grid.style.margin)
+    wide = (WIDTH - 2 * margin - 10) / 2
+    tile = 180 * grid.style.rows
+    stacked: list[tuple[Widget, float, float, float, float]] = []
+    y, column = 8.0, 0
+    for widget in widgets:
+        if widget.role == "tile":
+            x = margin + column * (wide + 10)
+            stacked.append((widget, x, y, x + wide, y + tile - 10))
+            column = 1 - column
+            y += 0 if column else tile
+            continue
+        if column:  # an odd tile stands alone in its line
+            y, column = y + tile, 0
+        high = _height(grid, widget)
+        left, right = _sides(grid, widget)
+        gap = {"button": 8.0, "field": 6.0, "received": 4.0, "sent": 4.0}.get(widget.role, 0.0)
+        stacked.append((widget, left, y + gap, right, y + high - gap))
+        y += high
+    return stacked
 
 
-def _switch_of(grid: _Grid, row: Element, area: PixelBox, right: float, middle: float) -> Element:
-    name = "switch:" + row.name.partition(":")[2]
-    widget = Widget("switch", name, row.label, on=row.widget.on, tap=row.widget.tap)
-    right -= grid.style.margin
-    return grid.place(widget, right - 50, middle - 15, right, middle + 15, within=area)
+def _sides(grid: _Grid, widget: Widget) -> tuple[float, float]:
+    if widget.role == "row":
+        return 0.0, WIDTH
+    margin = float(grid.style.margin)
+    if widget.role in ("received", "sent"):
+        letters = max(map(len, grid.wrapped(widget, BUBBLE)))
+        wide = 28 + letters * TEXT_SIZES[widget.role] * grid.style.text * 0.53
+        return (margin, margin + wide) if widget.role == "received" else (WIDTH - margin - wide, WIDTH - margin)
+    return margin, WIDTH - margin
+
+
+def _height(grid: _Grid, widget: Widget) -> float:
+    rows, text = grid.style.rows, grid.style.text
+    wide = WIDTH - 2 * grid.style.margin
+    match widget.role:
+        case "row":
+            return (70.0 if widget.detail else 56.0) * rows
+        case "header":
+            return 38 * rows
+        case "field":
+            return (50 + 22 * text * widget.lines) * rows + 12
+        case "button":
+            return 66.0
+        case "art":
+            return 180 * rows
+        case "text":
+            return len(grid.wrapped(widget, wide)) * 22 * text + 20
+        case "big":
+            return len(grid.wrapped(widget, wide)) * 30 * text + (30 if widget.detail else 0) + 18
+        case "received" | "sent":
+            return len(grid.wrapped(widget, BUBBLE)) * 21 * text + 26
+        case "empty":
+            return 190.0
+        case _:
+            raise AssertionError(f"a {widget.role} has no place in a page's body")
+
+
+def _parts(
+    grid: _Grid, widget: Widget, x1: float, y1: float, x2: float, y2: float, *, shift: float, area: PixelBox
+) -> Iterator[Element]:
+    """The element of a widget of the body, and its row's switch."""
+    yield grid.place(widget, x1, y1 + shift, x2, y2 + shift, within=area)
+    if widget.role == "row" and widget.on is not None:
+        name = "switch:" + widget.name.partition(":")[2]
+        switch = Widget("switch", name, widget.label, on=widget.on, tap=widget.tap)
+        right, middle = x2 - grid.style.margin, (y1 + y2) / 2 + shift
+        yield grid.place(switch, right - 50, middle - 15, right, middle + 15, within=area)
 
 
 def _toast(state: State, grid: _Grid, screen: Screen) -> tuple[Element, ...]:
@@ -447,15 +425,19 @@ def _overlay(state: State, grid: _Grid) -> tuple[Element, ...]:
         Widget("choice", f"choice:{choice.label}", choice.label, tap=choice.effects, on=choice.chosen, detail=overlay.kind)
         for choice in overlay.choices
     ]
-    if overlay.kind == "sheet":
-        top = height - PILL - 54 * len(choices) - 56
-        card = grid.place(Widget("card", label=overlay.title, detail="sheet"), 0, top, WIDTH, height)
-        return (scrim, card, *_stack(grid, choices, 0, WIDTH, top + 52))
-    if overlay.kind == "options":
-        high = 86.0 + 50 * len(choices)
-        top = (height - high) / 2
-        card = grid.place(Widget("card", label=overlay.title, detail="options"), 30, top, WIDTH - 30, top + high)
-        return (scrim, card, *_stack(grid, choices, 30, WIDTH - 30, top + 68, 50))
+    if overlay.kind != "dialog":
+        if overlay.kind == "sheet":
+            left, row, head = 0.0, 54, 52
+            top, bottom = height - PILL - row * len(choices) - 56, height
+        else:
+            left, row, head = 30.0, 50, 68
+            high = 86.0 + row * len(choices)
+            top = (height - high) / 2
+            bottom = top + high
+        card = grid.place(Widget("card", label=overlay.title, detail=overlay.kind), left, top, WIDTH - left, bottom)
+        edges = [top + head + row * index for index in range(len(choices) + 1)]
+        rows = zip(choices, edges, edges[1:], strict=False)
+        return (scrim, card, *(grid.place(widget, left, y1, WIDTH - left, y2) for widget, y1, y2 in rows))
     lines = wrap(overlay.text, WIDTH - 108, 15 * grid.style.text) if overlay.text else ()
     high = 64 + 22 * grid.style.text * len(lines) + 72
     top = (height - high) / 2
@@ -467,9 +449,3 @@ def _overlay(state: State, grid: _Grid) -> tuple[Element, ...]:
         buttons.append(grid.place(widget, right - wide, top + high - 58, right, top + high - 14))
         right -= wide + 8
     return (scrim, replace(card, lines=lines), *reversed(buttons))
-
-
-def _stack(
-    grid: _Grid, widgets: Iterable[Widget], left: float, right: float, top: float, high: float = 54
-) -> tuple[Element, ...]:
-    return tuple(grid.place(w, left, top + high * i, right, top + high * (i + 1)) for i, w in enumerate(widgets))
