@@ -38,7 +38,7 @@ class Interval:
     low: float
     high: float
     level: float
-    method: Literal["bca", "wilson", "t"]
+    method: Literal["bca", "wilson"]
     seed: int | None = None
     resamples: int = 0
 

@@ -1,10 +1,10 @@
-"""Several answers to one step, or several runs that differ in their seed: how much of a figure is luck?
+"""Several answers to one step, in one run or in several runs with different seeds: how much of a figure is luck?
 
 None of these is an exact match: that one is of the first answer only. They have their own names and their own type, so that
 none can slip into its column. An answer that never came counts as wrong, as everywhere.
 
 Sources: M. Chen et al., "Evaluating large language models trained on code" (2021), section 2.1, the unbiased pass@k;
-S. Yao et al., "tau-bench" (2024), pass^k; GUIEvalKit paper, Figure 6 (PASS@n) and Table 19 (spread over seeds).
+S. Yao et al., "tau-bench" (2024), pass^k; GUIEvalKit paper, Figure 6 (PASS@n).
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import UsageError, nearest
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.intervals import LEVEL, RESAMPLES, Floats, Interval, quoted
+from guieval.metrics.intervals import RESAMPLES, Floats, Interval, quoted
 
 Luck: TypeAlias = Literal["any", "all", "mean", "vote"]
 """``any``: pass@k, one of k answers is right; ``all``: pass^k, all k are; ``mean``: the share of right answers; ``vote``: the
 action most answers agree on is right."""
-
-
 MOST = 2**31
 """The most answers to a step of which pass@k is computed."""
 _EXACT = 1000
@@ -46,26 +44,6 @@ class SampledFigure:
     n: int
     k: int
     samples: int
-    interval: Interval | None
-
-
-class _How(TypedDict):
-    seed: int
-    resamples: int
-    level: float
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A figure over several seeds. ``sd`` divides by seeds - 1; it and ``interval`` (Student's t) need two of them.
-
-    The interval is of the mean over all seeds, on these very steps: unlike a bootstrap over episodes it tells nothing about
-    other steps.
-    """
-
-    mean: float
-    sd: float | None
-    seeds: int
     interval: Interval | None
 
 
@@ -96,7 +74,6 @@ def pass_figure(
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
-    level: float = LEVEL,
 ) -> tuple[float | None, Interval | None]:
     """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
 
@@ -110,7 +87,7 @@ def pass_figure(
 
     def interval(values: Floats) -> Interval | None:
         above = over_episodes(np.where(counted, values, 0.0))
-        return quoted(above, below, seed=seed, resamples=resamples, level=level)
+        return quoted(above, below, seed=seed, resamples=resamples)
 
     def differs(fewer: int) -> bool:
         return bool((values_of(n, right, fewer)[counted] != settled).any())
@@ -129,79 +106,42 @@ def pass_figure(
     return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, found
 
 
-def sampled(
-    runs: Sequence[RunColumns],
-    protocol: str,
-    luck: Luck,
-    k: int | None = None,
-    *,
-    unit: Literal["step", "episode"] = "step",
-    drawn: int | None = None,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> SampledFigure:
+def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None, *, seed: int = 0) -> SampledFigure:
     """A figure of one run with several answers to each step, or of several runs of the same steps that differ in their seed.
 
-    Of a ``step`` the answers of all runs are put together; steps that the mode does not reach do not count. Of an ``episode``
-    each run is one try, right where its first answers are exact throughout. ``drawn`` is how many answers each run was to give
-    to a step (default: :func:`most_drawn`); what is missing of them is wrong. ``k`` defaults to all answers; ``mean`` and
-    ``vote`` ask about all in any case.
+    The answers of all runs are put together; steps that the mode does not reach do not count. Each step counts as having
+    :func:`most_drawn` answers of each run; missing ones are wrong. ``k`` defaults to all answers; ``mean`` and ``vote`` are
+    over all in any case.
 
     Raises :class:`UsageError` for runs of unlike steps, a protocol they were not judged by, a k out of range, a vote over
-    several runs or episodes, and for the steps of several runs of a mode that stops, for they reach different ones.
+    several runs, and several runs of a mode that stops, because they reach different steps.
     """
     _check_runs(runs, protocol)
     first, judged = runs[0], [run.judged[protocol] for run in runs]
-    if luck == "vote" and (unit == "episode" or len(runs) > 1):
-        raise UsageError("a vote is taken among one run's answers to a step, so it needs one run and unit 'step'")
-    if unit == "episode":
-        samples = len(runs)
-        right: NDArray[np.int64] = np.sum(
-            [np.logical_and.reduceat(each.exact_match, first.starts) for each in judged], axis=0, dtype=np.int64
-        )
-        counted, over_episodes = np.ones(len(right), dtype=np.bool_), _as_they_are
-    else:
-        stopping = next((run for run in runs if run.stop == "first-mismatch"), None)
-        if stopping is not None and len(runs) > 1:
-            raise UsageError(
-                f"runs in mode {stopping.mode!r} reach different steps, which cannot be put together; use unit 'episode'"
-            )
-        samples = sum(_drawn(run, drawn) for run in runs)
-        right = np.sum([each.exact_samples for each in judged], axis=0, dtype=np.int64)
-        counted, over_episodes = judged[0].reached, first.per_episode
-    asked = samples if k is None or luck in ("mean", "vote") else k
-    how: _How = {"seed": seed, "resamples": resamples, "level": level}
+    if luck == "vote" and len(runs) > 1:
+        raise UsageError("a vote is taken among one run's answers to a step, so it needs one run")
+    stopping = next((run for run in runs if run.stop == "first-mismatch"), None)
+    if stopping is not None and len(runs) > 1:
+        raise UsageError(f"runs in mode {stopping.mode!r} reach different steps, which cannot be put together")
+    samples = sum(map(most_drawn, runs))
+    right: NDArray[np.int64] = np.sum([each.exact_samples for each in judged], axis=0, dtype=np.int64)
+    counted = judged[0].reached
     n = int(counted.sum())
+    size = samples if k is None or luck in ("mean", "vote") else k
     if luck == "any" or luck == "all":
-        value, interval = pass_figure(luck, np.full(right.shape, samples), right, asked, counted, over_episodes, **how)
+        totals = np.full(right.shape, samples)
+        value, interval = pass_figure(luck, totals, right, size, counted, first.per_episode, seed=seed)
     else:
         values = judged[0].vote if luck == "vote" else right / samples
-        above, below = over_episodes(np.where(counted, values, 0.0)), over_episodes(counted.astype(np.float64))
-        value, interval = float(above.sum()) / n if n else None, quoted(above, below, **how)
-    word = {"any": f"pass@{asked}", "all": f"pass^{asked}", "mean": f"mean@{asked}", "vote": f"vote@{asked}"}[luck]
-    return SampledFigure(
-        name=word if unit == "step" else f"success {word}", value=value, n=n, k=asked, samples=samples, interval=interval
-    )
+        above, below = first.per_episode(np.where(counted, values, 0.0)), first.per_episode(counted)
+        value, interval = float(above.sum()) / n if n else None, quoted(above, below, seed=seed)
+    word = {"any": "pass@", "all": "pass^", "mean": "mean@", "vote": "vote@"}[luck]
+    return SampledFigure(name=f"{word}{size}", value=value, n=n, k=size, samples=samples, interval=interval)
 
 
 def most_drawn(run: RunColumns) -> int:
     """How many answers a step of the run was asked for, at most."""
     return int((run.samples if run.drawn is None else run.drawn).max(initial=1))
-
-
-def spread(values: Sequence[float], level: float = LEVEL) -> Spread:
-    """Mean and spread of one figure over several seeds. Raises ``ValueError`` for no value."""
-    if not values:
-        raise ValueError("there is no value to take the mean of")
-    seeds, mean = len(values), math.fsum(values) / len(values)
-    if seeds < 2:
-        return Spread(mean, None, seeds, None)
-    from scipy.special import stdtrit
-
-    sd = float(np.std(values, ddof=1))
-    reach = float(stdtrit(seeds - 1, (1 + level) / 2)) * sd / math.sqrt(seeds)
-    return Spread(mean, sd, seeds, Interval(mean - reach, mean + reach, level, "t"))
 
 
 def _check_runs(runs: Sequence[RunColumns], protocol: str) -> None:
@@ -213,17 +153,6 @@ def _check_runs(runs: Sequence[RunColumns], protocol: str) -> None:
         same = run.episodes == runs[0].episodes and np.array_equal(run.episode, runs[0].episode)
         if not (same and np.array_equal(run.step_index, runs[0].step_index)):
             raise UsageError(f"{run.title!r} and {runs[0].title!r} do not hold the same steps; cut them to shared steps first")
-
-
-def _drawn(run: RunColumns, drawn: int | None) -> int:
-    most = most_drawn(run)
-    if drawn is not None and drawn < most:
-        raise UsageError(f"{run.title!r} has steps with {most} answers, more than the {drawn} that were said to be drawn")
-    return drawn or most
-
-
-def _as_they_are(values: Floats) -> Floats:
-    return values
 
 
 def _per_pair(n: NDArray[np.integer], right: NDArray[np.integer], k: int, value: Callable[[int, int], float]) -> Floats:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.metrics.intervals import bootstrap, wilson
-from guieval.metrics.sampling import Luck, pass_all, pass_any, sampled, spread
+from guieval.metrics.intervals import bootstrap
+from guieval.metrics.sampling import Luck, pass_all, pass_any, sampled
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
 
@@ -50,9 +50,6 @@ def test_absurd_counts_are_computed_at_once_or_refused() -> None:
         assert pass_all(huge, huge - right, k)[0] == pytest.approx(1 - chance, rel=1e-4)
     with pytest.raises(UsageError, match="not computed for 1,099,511,627,776 answers to a step"):
         pass_any(np.array([2**40]), np.array([2**39]), 2**39)
-    run = made_columns(["a"], exact=[True])
-    with pytest.raises(UsageError, match="the most is 2,147,483,648"):
-        sampled([run], PROTOCOL, "any", 2**39, drawn=2**40)
 
 
 def test_many_factors_agree_with_whole_numbers() -> None:
@@ -128,9 +125,6 @@ def test_missing_answers_are_wrong() -> None:
         right_samples=[4, 1, 0],
     )
     assert sampled([run], PROTOCOL, "any", 1).value == pytest.approx((1 + 1 / 4 + 0) / 3)
-    assert sampled([run], PROTOCOL, "any", 1, drawn=5).value == pytest.approx((4 / 5 + 1 / 5 + 0) / 3)
-    with pytest.raises(UsageError, match="4 answers, more than the 3"):
-        sampled([run], PROTOCOL, "any", 1, drawn=3)
 
 
 def test_steps_that_are_not_reached_do_not_count() -> None:
@@ -156,24 +150,12 @@ def test_runs_of_several_seeds_are_further_answers() -> None:
     assert sampled([one, other], PROTOCOL, "mean").value == pytest.approx(4 / 6)
 
 
-def test_an_episode_is_one_try_of_each_run() -> None:
-    """Episode a succeeds in one run of two, b in one, c in none; steps put together would let a and c succeed too."""
-    one = made_columns(["a", "a", "b", "c", "c"], exact=[True, True, False, True, False])
-    other = made_columns(["a", "a", "b", "c", "c"], exact=[True, False, True, False, True])
-    found = sampled([one, other], PROTOCOL, "any", unit="episode")
-    assert (found.name, found.n, found.samples) == ("success pass@2", 3, 2)
-    assert found.value == pytest.approx(2 / 3)
-    assert sampled([one, other], PROTOCOL, "all", unit="episode").value == 0
-    assert sampled([one, other], PROTOCOL, "mean", unit="episode").value == pytest.approx(2 / 6)
-
-
 def test_intervals_are_over_episodes() -> None:
     names = [name for name in "abcdefgh" for _ in range(3)]
     right = [4] * 12 + [1] * 9 + [0] * 3
     run = made_columns(names, exact=[each > 0 for each in right], samples=[4] * 24, right_samples=right)
     per_episode = np.array([3.0] * 4 + [0.75] * 3 + [0.0])
     assert sampled([run], PROTOCOL, "mean", seed=2).interval == bootstrap(per_episode, np.full(8, 3.0), seed=2)
-    assert sampled([run], PROTOCOL, "all", unit="episode").interval == wilson(7, 8)
 
 
 def test_mistakes_are_named() -> None:
@@ -192,32 +174,3 @@ def test_mistakes_are_named() -> None:
         sampled([stopping, stopping], PROTOCOL, "any")
     with pytest.raises(UsageError, match="2 answers cannot be drawn where there are 1"):
         sampled([run], PROTOCOL, "any", 2)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "mean", "low", "high"),
-    [
-        ([0.1090, 0.1029, 0.1072, 0.1124, 0.1162, 0.1162, 0.1213, 0.1248], 0.1138, 0.1076, 0.1199),
-        ([0.1892, 0.1932, 0.1858, 0.1916, 0.1868, 0.1968, 0.1898, 0.1883], 0.1902, 0.1872, 0.1932),
-        ([0.1761, 0.1740, 0.1759, 0.1685, 0.1670, 0.1849, 0.1834, 0.1835], 0.1767, 0.1709, 0.1824),
-    ],
-)
-def test_spread_gives_the_published_intervals(seeds: list[float], mean: float, low: float, high: float) -> None:
-    """GUIEvalKit paper, Table 19: episode-level progress across eight seeds; printed from more digits than it prints."""
-    found = spread(seeds)
-    assert found.interval is not None and found.interval.method == "t"
-    assert (found.mean, found.interval.low, found.interval.high) == pytest.approx((mean, low, high), abs=0.0001)
-
-
-def test_spread_by_hand() -> None:
-    found = spread([0.1, 0.2, 0.3])
-    assert found.mean == pytest.approx(0.2) and found.sd == pytest.approx(0.1) and found.seeds == 3
-    assert found.interval is not None
-    assert found.interval.high - 0.2 == pytest.approx(4.302653 * 0.1 / math.sqrt(3), abs=1e-6)
-
-
-def test_one_seed_has_no_spread() -> None:
-    found = spread([0.4])
-    assert (found.mean, found.sd, found.interval) == (0.4, None, None)
-    with pytest.raises(ValueError, match="no value"):
-        spread([])
