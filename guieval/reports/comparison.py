@@ -7,7 +7,7 @@ sure a difference is comes from :mod:`guieval.metrics.paired`; showing it is :mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,15 @@ from guieval.actions import Action
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, FailurePolicy, Figure
-from guieval.journal import Records, read_manifest, read_planned
+from guieval.journal import read_manifest, read_planned
 from guieval.journal.run_files import Manifest
-from guieval.metrics.columns import Judged, RunColumns
+from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import FigureValue, compute, terms
 from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables.records import check_ending, write_records
-from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
+from guieval.scoring.matrix import JudgedAnswers
+from guieval.steps import EpisodeKey, StepKey
 
 _DUST = 1e-12
 """A standard error below this is rounding: all episodes differ alike, which says nothing of what could be found."""
@@ -55,11 +56,12 @@ class Comparison:
     """Two runs cut down to the steps they share. ``unlike`` is why they should not be compared, ``notes`` what to know.
 
     ``exact``: by protocol, how exact match falls on the steps that both runs answered; first is right alone in ``only_first``.
-    ``seed`` is the bootstrap's.
+    ``seed`` is the bootstrap's, ``answers`` are both runs' answers, uncut.
     """
 
     first: RunColumns
     second: RunColumns
+    answers: tuple[JudgedAnswers, JudgedAnswers] = field(repr=False)
     unlike: tuple[str, ...]
     notes: tuple[str, ...]
     figures: tuple[FigureDifference, ...]
@@ -82,17 +84,13 @@ class Flip:
 
     def to_json(self) -> dict[str, Any]:
         """One line of a file of flips."""
-        plain = [
-            None if action is None else action.model_dump(mode="json") for action in (self.reference, self.first, self.second)
-        ]
+        actions = {"reference": self.reference, "first": self.first, "second": self.second}
         return {
             "protocol": self.protocol,
             **self.key._asdict(),
             "right": "second" if self.now_right else "first",
-            "reference": plain[0],
-            "first": plain[1],
+            **{name: action and action.model_dump(mode="json") for name, action in actions.items()},
             "first_reason": self.first_reason,
-            "second": plain[2],
             "second_reason": self.second_reason,
         }
 
@@ -129,47 +127,41 @@ def compare_runs(
     for name in names:
         here = one.judged[name].measured & other.judged[name].measured
         exact[name] = mcnemar(one.judged[name].exact_match[here], other.judged[name].exact_match[here])
-    return Comparison(one, other, tuple(unlike), tuple(notes), tuple(figures), exact, seed)
+    return Comparison(one, other, answers, tuple(unlike), tuple(notes), tuple(figures), exact, seed)
 
 
-def flips(comparison: Comparison, first: Path, second: Path) -> Iterator[Flip]:
+def flips(comparison: Comparison) -> Iterator[Flip]:
     """Every step whose exact match differs where both runs answered it, by protocol, in the runs' order.
 
     Reads both journals again, for the answers and for why they are judged as they are.
     """
     one, other = comparison.first, comparison.second
-    rows: dict[str, NDArray[np.intp]] = {}
+    rows: dict[str, list[int]] = {}
     for name, judged in one.judged.items():
         beside = other.judged[name]
         both = judged.measured & beside.measured
-        rows[name] = np.flatnonzero(both & (judged.exact_match != beside.exact_match))
-    wanted = {one.key_of(int(row)) for found in rows.values() for row in found}
-    answers = [_answers(each, wanted) for each in (first, second)]
-    for name, found in rows.items():
+        rows[name] = np.flatnonzero(both & (judged.exact_match != beside.exact_match)).tolist()
+    wanted = {one.key_of(row) for of_protocol in rows.values() for row in of_protocol}
+    answers = [{task.key: (task, action) for task, action in each.again() if task.key in wanted} for each in comparison.answers]
+    for name, of_protocol in rows.items():
         evaluator = ActionEvaluator(name)
-        for row in found.tolist():
+        for row in of_protocol:
             key = one.key_of(row)
-            task = answers[0][key][0]
-            (action, reason), (other_action, other_reason) = (_judged(evaluator, *answer[key]) for answer in answers)
-            yield Flip(
-                protocol=name,
-                key=key,
-                now_right=bool(other.judged[name].exact_match[row]),
-                reference=task.action,
-                first=action,
-                first_reason=reason,
-                second=other_action,
-                second_reason=other_reason,
-            )
+            outcomes = [evaluator.evaluate(*of_run[key]) for of_run in answers]
+            reasons = [outcome.reason or outcome.verdict for outcome in outcomes]
+            (task, action), (_, other_action) = (of_run[key] for of_run in answers)
+            now_right = bool(other.judged[name].exact_match[row])
+            yield Flip(name, key, now_right, task.action, action, reasons[0], other_action, reasons[1])
 
 
 def write_flips(found: Sequence[Flip], file: Path) -> None:
     """Write flips as CSV or JSONL, by the file's ending; :class:`UsageError` for any other."""
     as_csv = check_ending(file)
-    rows = [flip.to_json() for flip in found]
     names = ("protocol", *StepKey._fields, "right", "reference", "first", "first_reason", "second", "second_reason")
     with file.open("w", encoding="utf-8", newline="", errors="backslashreplace") as stream:
-        write_records(stream, rows, names, as_csv=as_csv, json_in=("reference", "first", "second"))
+        write_records(
+            stream, (flip.to_json() for flip in found), names, as_csv=as_csv, json_in=("reference", "first", "second")
+        )
 
 
 def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
@@ -283,28 +275,10 @@ def _figures(
         rows = whole if figure.measure in _WHOLE_EPISODES else both
         shared = not rows.all()
         runs = [each.only(rows) for each in (first, second)] if shared else [first, second]
-        judged: list[Judged] = [each.judged[protocol] for each in runs]
         policy = known.failure if figure in known.figures else FailurePolicy()  # the headline figure is everywhere the same
-        values = [compute(figure, policy, run, judgement) for run, judgement in zip(runs, judged, strict=True)]
-        one, other = (terms(figure, policy, run, judgement) for run, judgement in zip(runs, judged, strict=True))
-        found = difference(other, one, seed)
-        error = found.standard_error
+        values = [compute(figure, policy, run, run.judged[protocol]) for run in runs]
+        one, other = (terms(figure, policy, run, run.judged[protocol]) for run in runs)
+        between = difference(other, one, seed)
+        error = between.standard_error
         smallest = smallest_difference(error) if error is not None and error > _DUST else None
-        yield FigureDifference(protocol, figure, values[0], values[1], found, smallest, shared)
-
-
-def _answers(directory: Path, wanted: set[StepKey]) -> dict[StepKey, tuple[StepTaskModel, Sample]]:
-    """The answer that counts of each wanted step: the last finished one, or where there is none the last."""
-    found: dict[StepKey, tuple[StepTaskModel, Sample]] = {}
-    standing: dict[StepKey, tuple[bool, bool]] = {}
-    for record in Records(directory):
-        key, own = record.task.key, (record.sample.outcome.verdict != "infrastructure_failure", record.finished)
-        if key in wanted and own >= standing.get(key, own):
-            found[key], standing[key] = (record.task, record.sample), own
-    return found
-
-
-def _judged(evaluator: ActionEvaluator, task: StepTaskModel, sample: Sample) -> tuple[Action | None, str]:
-    """The action that was read, and why it is judged as it is."""
-    outcome: StepOutcome = evaluator.evaluate(task, sample.action)
-    return sample.action, outcome.reason or outcome.verdict
+        yield FigureDifference(protocol, figure, *values, between, smallest, shared)

@@ -38,7 +38,7 @@ def test_differences_flips_and_mcnemar_by_hand(tmp_path: Path) -> None:
     assert (table.only_first, table.only_second, table.both, table.neither) == (1, 5, 41, 1)
     assert table.p_value == pytest.approx(2 * (1 + 6) / 64)  # binomial: at most 1 of 6, two-sided
 
-    flipped = list(flips(found, one, other))
+    flipped = list(flips(found))
     assert [(each.key.episode_id, each.key.step_index, each.now_right) for each in flipped] == [
         (EPISODES[0], 1, False),
         *((name, 0, True) for name in EPISODES[1:6]),
@@ -63,14 +63,14 @@ def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
     run = made_run(tmp_path / "a", [(name, 2) for name in EPISODES[3:9]])
     found = compare_runs(run, run)
     assert {each.difference.value for each in found.figures} == {0.0}
-    assert list(flips(found, run, run)) == []
+    assert list(flips(found)) == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_flips_are_written_with_both_answers_and_reasons(tmp_path: Path, ending: str) -> None:
     one, other = made_run(tmp_path / "a", [("e00", 1)]), made_run(tmp_path / "b")
     file = tmp_path / f"flips.{ending}"
-    write_flips(list(flips(compare_runs(one, other), one, other)), file)
+    write_flips(list(flips(compare_runs(one, other))), file)
     text = file.read_text(encoding="utf-8")
     (line,) = list(csv.DictReader(text.splitlines())) if ending == "csv" else map(json.loads, text.splitlines())
     assert (line["benchmark"], line["episode_id"], int(line["step_index"]), line["right"]) == ("scripted", "e00", 1, "second")
@@ -194,14 +194,14 @@ def test_steps_that_a_run_has_no_answer_to_speak_for_neither(tmp_path: Path) -> 
         assert all(each.shared for each in found.figures)
         table = found.exact["ui-s1-sop"]
         assert (table.only_first, table.only_second, table.both, table.neither) == (1, 1, 42, 0)
-        assert {each.key.episode_id for each in flips(found, first, second)} == {"e00", "e01"}
+        assert {each.key.episode_id for each in flips(found)} == {"e00", "e01"}
 
 
 def test_a_run_without_any_answer_can_be_compared(tmp_path: Path) -> None:
     one, other = made_run(tmp_path / "a"), without(made_run(tmp_path / "b"), *EPISODES)
     found = compare_runs(one, other)
     assert {(each.first.value, each.difference.value) for each in found.figures} == {(None, None)}
-    assert list(flips(found, one, other)) == []
+    assert list(flips(found)) == []
 
 
 def test_a_difference_that_all_episodes_share_has_no_smallest_one(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_narrow_terminal_shows_whole_names_and_numbers(tmp_path: Path) -> None
 def test_flips_hold_no_formula_for_a_spreadsheet(tmp_path: Path) -> None:
     name = "=1+1"
     one, other = (made_run(tmp_path / side, miss, episodes=[name]) for side, miss in (("a", [(name, 1)]), ("b", [])))
-    found = list(flips(compare_runs(one, other), one, other))
+    found = list(flips(compare_runs(one, other)))
     for ending in ("csv", "jsonl"):
         write_flips(found, tmp_path / f"flips.{ending}")
     (line,) = csv.DictReader((tmp_path / "flips.csv").read_text().splitlines())

@@ -46,6 +46,6 @@ def compare(
                 say(line)
         if flips is not None:
             file = apart(flips, pair[0], pairs)
-            steps = list(flipped(found, *pair))
+            steps = list(flipped(found))
             write_flips(steps, file)
             echo(f"flips:    {len(steps):,} steps in {file}", err=json)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
@@ -49,11 +49,10 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
 
     Raises :class:`UsageError` for any other.
     """
-    for known in FORMATS:
-        if name == known:
-            return known
     if name is not None:
-        raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
+        if name not in FORMATS:
+            raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
+        return cast(Format, name)
     if out is None:
         return "text" if terminal else "md"
     if out.suffix not in _ENDINGS:
@@ -159,31 +158,25 @@ def _records(board: Board) -> Iterator[dict[str, Any]]:
         for column, cell in zip(board.columns, row.cells, strict=True):
             if cell is not None:
                 who = {"model": row.model, "mode": row.mode, "thinking": row.thinking, "source": cell.directory}
-                yield {**who, **_column_fields(column), **_cell_fields(cell)}
+                yield {**who, **column.heading._asdict(), "selection": column.selection, **_cell_fields(cell)}
     for reference in board.references:
         for column, value in zip(board.columns, reference.values, strict=True):
             if value is not None:
                 printed = {"model": reference.model, "mode": reference.mode, "value": value[0] / 100}
-                yield {**_column_fields(column), "steps": "", "selection": "", **printed, "source": reference.source}
+                yield {**column.heading._asdict(), "steps": "", **printed, "source": reference.source}
 
 
 def as_json(board: Board) -> str:
     """Everything the board holds."""
-    plain_columns = [{**column.heading._asdict(), **vars(column)} for column in board.columns]
-    for column in plain_columns:
-        del column["heading"]
-    return json_text(
-        {
-            "columns": plain_columns,
-            "rows": board.rows,
-            "references": board.references,
-            "reproductions": [
-                {**vars(each), "column": each.column.heading, "difference": each.difference} for each in board.reproductions
-            ],
-            "notes": board.notes,
-            "seed": board.seed,
-        }
-    )
+    columns = [{**each.heading._asdict(), **vars(each)} for each in board.columns]
+    reproductions = [
+        {**vars(each), "column": each.column.heading, "difference": each.difference} for each in board.reproductions
+    ]
+    values = vars(board) | {
+        "columns": [{name: value for name, value in column.items() if name != "heading"} for column in columns],
+        "reproductions": reproductions,
+    }
+    return json_text(values)
 
 
 def as_latex(board: Board) -> str:
@@ -242,37 +235,16 @@ def _named(row: BoardRow) -> str:
 
 
 def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
-    """One cell of each run and protocol, which holds how the run's steps ended under it."""
-    return [
-        (row, column, cell)
-        for row in board.rows
-        for column, cell in zip(board.columns, row.cells, strict=True)
-        if cell is not None and _first_of_protocol(board, row, column)
-    ]
-
-
-def _first_of_protocol(board: Board, row: BoardRow, column: BoardColumn) -> bool:
-    """Whether the column is the first of the row's that is under its protocol on its steps: how steps end is shown once."""
-    same = (
-        each.heading
-        for each, cell in zip(board.columns, row.cells, strict=True)
-        if cell is not None and each.heading[:4] == column.heading[:4]
-    )
-    return next(same) == column.heading
-
-
-def _column_fields(column: BoardColumn) -> dict[str, Any]:
-    return {**column.heading._asdict(), "selection": column.selection}
+    """The first cell of each run, steps and protocol: how steps ended is shown once."""
+    first: dict[tuple[int, tuple[str, ...]], tuple[BoardRow, BoardColumn, Cell]] = {}
+    for place, row in enumerate(board.rows):
+        for column, cell in zip(board.columns, row.cells, strict=True):
+            if cell is not None:
+                first.setdefault((place, column.heading[:4]), (row, column, cell))
+    return list(first.values())
 
 
 def _cell_fields(cell: Cell) -> dict[str, Any]:
+    values = {name: getattr(cell, name) for name in ("value", "n", "missing", "strict", "rank", "coverage")}
     ends = {} if cell.interval is None else {"low": cell.interval.low, "high": cell.interval.high}
-    return {
-        "value": cell.value,
-        "n": cell.n,
-        "missing": cell.missing,
-        "strict": cell.strict,
-        "rank": cell.rank,
-        "coverage": cell.coverage,
-        **ends,
-    } | {str(end): count for end, count in cell.ends.items()}
+    return {**values, **ends, **cell.ends}

@@ -30,7 +30,7 @@ from guieval.metrics.intervals import Interval, Terms
 from guieval.metrics.paired import differences, holm_pairs, ranks
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
-from guieval.reports.leaderboards.published_results import ResultTable, Row
+from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.tables import per_cent
 
 percent = partial(per_cent, unit="")
@@ -171,14 +171,6 @@ class _Run:
         """Which steps these are, in short; earlier versions did not write it down."""
         return "" if self.manifest.selection is None else self.manifest.selection.title
 
-    @property
-    def overlay(self) -> str:
-        return "" if self.manifest.overlay is None else self.manifest.overlay.sha256[:12]
-
-    @property
-    def thinking(self) -> bool | None:
-        return self.manifest.thinking
-
 
 def leaderboard(
     directories: Sequence[Path],
@@ -208,21 +200,17 @@ def leaderboard(
     _rank(runs, cells, seed)
     columns = tuple(found.values())
     rows = tuple(_rows(runs, cells, columns))
-    shown = [(table, _matching(table, columns)) for table in references]
     left_out = [run.directory for run in scored if not run.columns.answered]
-    notes = [
-        *(f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out),
-        *_notes(runs, rows, columns),
-    ]
-    notes += [note for table, matching in shown for note in _reference_notes(table, matching, columns, rows)]
-    return Board(
-        columns,
-        rows,
-        tuple(row for table, matching in shown for row in _reference_rows(table, matching, len(columns))),
-        tuple(each for table, matching in shown for each in _reproductions(table, matching, columns, rows)),
-        tuple(notes),
-        seed,
-    )
+    notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
+    notes += _notes(runs, rows, columns)
+    published: list[ReferenceRow] = []
+    reproductions: list[Reproduction] = []
+    for table in references:
+        matching = _matching(table, columns)
+        notes += _reference_notes(table, matching, columns, rows)
+        published += _reference_rows(table, matching, len(columns))
+        reproductions += _reproductions(table, matching, columns, rows)
+    return Board(columns, rows, tuple(published), tuple(reproductions), tuple(notes), seed)
 
 
 def arranged(board: Board, figures: str | None = None, sort: str | None = None) -> Board:
@@ -285,7 +273,8 @@ def _scored(directory: Path, protocols: Sequence[str] | None) -> _Run:
 
 def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
     columns = run.columns
-    heading = Heading(columns.benchmark, run.steps, run.overlay, protocol, figure.name)
+    overlay = "" if run.manifest.overlay is None else run.manifest.overlay.sha256[:12]
+    heading = Heading(columns.benchmark, run.steps, overlay, protocol, figure.name)
     published = get_protocol(protocol).sample_sets.get(columns.dataset)
     return BoardColumn(heading, figure.title, columns.dataset, run.title, len(columns), len(columns.episodes), published)
 
@@ -294,13 +283,8 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
     judged = run.columns.judged[protocol]
     value, interval = compute_with_interval(figure, get_protocol(protocol).failure, run.columns, judged, seed)
     return Cell(
-        value=value.value,
+        **vars(value),
         interval=interval,
-        count=value.count,
-        n=value.n,
-        strict=value.strict,
-        upper=value.upper,
-        missing=value.missing,
         rank=None,
         coverage=_coverage(run.columns, judged),
         ends=judged.counts,
@@ -345,7 +329,7 @@ def _rows(runs: Sequence[_Run], cells: Sequence[Mapping[Heading, Cell]], columns
     """Runs of one model and mode share a row as long as no two have the same column; the others get rows of their own."""
     grouped: defaultdict[tuple[str, str, bool | None], list[dict[Heading, Cell]]] = defaultdict(list)
     for run, own in zip(runs, cells, strict=True):
-        rows = grouped[run.columns.model, run.columns.mode, run.thinking]
+        rows = grouped[run.columns.model, run.columns.mode, run.manifest.thinking]
         row = next((each for each in rows if not each.keys() & own.keys()), None)
         if row is None:
             rows.append(dict(own))
@@ -359,12 +343,8 @@ def _rows(runs: Sequence[_Run], cells: Sequence[Mapping[Heading, Cell]], columns
 
 
 def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
-    modes: defaultdict[Heading, dict[str, None]] = defaultdict(dict)
-    for row in rows:
-        for column, cell in zip(columns, row.cells, strict=True):
-            if cell is not None:
-                modes[column.heading][row.mode] = None
-    mixed = dict.fromkeys(mode for held in modes.values() if len(held) > 1 for mode in held)
+    held = [[row.mode for row in rows if row.cells[place] is not None] for place in range(len(columns))]
+    mixed = dict.fromkeys(mode for modes in held if len(set(modes)) > 1 for mode in modes)
     if mixed:
         yield f"modes share columns ({', '.join(mixed)}): figures of two modes are not comparable; ranks are within a mode"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
@@ -378,7 +358,9 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield from _shortcomings(run)
     for row in rows:
         for column, cell in zip(columns, row.cells, strict=True):
-            if cell is not None and _worth_saying(cell):
+            if cell is None or cell.value is None or cell.strict is None:
+                continue
+            if abs(cell.value - cell.strict) > WORTH_SAYING:
                 heading = column.heading
                 yield (
                     f"{row.model} ({row.mode}), {heading.benchmark}, {heading.protocol}, {heading.figure}: "
@@ -403,10 +385,6 @@ def _shortcomings(run: _Run) -> Iterator[str]:
     coverage = _coverage(columns, next(iter(columns.judged.values())))
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield f"{name}: coverage is {percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
-
-
-def _worth_saying(cell: Cell) -> bool:
-    return cell.value is not None and cell.strict is not None and abs(cell.value - cell.strict) > WORTH_SAYING
 
 
 def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[int, int, PublishedColumn]]:
@@ -466,25 +444,18 @@ def _reproductions(
             cell = row.cells[here]
             if cell is None or cell.value is None or row.mode != published.mode:
                 continue
-            for printed in _of_checkpoint(table.rows, row):
+            for printed in table.rows:
                 value = printed.values[there]
-                if value is None:
+                if value is None or printed.checkpoint != row.model or printed.thinking not in (None, row.thinking):
                     continue
-                inside = None
-                if cell.interval is not None:
-                    inside = cell.interval.low <= value / 100 <= cell.interval.high
                 yield Reproduction(
-                    printed.title,
-                    row.mode,
-                    columns[here],
-                    100 * cell.value,
-                    value,
-                    published.decimals,
-                    inside,
-                    cell.published_steps,
-                    table.source,
+                    model=printed.title,
+                    mode=row.mode,
+                    column=columns[here],
+                    own=100 * cell.value,
+                    published=value,
+                    decimals=published.decimals,
+                    inside=cell.interval and cell.interval.low <= value / 100 <= cell.interval.high,
+                    published_steps=cell.published_steps,
+                    source=table.source,
                 )
-
-
-def _of_checkpoint(rows: Iterable[Row], own: BoardRow) -> list[Row]:
-    return [row for row in rows if row.checkpoint == own.model and row.thinking in (None, own.thinking)]
