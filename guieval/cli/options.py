@@ -13,7 +13,7 @@ from guieval.cli.settings import RUN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from guieval.reports.plots import Width as ColumnWidth
+    from guieval.reports.plots.paper import Width as ColumnWidth
 
 Data: TypeAlias = Annotated[Path | None, RUN.fields["data"].mark()]
 Subset: TypeAlias = Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")]
@@ -64,7 +64,7 @@ def refuse(given: Mapping[str, object], why: str) -> None:
 def check_width(name: str) -> ColumnWidth:
     """The width of a picture; :class:`guieval.errors.UsageError` with the nearest name for an unknown one."""
     from guieval.errors import UsageError, nearest
-    from guieval.reports.plots import WIDTHS
+    from guieval.reports.plots.paper import WIDTHS
 
     for width in WIDTHS:
         if name == width:

@@ -276,9 +276,9 @@ def _figures(
         shared = not rows.all()
         runs = [each.only(rows) for each in (first, second)] if shared else [first, second]
         policy = known.failure if figure in known.figures else FailurePolicy()  # the headline figure is everywhere the same
-        values = [compute(figure, policy, run, run.judged[protocol]) for run in runs]
+        before, after = (compute(figure, policy, run, run.judged[protocol]) for run in runs)
         one, other = (terms(figure, policy, run, run.judged[protocol]) for run in runs)
         between = difference(other, one, seed)
         error = between.standard_error
         smallest = smallest_difference(error) if error is not None and error > _DUST else None
-        yield FigureDifference(protocol, figure, *values, between, smallest, shared)
+        yield FigureDifference(protocol, figure, before, after, between, smallest, shared)

@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from guieval.evaluation.protocol import FailurePolicy, Figure
-from guieval.metrics import Average, GroupTable, Rate, RunSummary, Scores
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute_with_interval
 from guieval.metrics.intervals import Interval
-from guieval.metrics.summary import COVERAGE_NEEDED
+from guieval.metrics.summary import COVERAGE_NEEDED, Average, GroupTable, Rate, RunSummary, Scores
 from guieval.metrics.tally import SUMMARY_FIGURES
 from guieval.reports.tables import NOTHING, Cell, Column, Number, Row, Table, missing_mark, per_cent
 

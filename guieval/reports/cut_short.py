@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from guieval.journal import read_manifest
 from guieval.metrics.columns import FAILED, NOT_REACHED, NOT_RUN, RunColumns
 from guieval.scoring.matrix import ALL, JudgedAnswers, judge_run
 
@@ -18,11 +19,9 @@ def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[J
     Raises :class:`guieval.errors.UsageError` when there is no run or no such protocol.
     """
     asked = list(dict.fromkeys(protocols or ()))
-    answers = judge_run(directory, asked or None)
-    if answers.answered.protocol in answers.protocols:
-        return answers, list(answers.protocols)
-    # ALL holds the run's own, so here every name was asked for by itself.
-    return judge_run(directory, [*asked, answers.answered.protocol]), [name for name in asked if name != ALL]
+    own = read_manifest(directory).protocol.name
+    answers = judge_run(directory, [*asked, own])
+    return answers, asked if asked and ALL not in asked else list(answers.protocols)
 
 
 def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
@@ -48,10 +47,9 @@ def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
     :func:`cut_short`.
     """
     judged = next(iter(columns.judged.values()))
-    lost: NDArray[np.bool_] = judged.end == FAILED
     if columns.stop != "first-mismatch" or judged.protocol == own:
-        lost |= judged.end == NOT_RUN
-    return lost
+        return judged.unmeasured
+    return np.asarray(judged.end == FAILED)
 
 
 def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:

@@ -16,10 +16,10 @@ from guieval.actions import Action, ActionSpace, ActionType, Click, Open, Point,
 from guieval.evaluation import FailurePolicy, Figure
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, Average, Fate, Measure
 from guieval.evaluation.protocols import get_protocol
-from guieval.metrics import Average as Mean
-from guieval.metrics import Rate
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import FigureValue, compute, figures_of, terms
+from guieval.metrics.summary import Average as Mean
+from guieval.metrics.summary import Rate
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
 from guieval.steps import StepRecord

@@ -12,8 +12,7 @@ from guieval.evaluation.protocol import FailurePolicy
 from guieval.history.modes import get_mode
 from guieval.metrics import RunSummary
 from guieval.metrics.figures import compute
-from guieval.reports import Run, action_table, group_table, report_tables, run_table, warning_lines
-from guieval.reports.console import intervals
+from guieval.reports.console import Run, action_table, group_table, intervals, report_tables, run_table, warning_lines
 from guieval.reports.tables import Number, Table, rendered
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run

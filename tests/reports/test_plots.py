@@ -23,20 +23,12 @@ from guieval.metrics.correlation import correlate
 from guieval.metrics.intervals import Interval
 from guieval.metrics.sampling import sampled
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.reports.plots import (
-    MOST_SERIES,
-    WIDTHS,
-    Grid,
-    Panel,
-    bars,
-    check_file,
-    heat,
-    horizon,
-    reliability,
-    samples,
-    write,
-)
-from guieval.reports.plots.heat import contrast
+from guieval.reports.plots.bars import bars
+from guieval.reports.plots.heat import Grid, contrast, heat
+from guieval.reports.plots.horizon import horizon
+from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, check_file, write
+from guieval.reports.plots.reliability import Panel, reliability
+from guieval.reports.plots.samples import samples
 from tests.metrics.made_columns import PROTOCOL, made_columns
 
 

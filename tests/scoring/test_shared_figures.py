@@ -13,8 +13,9 @@ from guieval.actions import Action, Boxes, Click, Open, Point, Press, Unsupporte
 from guieval.evaluation import get_protocol, list_protocols
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
 from guieval.journal import Journal, read_planned
-from guieval.metrics import Average, Rate, figures_of
 from guieval.metrics.breakdown import breakdown
+from guieval.metrics.figures import figures_of
+from guieval.metrics.summary import Average, Rate
 from guieval.models import Request
 from guieval.reports.comparison import compare_runs
 from guieval.scoring.matrix import score_run

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from guieval.analysis.decisions.measures import DecisionColumns
     from guieval.analysis.decisions.shifts import Shifts
     from guieval.journal.run_files import Manifest
-    from guieval.reports.plots import Width
+    from guieval.reports.plots.paper import Width
     from guieval.reports.tables import Table
     from guieval.steps import StepKey
 
@@ -70,7 +70,7 @@ def decisions(
     from guieval.journal.rounds import is_rollout
     from guieval.journal.run_folders import one_run
     from guieval.reports.decision_tables import run_tables, shift_tables
-    from guieval.reports.plots import check_file
+    from guieval.reports.plots.paper import check_file
 
     chosen = "json" if json else check_format(form)
     settings = _settings(radius, metric, min_samples, loose, strict)
@@ -107,8 +107,8 @@ def _settings(radius: float, metric: str, min_samples: int | None, loose: float,
 
 
 def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], width: Width, seed: int, file: Path) -> None:
-    from guieval.reports.plots import write
     from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
+    from guieval.reports.plots.paper import write
 
     drawn: Figure
     if shown == "pass":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from guieval.metrics.columns import RunColumns
     from guieval.reports.leaderboards.published_results import ResultTable
-    from guieval.reports.plots import Width
+    from guieval.reports.plots.paper import Width
 
 
 class Drawn(NamedTuple):
@@ -77,7 +77,7 @@ def plot(
     """Draw a picture for a paper: runs by action type, by horizon, under protocols, by tries, or a table's correlations."""
     from guieval.cli.tables import print_json
     from guieval.errors import UsageError, nearest
-    from guieval.reports.plots import check_file, write
+    from guieval.reports.plots.paper import check_file, write
 
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
@@ -174,7 +174,7 @@ def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
 
 def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
     from guieval.metrics.breakdown import breakdown
-    from guieval.reports.plots import bars
+    from guieval.reports.plots.bars import bars
 
     by = by or "action"
     cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
@@ -186,7 +186,7 @@ def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
 def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
     from guieval.errors import UsageError, nearest
     from guieval.metrics.breakdown import breakdown
-    from guieval.reports.plots import horizon
+    from guieval.reports.plots.horizon import horizon
 
     by = by or "ratio"
     known = ("ratio", "step", "length", "ratio-step")
@@ -213,8 +213,8 @@ def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | Non
     from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
     from guieval.metrics.breakdown import breakdown
     from guieval.metrics.figures import compute
-    from guieval.reports.plots import Grid, heat
     from guieval.reports.plots.cells import ordered
+    from guieval.reports.plots.heat import Grid, heat
 
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
     if figure is not None and figure not in known:
@@ -245,7 +245,7 @@ def _span(sizes: set[int]) -> str:
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
     """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
     from guieval.metrics.sampling import SampledFigure, sampled
-    from guieval.reports.plots import samples
+    from guieval.reports.plots.samples import samples
 
     found: dict[str, list[SampledFigure]] = {}
     for label in dict.fromkeys(labels):
@@ -265,7 +265,7 @@ def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str |
 
     from guieval.errors import UsageError
     from guieval.reports.leaderboards.published_results import get_results
-    from guieval.reports.plots import Panel, reliability
+    from guieval.reports.plots.reliability import Panel, reliability
 
     if runs:
         raise UsageError("reliability is drawn of a table: name it with --table, without run directories")

@@ -14,7 +14,7 @@ from guieval.cli.tables import JSON, echo
 
 if TYPE_CHECKING:
     from guieval.analysis.mix_sweep.sweep import MixOutcome, RegimeFigures, Sweep
-    from guieval.reports.plots import Width
+    from guieval.reports.plots.paper import Width
     from guieval.running.config import RunConfig
     from guieval.running.progress import RunOutcome
 
@@ -51,7 +51,7 @@ def mix(
     from guieval.cli.running.presets import run_file
     from guieval.errors import UsageError
     from guieval.journal import SWEEP, new_directory, refuse_nested
-    from guieval.reports.plots import check_file
+    from guieval.reports.plots.paper import check_file
     from guieval.running.config import merge
     from guieval.running.resume.trust import resumed
 
@@ -197,7 +197,8 @@ def _tell(directory: Path, settings: int, plot: Path | None, width: Width, *, js
         write_atomically(directory / TABLE, as_csv(outcomes))
         echo(f"table:    {directory / TABLE}")
     if plot is not None and figures:
-        from guieval.reports.plots import mixing, write
+        from guieval.reports.plots.mixing import mixing
+        from guieval.reports.plots.paper import write
 
         rho: dict[str, float | None] = {each.regime: each.rank.rho for each in figures}
         points = {str(regime): each for regime, each in points_by_regime(outcomes).items()}

@@ -13,7 +13,7 @@ from guieval.cli.tables import JSON, echo
 
 if TYPE_CHECKING:
     from guieval.analysis.data_selection import ScalingFit, ScalingSeries
-    from guieval.reports.plots import Width
+    from guieval.reports.plots.paper import Width
 
 
 def fit_scaling(
@@ -35,7 +35,7 @@ def fit_scaling(
     from guieval.analysis.data_selection import read_scaling_table
     from guieval.cli.tables import print_json, say
     from guieval.errors import UsageError
-    from guieval.reports.plots import check_file
+    from guieval.reports.plots.paper import check_file
 
     if not 0 < unit < float("inf"):
         raise UsageError(f"--unit is a number above 0, got {unit:g}")
@@ -82,7 +82,8 @@ def _show(name: str, law: ScalingFit) -> None:
 def _draw(found: list[tuple[ScalingSeries, ScalingFit]], unit: float, out: Path, width: Width) -> None:
     import numpy as np
 
-    from guieval.reports.plots import Trend, scaling, write
+    from guieval.reports.plots.paper import write
+    from guieval.reports.plots.scaling import Trend, scaling
 
     trends = []
     for series, law in found:

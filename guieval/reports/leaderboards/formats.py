@@ -12,7 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
@@ -52,7 +52,7 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
     if name is not None:
         if name not in FORMATS:
             raise UsageError(f"unknown format {name!r}{nearest(name, FORMATS)}; known: {', '.join(FORMATS)}")
-        return cast(Format, name)
+        return name
     if out is None:
         return "text" if terminal else "md"
     if out.suffix not in _ENDINGS:
@@ -247,4 +247,4 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
 def _cell_fields(cell: Cell) -> dict[str, Any]:
     values = {name: getattr(cell, name) for name in ("value", "n", "missing", "strict", "rank", "coverage")}
     ends = {} if cell.interval is None else {"low": cell.interval.low, "high": cell.interval.high}
-    return {**values, **ends, **cell.ends}
+    return values | ends | {str(end): count for end, count in cell.ends.items()}

@@ -23,11 +23,11 @@ from guieval.evaluation import get_protocol
 from guieval.evaluation.protocol import Figure
 from guieval.journal import read_manifest
 from guieval.journal.run_files import Manifest
-from guieval.metrics import COVERAGE_NEEDED
 from guieval.metrics.columns import End, Judged, RunColumns
 from guieval.metrics.figures import compute_with_interval, terms
 from guieval.metrics.intervals import Interval, Terms
 from guieval.metrics.paired import differences, holm_pairs, ranks
+from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
@@ -448,6 +448,7 @@ def _reproductions(
                 value = printed.values[there]
                 if value is None or printed.checkpoint != row.model or printed.thinking not in (None, row.thinking):
                     continue
+                interval = cell.interval
                 yield Reproduction(
                     model=printed.title,
                     mode=row.mode,
@@ -455,7 +456,7 @@ def _reproductions(
                     own=100 * cell.value,
                     published=value,
                     decimals=published.decimals,
-                    inside=cell.interval and cell.interval.low <= value / 100 <= cell.interval.high,
+                    inside=None if interval is None else interval.low <= value / 100 <= interval.high,
                     published_steps=cell.published_steps,
                     source=table.source,
                 )

@@ -25,7 +25,7 @@ from guieval.history.artifacts import Artifact, Artifacts
 from guieval.history.mixing import Mix, Mixture
 from guieval.journal import Records, read_manifest
 from guieval.registry import load_benchmark
-from guieval.reports.plots import mixing
+from guieval.reports.plots.mixing import mixing
 from guieval.steps import Sample, StepKey, StepOutcome, StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
