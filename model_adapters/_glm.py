@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -20,18 +20,16 @@ from guieval.actions import Action, ActionSpace, Click, Point, Scroll, StopStatu
 from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, ParsedResponse, fill
+from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import decoded, json_value
 from guieval.steps import StepTaskModel, whole_text
 
-from ._options import Options
-from ._prompting import own_reply, past_sentence, template
+from ._family import FamilyModel, Options
+from ._prompting import chat, main_instruction, own_reply, past_sentence, template
 from ._rounds import first_round
 from ._thoughts import closed_thought
 
-SPACE = ActionSpace()
-"""All of the unified space but PRESS(RECENT)."""
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
 FIRST_STEP = "You just started, no action has been performed yet."
 
@@ -79,28 +77,62 @@ class GLMOptions(Options):
         (), description="names the prompt lists for open_app; the authors' list is that of AndroidWorld"
     )
 
-    @property
-    def apps(self) -> str:
-        """The names as the prompts write them."""
-        return ",".join(self.supported_apps)
+
+class GLMModel(FamilyModel):
+    """What the adapters of both versions have in common. One turn: the screenshot as it is, then all text."""
+
+    prompt: ClassVar[str]
+    """The name of the version's navigation prompt."""
+    options_type = GLMOptions
+    _options: GLMOptions
+    action_space = ActionSpace()
+    """All of the unified space but PRESS(RECENT)."""
+    fixes_thought = True
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        """0 to 999 by the navigation prompts; 0 to 1000 by the README's words on grounding."""
+        return PER_1000 if task.setting == "grounding" else PER_999
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if task.setting == "grounding":
+            text = fill(template("glm-grounding"), instruction=task.instruction)
+        else:
+            values = self._placeholders()
+            text = fill(template(self.prompt), instruction=main_instruction(task), history=_past(history), **values)
+        return chat(ImageRef(task), text)
+
+    def _placeholders(self) -> dict[str, str]:
+        """What the prompt is filled with beside the instruction and the past."""
+        return {"supported_apps": ",".join(self._options.supported_apps)}
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read a reply; of several actions or boxes the first counts.
+
+        The thought is the ``<think>`` block, which has to be closed, the conclusion the reason; with thinking turned off the
+        reason is both. Tolerated: no box tokens, or no closing one; ``<answer>`` unclosed or missing; fences; labels in bold or
+        with a full-width colon; no ``Action:`` at all, if the object begins a line (a continued turn); Python notation with
+        JSON's ``true``, leading zeros and doubled brackets, as in the authors' reward.
+        """
+        if task.setting == "grounding":
+            text = first_round(whole_text(text))
+            thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
+            return ParsedResponse(Click(point=decoded(_place(answer), PER_1000, task.screenshot_size)), thought or None)
+        thought, _, reason, body = _parts(text)
+        conclusion = reason if reason not in ("", "None") else None
+        thought = thought or (conclusion if self.thinking is False else None)
+        call = _call(body)
+        name = call.pop("action_type").strip().lower()
+        return ParsedResponse(CALLS.read(name, call, PER_999, task.screenshot_size), thought, conclusion)
+
+    def _answer(self, task: StepTaskModel, action: Action, conclusion: str | None) -> str:
+        """What follows the thought in a reply."""
+        if task.setting == "grounding" and isinstance(action, Click):
+            return f"{BEGIN}{json.dumps(_box(action.point, PER_1000, task.screenshot_size))}{END}"
+        call = json.dumps(_call_of(action, task.screenshot_size), ensure_ascii=False)
+        return f"Memory: None\nReason: {conclusion or None}\nAction: {BEGIN}{call}{END}"
 
 
-def frame(task: StepTaskModel) -> Frame:
-    """0 to 999 by the prompts of the navigation; 0 to 1000 by the README's words on grounding."""
-    return PER_1000 if task.setting == "grounding" else PER_999
-
-
-def user_turn(task: StepTaskModel, text: str) -> Message:
-    """The only turn: the screenshot as it is, then everything else."""
-    return Message("user", (ImageRef(task), text))
-
-
-def grounding_turn(task: StepTaskModel) -> Message:
-    """The README's question for a box."""
-    return user_turn(task, fill(template("glm-grounding"), instruction=task.instruction))
-
-
-def past(history: Sequence[HistoryEntry]) -> str:
+def _past(history: Sequence[HistoryEntry]) -> str:
     """The past as the published samples show it: steps counted from 0, actions as Python writes a dict."""
     if not history:
         return FIRST_STEP
@@ -113,7 +145,7 @@ def _past_step(entry: HistoryEntry) -> str:
         return own
     # no benchmark has memories; a step instruction is the nearest to a reason
     reason = entry.conclusion and past_sentence(entry, PER_999)
-    call = call_of(entry.action, PER_999, entry.task.screenshot_size)
+    call = _call_of(entry.action, entry.task.screenshot_size)
     return f"Memory: None\nReason: {reason or entry.thought or past_sentence(entry, PER_999)}\nAction: {call!r}"
 
 
@@ -138,25 +170,6 @@ _NEXT = rf"\s{{0,9}}[,，\s]\s{{0,9}}{_NUMBER}"
 _OPEN, _CLOSE = r"[\[({<（［]\s{0,9}", r"\s{0,9}[\])}>）］]"
 _BOX = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}{_NEXT}{_NEXT}){_CLOSE}")
 _PAIR = re.compile(rf"{_OPEN}({_NUMBER}{_NEXT}){_CLOSE}")
-
-
-def parse_reply(task: StepTaskModel, text: str, *, reason_is_thought: bool = False) -> ParsedResponse:
-    """Read a reply; of several actions or boxes the first counts.
-
-    The thought is the ``<think>`` block, which has to be closed, the conclusion the reason; with ``reason_is_thought`` the
-    reason stands for both (thinking is off, so nothing else is thought). Tolerated: no box tokens, or no closing one;
-    ``<answer>`` unclosed or missing; fences; labels in bold or with a full-width colon; no ``Action:`` at all, if the object
-    begins a line (a continued turn); Python notation with JSON's ``true``, leading zeros and doubled brackets, as the authors'
-    reward forgives. Raises :class:`ParseError` where there is no answer.
-    """
-    if task.setting == "grounding":
-        text = first_round(whole_text(text))
-        thought, answer = closed_thought(text, BEGIN if BEGIN in text else "")
-        return ParsedResponse(Click(point=decoded(_place(answer), PER_1000, task.screenshot_size)), thought or None)
-    thought, _, reason, body = _parts(text)
-    conclusion = reason if reason not in ("", "None") else None
-    thought = thought or (conclusion if reason_is_thought else None)
-    return ParsedResponse(_action(_call(body), task.screenshot_size), thought, conclusion)
 
 
 def _parts(text: str) -> tuple[str | None, str, str, str]:
@@ -238,35 +251,21 @@ def _mended(text: str) -> str:
     return _TOKEN.sub(lambda match: _WORDS.get(match[0], "" if match[0].strip("0") == "" else match[0]), text)
 
 
-def _action(call: dict[str, Any], size: Size) -> Action:
-    arguments = {key: value for key, value in call.items() if key != "action_type"}
-    return CALLS.read(call["action_type"].strip().lower(), arguments, PER_999, size)
-
-
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-def call_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
+def _call_of(action: Action, size: Size) -> dict[str, Any]:
     """Any action as the family's object, also one that it has no word for, which the past may hold.
 
-    A point becomes a box of no extent, since nothing tells how large its target is. A swipe from the middle is one of the whole
+    A point becomes a box without extent, since the size of its target is unknown. A swipe from the middle is one of the whole
     screen, without box.
     """
-    name, arguments = (
-        ("navigate_recent", {}) if action == calls.RECENT else CALLS.write(action, lambda point: _box(point, frame, size))
-    )
+    if action == calls.RECENT:
+        return {"action_type": "navigate_recent"}
+    name, arguments = CALLS.write(action, lambda point: _box(point, PER_999, size))
     return {"action_type": name, **arguments}
 
 
 def _box(point: Point, frame: Frame, size: Size) -> list[list[float]]:
     x, y = frame.quantise(point, size)
     return [[x, y, x, y]]
-
-
-def answer(task: StepTaskModel, action: Action, conclusion: str | None) -> str:
-    """What follows the thought in a reply."""
-    size = task.screenshot_size
-    if task.setting == "grounding" and isinstance(action, Click):
-        return f"{BEGIN}{json.dumps(_box(action.point, PER_1000, size))}{END}"
-    call = json.dumps(call_of(action, PER_999, size), ensure_ascii=False)
-    return f"Memory: None\nReason: {conclusion or None}\nAction: {BEGIN}{call}{END}"

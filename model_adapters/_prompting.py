@@ -11,7 +11,7 @@ from guieval.actions import Click, LongPress
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.frames import Frame, ResizedPixels, Size, smart_resize
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ModelInput, load_template
+from guieval.models import Message, ModelInput, Part, load_template
 from guieval.steps import StepTaskModel
 
 CONTINUE: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
@@ -77,6 +77,12 @@ def sent_size(
     return None if limited == smart_resize(size, factor, 1, UNBOUND) else limited
 
 
+def chat(*parts: Part, system: str | None = None, extra: Mapping[str, Any] | None = None) -> ModelInput:
+    """A request of one user's turn, after a system prompt where there is one."""
+    before = () if system is None else (Message("system", (system,)),)
+    return ModelInput((*before, Message("user", parts)), extra=extra or {})
+
+
 def given_thought(thought: str) -> str:
     """A thought as it is put into the model's mouth: without line breaks around it (GUIEvalKit paper, appendix E).
 
@@ -88,9 +94,10 @@ def given_thought(thought: str) -> str:
 
 
 def begun(prepared: ModelInput, turn: str) -> ModelInput:
-    """The same request with the assistant's answer already begun, for the model to go on from there.
+    """The same request with the assistant's answer already begun, in place of any other beginning.
 
     Chat templates of the Qwen2-VL and Qwen2.5-VL kind write an assistant's turn as it was sent, so a server continues any text;
     templates that take thoughts apart do not, and need one of ours (``configs/chat_templates``).
     """
-    return ModelInput((*prepared.messages, Message("assistant", (turn,))), prefill=True, extra={**prepared.extra, **CONTINUE})
+    messages = prepared.messages[:-1] if prepared.prefill else prepared.messages
+    return ModelInput((*messages, Message("assistant", (turn,))), prefill=True, extra={**prepared.extra, **CONTINUE})

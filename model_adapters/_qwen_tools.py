@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from guieval.actions import Action, Click, Press, Stop, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, Part, Role
+from guieval.models import ImageRef, Message, ParsedResponse, Part, Role, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import decoded, json_value, split_reasoning, tagged
-from guieval.steps import whole_text
+from guieval.steps import StepTaskModel, whole_text
 
-from ._prompting import own_reply
+from ._family import FamilyModel
+from ._prompting import own_reply, past_sentence, step_instruction, template
 from ._rounds import first_round
 
 TOOL = "mobile_use"
@@ -80,6 +82,60 @@ class Reply:
     thought: str | None
     conclusion: str | None
     call: Any
+
+
+class QwenToolsModel(FamilyModel):
+    """An adapter whose replies are a thought, a call in tags, and a conclusion."""
+
+    table: ClassVar[calls.CallTable] = CALLS
+    """The calls that replies are read with."""
+    tag: ClassVar[str] = "tool_call"
+    """The tag around a call."""
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        reply = split_reply(text, self.tag)
+        return ParsedResponse(self._action(task, reply.call), reply.thought, reply.conclusion)
+
+    def _action(self, task: StepTaskModel, call: Any) -> Action:
+        grounding, places = task.setting == "grounding", self.place_frame(task)
+        size = task.screenshot_size
+        return action_of(call, self.frame(task), size, grounding=grounding, places=places, table=self.table)
+
+    def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
+        return call_of(action, self.frame(task), task.screenshot_size)
+
+    def _thinking(self, thought: str) -> str:
+        """A reply's thought in its tags."""
+        return f"<think>\n{thought}\n</think>\n"
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return self._thinking(thought)
+
+    def _conversation(
+        self, task: StepTaskModel, history: Sequence[HistoryEntry], turns: Sequence[tuple[Part, ...]], max_images: int
+    ) -> Iterator[Message]:
+        """Each step as a user's turn and the whole reply to it; only the last ``max_images`` steps show their screenshot."""
+        first_with_image = len(history) + 1 - max_images
+        for index, step in enumerate((*(entry.task for entry in history), task)):
+            yield Message("user", (*turns[index], self._image(step)) if index >= first_with_image else turns[index])
+            if index < len(history):
+                yield Message("assistant", (self._past_reply(history[index]),))
+
+    def _past_reply(self, entry: HistoryEntry) -> str:
+        if entry.raw_response is None:
+            return self._written(entry.task, entry.action, entry.thought, past_sentence(entry, self.frame(entry.task)))
+        written = first_round(entry.raw_response)
+        # a thought that was given to the model, or that the server split off, is not in what it wrote
+        apart = entry.thought and self.thinking is not False and entry.thought not in written
+        return self._thinking(entry.thought or "") + written if apart else written
+
+
+def query(task: StepTaskModel, name: str, past: str) -> str:
+    """The user's text: the prompt ``name``, or with a step instruction the form that InfiGUI-R1's authors use."""
+    if task.setting != "low":
+        return fill(template(name), instruction=task.instruction, history=past)
+    instructions = {"instruction": task.instruction, "step_instruction": step_instruction(task)}
+    return fill(template("infigui_r1-androidcontrol-user-low"), **instructions, history=past)
 
 
 # --- replies --------------------------------------------------------------------------------------------------------

@@ -24,8 +24,7 @@ from guieval.parsing import ScrollWords, call_text, decoded, first_call, numbers
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._options import ImageLimits
+from ._family import FamilyModel, ImageLimits
 from ._prompting import own_reply, past_sentence, template
 
 SYSTEM = "You are a helpful assistant."
@@ -75,6 +74,9 @@ class UITarsModel(FamilyModel):
             mouse=self._options.prompt == "computer",
             bare_point=task.setting == "grounding",
         )
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return reply_begun(thought)
 
     def _prompt(self, name: str, *, thought: bool = True) -> str:
         """The text of a prompt file; without ``thought``, the same text without the lines that ask for one.

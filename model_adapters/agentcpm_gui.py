@@ -35,7 +35,7 @@ from guieval.actions import (
     Wait,
     path_direction,
 )
-from guieval.errors import ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, Part, fill
@@ -43,9 +43,8 @@ from guieval.parsing import decoded, json_value, place, split_reasoning
 from guieval.parsing.call_tables import BUTTON_NAMES
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._options import Options
-from ._prompting import begun, given_thought, main_instruction, own_reply, past_sentence, template
+from ._family import FamilyModel, Options
+from ._prompting import chat, main_instruction, own_reply, past_sentence, template
 
 IMAGE = "(<image>./</image>)"
 """Where vLLM puts the screenshot into the turn's text; without it the image would come before the question."""
@@ -67,24 +66,20 @@ class AgentCPMOptions(Options):
 class AgentCPMGUI(FamilyModel):
     """Adapter of AgentCPM-GUI. Options: :class:`AgentCPMOptions`."""
 
-    title = "AgentCPM-GUI"
     options_type = AgentCPMOptions
     _options: AgentCPMOptions
+    fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
     fixes_thought = True
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
     frame_source = "github.com/OpenBMB/AgentCPM-GUI README.md, FAQ 4 and 5"
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
-
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
             kind = self._grounding_kind(task)
             text = fill(template(f"agentcpm_gui-grounding-{kind}-user"), instruction=task.instruction)
-            system = Message("system", (template(f"agentcpm_gui-grounding-{kind}-system"),))
-            return ModelInput((system, Message("user", (self._image(task), text))))
+            return chat(self._image(task), text, system=template(f"agentcpm_gui-grounding-{kind}-system"))
         system_text = template("agentcpm_gui-system")
         if self.thinking is False:
             system_text = system_text.replace('"required":["thought"]', '"optional":["thought"]')
@@ -98,14 +93,14 @@ class AgentCPMGUI(FamilyModel):
         messages.append(Message("user", self._turn(task, main_instruction(task))))
         return ModelInput(tuple(messages))
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if task.setting == "grounding" or self.thinking is False:
-            why = "its grounding prompts ask for no thought" if task.setting == "grounding" else "thinking is off"
-            raise UsageError(f"model {self.config.name!r} cannot be given a thought: {why}")
+    def _why_silent(self, task: StepTaskModel) -> str | None:
+        return "the grounding prompts ask for no thought" if task.setting == "grounding" else super()._why_silent(task)
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
         # line breaks stay, so that the thought stands as it was given: nobody reads a begun turn as JSON
-        words = given_thought(thought).replace("\\", "\\\\").replace('"', '\\"')
+        words = thought.replace("\\", "\\\\").replace('"', '\\"')
         # up to the quote of the next key: the tokeniser never cuts between these marks, only before the key's letters
-        return begun(self.prepare_input(task, history), f'{{"thought":"{words}","')
+        return f'{{"thought":"{words}","'
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         reasoning, body = split_reasoning(whole_text(text), '{"')
@@ -122,8 +117,7 @@ class AgentCPMGUI(FamilyModel):
         return ParsedResponse(action_of(value, PER_1000, task.screenshot_size), words or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        silent = task.setting == "grounding" or self.thinking is False
-        before = {"thought": thought} if thought and not silent else {}
+        before = {"thought": thought} if thought and not self._why_silent(task) else {}
         return _compact(before | object_of(action, self.frame(task), task.screenshot_size))
 
     def _grounding_kind(self, task: StepTaskModel) -> str:

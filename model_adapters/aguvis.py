@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Press, StopStatus, Unsupported
-from guieval.errors import ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.frames import RELATIVE, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse, fill
@@ -29,7 +29,7 @@ from guieval.parsing import first_call
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel
-from ._prompting import begun, given_thought, past_sentence, step_instruction, template
+from ._prompting import begun, past_sentence, step_instruction, template
 
 ALL = "<|recipient|>all\n"
 OS = "<|recipient|>os\n"
@@ -39,7 +39,7 @@ NEXT_TURN = "<|im_end|>\n<|im_start|>assistant"
 class Aguvis(FamilyModel):
     """Adapter of Aguvis. Options: image limits (its coordinates are relative, so by default files are sent as they are)."""
 
-    title = "Aguvis"
+    fixed_frame = RELATIVE
     action_space = ActionSpace(statuses=frozenset({"finish"}))
     """The functions of the prompt, pyautogui's keyboard, and the ``terminate`` of the training data."""
     thinking_switch = True
@@ -47,19 +47,13 @@ class Aguvis(FamilyModel):
     source = "github.com/xlang-ai/aguvis src/aguvis/constants.py, serve/cli.py"
     frame_source = "github.com/xlang-ai/aguvis src/aguvis/constants.py"
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return RELATIVE
-
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         asked, beginning = ModelInput(self._messages(task, history)), self._beginning(task)
         return begun(asked, beginning) if beginning else asked
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if self.thinking is False:
-            raise UsageError(f"model {self.config.name!r} is asked not to think, so it cannot be given a thought")
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
         sentence = f"Action: {step_instruction(task)}\n" if task.setting == "low" else ""
-        turn = f"{ALL}Thought: {given_thought(thought)}\n{sentence}"
-        return begun(ModelInput(self._messages(task, history)), turn)
+        return f"{ALL}Thought: {thought}\n{sentence}"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return parse_reply(text, self.frame(task), task.screenshot_size)

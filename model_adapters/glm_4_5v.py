@@ -1,33 +1,31 @@
-"""GLM-4.5V: memory, reason and an action object with boxes in thousandths (0 to 999); thinks unless asked not to.
+"""GLM-4.5V: memory, reason and an action object with boxes in thousandths (0 to 999); thinks unless thinking is turned off.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/glm-45v/agent.md`` (prompt, its additional notes, history), ``README.md``
-(grounding, the ``enable_thinking`` argument of the chat template). With a step instruction nothing is published: it takes the
-goal's place, as GUIEvalKit does it. A thought is given as the think block (GUIEvalKit paper, appendix E); a server leaves it to
-the letter as it is when it is started with ``configs/chat_templates/glm_4_5v.jinja``.
+(grounding, the ``enable_thinking`` argument of the chat template). No prompt with a step instruction is published: the step
+instruction takes the goal's place, as in GUIEvalKit. A given thought becomes the think block (GUIEvalKit paper, appendix E); a
+server keeps it verbatim when it is started with ``configs/chat_templates/glm_4_5v.jinja``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
 
 from guieval.actions import Action
-from guieval.errors import UsageError
-from guieval.frames import Frame
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput
 from guieval.steps import StepTaskModel
 
-from . import _glm as glm
-from ._family import FamilyModel
-from ._prompting import begun, given_thought, main_instruction, template
+from ._glm import GLMModel, GLMOptions
+from ._prompting import template
 
 NO_THINKING: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
 
 
-class GLM45Options(glm.GLMOptions):
+class GLM45Options(GLMOptions):
     """Options of GLM-4.5V."""
 
     notes: Literal["androidworld", "none"] = Field(
@@ -37,56 +35,35 @@ class GLM45Options(glm.GLMOptions):
     )
 
 
-class GLM45V(FamilyModel):
+class GLM45V(GLMModel):
     """Adapter of GLM-4.5V. Options: :class:`GLM45Options`."""
 
-    title = "GLM-4.5V"
+    prompt = "glm_4_5v-mobile"
     options_type = GLM45Options
     _options: GLM45Options
-    action_space = glm.SPACE
     thinking_switch = True
-    fixes_thought = True
-    source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
-    frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return glm.frame(task)
+    source = frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        return ModelInput((self._turn(task, history),), extra=self._switch)
+        prepared = super().prepare_input(task, history)
+        return replace(prepared, extra=NO_THINKING) if self.thinking is False else prepared
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        """The thought as the think block; with thinking turned off, as the reason, which is then all that is thought."""
-        words = given_thought(thought).strip()
-        turn = f"<think>{words}</think>"
+    def _placeholders(self) -> dict[str, str]:
+        notes = template("glm_4_5v-mobile-additional-notes") if self._options.notes == "androidworld" else ""
+        return {**super()._placeholders(), "additional_notes": notes}
+
+    def _why_silent(self, task: StepTaskModel) -> str | None:
+        silent = self.thinking is False and task.setting == "grounding"
+        return "thinking is turned off, and the grounding prompt asks for no reason" if silent else None
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        """The thought as the think block; with thinking turned off as the reason, which is then the only thought."""
         if self.thinking is False:
-            if task.setting == "grounding":
-                raise UsageError(f"model {self.config.name!r} is asked neither to think nor for a reason: leave thinking on")
-            turn = f"<think></think>\nMemory: None\nReason: {words}\nAction:"
-        return begun(self.prepare_input(task, history), turn)
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return glm.parse_reply(task, text, reason_is_thought=self.thinking is False)
+            return f"<think></think>\nMemory: None\nReason: {thought.strip()}\nAction:"
+        return f"<think>{thought.strip()}</think>"
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self.thinking is False:
-            return glm.answer(task, action, conclusion or thought)
+            return self._answer(task, action, conclusion or thought)
         before = f"<think>{thought}</think>\n" if thought else ""
-        return before + glm.answer(task, action, conclusion)
-
-    @property
-    def _switch(self) -> dict[str, Any]:
-        return NO_THINKING if self.thinking is False else {}
-
-    def _turn(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Message:
-        if task.setting == "grounding":
-            return glm.grounding_turn(task)
-        notes = template("glm_4_5v-mobile-additional-notes") if self._options.notes == "androidworld" else ""
-        text = fill(
-            template("glm_4_5v-mobile"),
-            instruction=main_instruction(task),
-            history=glm.past(history),
-            supported_apps=self._options.apps,
-            additional_notes=notes,
-        )
-        return glm.user_turn(task, text)
+        return before + self._answer(task, action, conclusion)

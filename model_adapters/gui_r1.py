@@ -20,15 +20,14 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Scroll, Unsupported, W
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import ScrollWords, json_value, place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import QWEN_PIXELS, FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, own_reply, past_sentence, template
+from ._family import QWEN_PIXELS, FamilyModel, ImageLimits
+from ._prompting import chat, main_instruction, own_reply, past_sentence, template
 from ._rounds import first_round
 
 NO_TEXT = "no input text"
@@ -49,15 +48,13 @@ class GUIR1Options(ImageLimits):
 class GUIR1(FamilyModel):
     """Adapter of GUI-R1. Options: :class:`GUIR1Options`."""
 
-    title = "GUI-R1"
     options_type = GUIR1Options
     _options: GUIR1Options
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS) - {"ENTER"})
     """The union over the two published prompts; neither lists the enter key."""
     fixes_thought = True
-    source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
-    frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
+    source = frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
@@ -65,7 +62,6 @@ class GUIR1(FamilyModel):
         self._scroll_words: ScrollWords = self._options.scroll_words or by_prompt
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
         if task.setting == "grounding":
             prompt = fill(template("gui_r1-screenspot"), instruction=task.instruction)
         else:
@@ -74,10 +70,10 @@ class GUIR1(FamilyModel):
                 template(f"gui_r1-{self._options.prompt}"), instruction=main_instruction(task), history=past or "None"
             )
         # the text keeps its two literal "<image>", which are not the screenshot
-        return ModelInput((Message("user", (image, prompt)),))
+        return chat(self._image(task), prompt)
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        return begun(self.prepare_input(task, history), f"<think> {given_thought(thought).strip()} </think> <answer>")
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think> {thought.strip()} </think> <answer>"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, answer = _parts(whole_text(text))

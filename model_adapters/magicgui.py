@@ -36,15 +36,14 @@ from guieval.actions import (
     Wait,
 )
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame, Size
+from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import decoded, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import PATCH, FamilyModel
-from ._options import ImageLimits
-from ._prompting import main_instruction, template
+from ._family import PATCH, FamilyModel, ImageLimits
+from ._prompting import chat, main_instruction, template
 
 Prompt: TypeAlias = Literal["androidcontrol", "magicrich", "readme"]
 
@@ -65,21 +64,17 @@ class MagicGUIOptions(ImageLimits):
 class MagicGUI(FamilyModel):
     """Adapter of MagicGUI. Options: :class:`MagicGUIOptions`."""
 
-    title = "MagicGUI"
     options_type = MagicGUIOptions
     _options: MagicGUIOptions
     pixels = 4 * PATCH**2, 768 * PATCH**2
+    fixed_frame = PER_1000
     action_space = ActionSpace()
     """The union over the published prompts; the English one has no ``call_api``, ``enter`` and ``no_answer``."""
     source = "github.com/MagicAgent-GUI/MagicGUI utils/dataset/utils/configs.py"
     frame_source = "github.com/MagicAgent-GUI/MagicGUI utils/eval/format_convert.py"
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
-
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
-        return ModelInput((Message("user", (image, self._text(task, history))),))
+        return chat(self._image(task), self._text(task, history))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, body = split_reasoning(whole_text(text), "<answer>")

@@ -17,17 +17,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Click, Press, Stop, Unsupported, Wait
-from guieval.errors import ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import ScrollWords, decoded, json_value
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import PATCH, FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, step_instruction, template
+from ._family import PATCH, FamilyModel, ImageLimits
+from ._prompting import begun, chat, step_instruction, template
 from ._rounds import first_round
 from ._thoughts import closed_thought
 
@@ -54,27 +53,31 @@ class MiMoVLOptions(ImageLimits):
 class MiMoVL(FamilyModel):
     """Adapter of MiMo-VL. Options: :class:`MiMoVLOptions`."""
 
-    title = "MiMo-VL"
     options_type = MiMoVLOptions
     _options: MiMoVLOptions
     pixels = 4 * PATCH**2, 4096 * PATCH**2
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
     thinking_switch = True
     fixes_thought = True
-    source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
-    frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
+    source = frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         silent = self.thinking is False
-        messages = self._messages(task, history, NO_THINK if silent and self._options.no_think == "suffix" else "")
-        if silent and self._options.no_think == "prefill":
-            return begun(ModelInput(messages), EMPTY_THOUGHT)
-        return ModelInput(messages)
+        # a part of its own, as the authors send it
+        last = (NO_THINK,) if silent and self._options.no_think == "suffix" else ()
+        image = self._image(task)
+        if task.setting == "grounding":
+            question = fill(template("mimo_vl-grounding"), instruction=task.instruction)
+            prepared = chat(image, question, *last, system=SYSTEM)
+        else:
+            values = {"instruction": task.instruction, "history": _past(history)}
+            if task.setting == "low":
+                values["step_instruction"] = step_instruction(task)
+            prepared = chat(image, fill(template(f"mimo_vl-agent-{task.setting}"), **values), *last)
+        return begun(prepared, EMPTY_THOUGHT) if silent and self._options.no_think == "prefill" else prepared
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if self.thinking is False:
-            raise UsageError(f"model {self.config.name!r} is asked not to think, so no thought can be given; leave thinking on")
-        return begun(self.prepare_input(task, history), f"<think>\n{given_thought(thought).strip()}\n</think>\n")
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think>\n{thought.strip()}\n</think>\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, body = _parts(text, grounding=task.setting == "grounding")
@@ -101,19 +104,6 @@ class MiMoVL(FamilyModel):
             answer = {"action": record.pop("action_name"), **record}
         before = f"<think>\n{thought}\n</think>\n\n" if thought and self.thinking is not False else ""
         return f"{before}```json\n{json.dumps([answer], ensure_ascii=False)}\n```"
-
-    def _messages(self, task: StepTaskModel, history: Sequence[HistoryEntry], suffix: str) -> tuple[Message, ...]:
-        image = self._image(task)
-        # a part of its own, as the authors send it
-        last: tuple[Part, ...] = (suffix,) if suffix else ()
-        if task.setting == "grounding":
-            question = fill(template("mimo_vl-grounding"), instruction=task.instruction)
-            return Message("system", (SYSTEM,)), Message("user", (image, question, *last))
-        values = {"instruction": task.instruction, "history": _past(history)}
-        if task.setting == "low":
-            values["step_instruction"] = step_instruction(task)
-        text = fill(template(f"mimo_vl-agent-{'low' if task.setting == 'low' else 'high'}"), **values)
-        return (Message("user", (image, text, *last)),)
 
 
 # --- the past -------------------------------------------------------------------------------------------------------

@@ -14,19 +14,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from guieval.actions import BUTTONS, Action, ActionSpace, Box, Click, LongPress, Scroll, Unsupported
 from guieval.errors import ParseError, ScreenshotError, UsageError
-from guieval.frames import Frame, Normalised, Size
+from guieval.frames import Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, Request
+from guieval.models import ImageRef, ModelInput, ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
+from ._family import FamilyModel, Options
 from ._ocr_agent import Decision, Past, Prompt, ScreenText, decide
-from ._options import Options, read_options
+from ._prompting import chat
 
 FRAME = Normalised(1000.0, digits=2)
 SYSTEM = (
@@ -48,20 +49,14 @@ class _Reply(BaseModel):
     action: Action
 
 
-class OcrBaseline(ABCModel):
+class OcrBaseline(FamilyModel):
     """Text matching on OCR results as an agent; needs the extra ``baseline``."""
 
-    action_space: ClassVar[ActionSpace] = ActionSpace(buttons=frozenset(BUTTONS))
-    source: ClassVar[str] = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
-    frame_source: ClassVar[str] = "this project's own format"
-
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        read_options(Options, config)  # there are none: a misspelt or borrowed one must not pass unnoticed
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        """0-1000 on both axes, two decimals."""
-        return FRAME
+    options_type = Options
+    fixed_frame = FRAME
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    source = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"
+    frame_source = "this project's own format"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         """What is asked and each past step (its sentence and action) as one JSON object, then the screenshot as it is."""
@@ -71,8 +66,7 @@ class OcrBaseline(ABCModel):
         else:
             step = task.low_level_instruction if task.setting == "low" else None
             prompt = Prompt(goal=task.instruction, step=step, history=past)
-        user = Message("user", (prompt.model_dump_json(exclude_none=True), ImageRef(task)))
-        return ModelInput((Message("system", (SYSTEM,)), user))
+        return chat(prompt.model_dump_json(exclude_none=True), ImageRef(task), system=SYSTEM)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply; raises :class:`ParseError` when it is not the JSON object of the format."""
@@ -89,10 +83,7 @@ class OcrBaseline(ABCModel):
             action = action.model_copy(update={"point": FRAME.decode(*action.point, task.screenshot_size)})
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        """Write a reply; raises ``ValueError`` for an action outside the unified space."""
-        if action not in self.action_space:
-            raise ValueError(f"the format has no word for {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         return _write(action, thought, conclusion, task.screenshot_size)
 
     def respond(self, request: Request) -> str:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -27,13 +27,13 @@ from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Button, Po
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ImageRef, ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._options import Options, read_options
-from ._prompting import past_sentence, step_instruction, template
+from ._family import FamilyModel, Options
+from ._prompting import chat, past_sentence, step_instruction, template
 from ._qwen_tools import split_reply
 
 FrameName: TypeAlias = Literal["pixels", "0-1000", "0-1"]
@@ -78,16 +78,17 @@ class SentPixels:
         return PIXELS.quantise(point, self.sent(size))
 
 
-class OpenAITools(ABCModel):
+class OpenAITools(FamilyModel):
     """Adapter of models served by an API. Options: :class:`ToolOptions`."""
 
-    action_space: ClassVar[ActionSpace] = ActionSpace(buttons=frozenset(BUTTONS))
+    options_type = ToolOptions
+    _options: ToolOptions
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
     source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
     frame_source = "the option frame, which the prompt states to the model"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._options = read_options(ToolOptions, config)
         self._sent = SentPixels(self._options.max_side, self._options.max_pixels)
         frames: dict[FrameName, Frame] = {"pixels": self._sent, "0-1000": PER_1000, "0-1": RELATIVE}
         self._frame = frames[self._options.frame]
@@ -110,7 +111,7 @@ class OpenAITools(ABCModel):
             extra |= {"tools": functions, "tool_choice": "required"}
             if self._options.parallel_tool_calls is not None:
                 extra["parallel_tool_calls"] = self._options.parallel_tool_calls
-        return ModelInput((Message("system", (system,)), Message("user", (question, image))), extra=extra)
+        return chat(question, image, system=system, extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
@@ -118,9 +119,7 @@ class OpenAITools(ABCModel):
         action = CALLS.read(name, _with_xy(arguments), self._frame, task.screenshot_size)
         return ParsedResponse(action, (given.strip() if isinstance(given, str) else "") or thought)
 
-    def render(self, task: StepTaskModel, action: Action, thought: str | None = None, conclusion: str | None = None) -> str:
-        if action not in self.action_space:
-            raise ValueError(f"these models are offered no function for {action!r}")
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         name, arguments = CALLS.write(action, lambda point: self._frame.quantise(point, task.screenshot_size))
         if "seconds" in arguments:
             arguments["seconds"] = float(arguments["seconds"])

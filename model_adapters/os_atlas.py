@@ -18,17 +18,16 @@ from typing import Literal
 from pydantic import Field
 
 from guieval.actions import DIRECTIONS, Action, ActionSpace, Click
-from guieval.errors import ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelConfig, ModelInput, ParsedResponse, Part, fill
 from guieval.parsing import ScrollWords, decoded
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, past_sentence, step_instruction, template
+from ._family import FamilyModel, ImageLimits
+from ._prompting import chat, main_instruction, past_sentence, step_instruction, template
 
 
 class OSAtlasOptions(ImageLimits):
@@ -47,9 +46,9 @@ class OSAtlasOptions(ImageLimits):
 class OSAtlas(FamilyModel):
     """Adapter of OS-Atlas-Pro and OS-Atlas-Base. Options: :class:`OSAtlasOptions`."""
 
-    title = "OS-Atlas"
     options_type = OSAtlasOptions
     _options: OSAtlasOptions
+    fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
     """The union over the published prompts and labels."""
     fixes_thought = True
@@ -64,23 +63,16 @@ class OSAtlas(FamilyModel):
         by_labels: ScrollWords = "finger" if self._options.prompt == "guiodyssey" else "content"
         self._scroll_words = self._options.scroll_words or by_labels
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
-
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if not self._base:
-            return ModelInput((self._question(task, history),))
-        if self._options.prompt == "base-point":
-            text = fill(template("os_atlas_base-grounding-point-4b"), instruction=main_instruction(task))
-            return ModelInput((Message("user", (self._image(task), text)),))
-        text = fill(template("os_atlas_base-grounding-bbox"), instruction=main_instruction(task))
+            return chat(*self._question(task, history))
+        kind = "point-4b" if self._options.prompt == "base-point" else "bbox"
+        text = fill(template(f"os_atlas_base-grounding-{kind}"), instruction=main_instruction(task))
         # the box is separated from the words before it by special tokens, which the authors keep too
-        return ModelInput((Message("user", (self._image(task), text)),), extra={"skip_special_tokens": False})
+        return chat(self._image(task), text, extra={} if kind == "point-4b" else {"skip_special_tokens": False})
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if self._base:
-            raise UsageError(f"model {self.config.name!r} answers without a thought, so none can be given")
-        return begun(self.prepare_input(task, history), f"thoughts:\n{given_thought(thought)}\nactions:\n")
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"thoughts:\n{thought}\nactions:\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         return parse_reply(
@@ -100,7 +92,7 @@ class OSAtlas(FamilyModel):
         call = f"actions:\n{self._call(task, action)}"
         return f"thoughts:\n{thought}\n{call}" if thought else call
 
-    def _question(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Message:
+    def _question(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> tuple[Part, ...]:
         text = template(f"os_atlas_pro-{self._options.prompt}").replace(" You need to: {step_instruction}", "")
         before, after = text.split("<image>")
         goal = task.instruction
@@ -108,7 +100,7 @@ class OSAtlas(FamilyModel):
             goal += f" You need to: {step_instruction(task)}"
         past = () if task.setting == "grounding" else history
         lines = "".join(f"Step {number}: {self._past(entry)}\n" for number, entry in enumerate(past, 1))
-        return Message("user", (before, self._image(task), fill(after, instruction=goal, history=lines or "None")))
+        return before, self._image(task), fill(after, instruction=goal, history=lines or "None")
 
     def _past(self, entry: HistoryEntry) -> str:
         """A past step: its call in GUI-Odyssey's prompt, else its sentence, which is what a reply's thoughts are here."""

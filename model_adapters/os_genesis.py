@@ -24,14 +24,13 @@ from guieval.actions import Action, ActionSpace, StopStatus, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, Frame
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import ScrollWords, json_value
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, past_sentence, step_instruction, template
+from ._family import FamilyModel, ImageLimits
+from ._prompting import chat, main_instruction, past_sentence, step_instruction, template
 
 
 class OSGenesisOptions(ImageLimits):
@@ -51,22 +50,17 @@ class OSGenesisOptions(ImageLimits):
 class OSGenesis(FamilyModel):
     """Adapter of OS-Genesis's mobile checkpoints. Options: :class:`OSGenesisOptions`."""
 
-    title = "OS-Genesis"
     options_type = OSGenesisOptions
     _options: OSGenesisOptions
     action_space = ActionSpace()
     fixes_thought = True
-    source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
-    frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
+    source = frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
 
     def frame(self, task: StepTaskModel) -> Frame:
         return PIXELS if self._options.coordinates == "pixels" else PER_1000
 
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        return ModelInput((self._question(task, history),))
-
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        return begun(self.prepare_input(task, history), f"Low-level thought: {given_thought(thought)}\naction:")
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"Low-level thought: {thought}\naction:"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply. As in the authors' scorer a missing ``action:`` is tolerated, and the first object counts."""
@@ -91,21 +85,20 @@ class OSGenesis(FamilyModel):
         call = self._call(task, action)
         return f"Low-level thought: {thought}\naction: {call}" if thought else f"action: {call}"
 
-    def _question(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Message:
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         past = () if task.setting == "grounding" else history
         lines = "\n".join(f"Step {number}: {self._past(entry)}" for number, entry in enumerate(past, 1))
         if self._options.prompt == "androidworld":
-            values = {"instruction": main_instruction(task), "history": lines, "accessibility_tree": ""}
-            text = fill(template("os_genesis-androidworld"), **values)
-        elif task.setting == "low":
-            values = {"instruction": task.instruction, "history": lines, "a11y_tree": ""}
-            text = fill(template("os_genesis-androidcontrol-low"), step_instruction=step_instruction(task), **values)
+            values = {"instruction": main_instruction(task), "accessibility_tree": ""}
         else:
-            values = {"instruction": task.instruction, "history": lines, "a11y_tree": ""}
-            text = fill(template("os_genesis-androidcontrol-high"), **values)
-        image = self._image(task)
+            values = {"instruction": task.instruction, "a11y_tree": ""}
+        name = f"os_genesis-{self._options.prompt}"
+        if self._options.prompt == "androidcontrol":
+            name += "-low" if task.setting == "low" else "-high"
+            if task.setting == "low":
+                values["step_instruction"] = step_instruction(task)
         # the samples begin with "<image>\n"
-        return Message("user", (image, f"\n{text}"))
+        return chat(self._image(task), f"\n{fill(template(name), history=lines, **values)}")
 
     def _past(self, entry: HistoryEntry) -> str:
         sentence = " ".join((entry.thought or past_sentence(entry, self.frame(entry.task))).split())

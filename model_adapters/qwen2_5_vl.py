@@ -13,21 +13,19 @@ import re
 from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Click
-from guieval.errors import UsageError
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import decoded
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import QWEN_PIXELS, FamilyModel
-from ._prompting import CONTINUE, begun, given_thought, step_instruction, template
+from ._family import QWEN_PIXELS
+from ._prompting import CONTINUE, chat, template
 
 
-class Qwen25VL(FamilyModel):
+class Qwen25VL(tools.QwenToolsModel):
     """Adapter of Qwen2.5-VL. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
 
-    title = "Qwen2.5-VL"
     pixels = QWEN_PIXELS
     action_space = ActionSpace()
     fixes_thought = True
@@ -36,61 +34,36 @@ class Qwen25VL(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         image = self._image(task)
-        width, height = (f"{side:.0f}" for side in self.frame(task).extent(task.screenshot_size))
         if task.setting == "grounding":
-            turns = [
-                (role, fill(text, width=width, height=height) if role == "system" else text)
-                for role, text in tools.chat_turns(template("qwen2_5_vl-computer-grounding"))
-            ]
-            messages = tuple(
-                tools.turn(role, fill(text, instruction=task.instruction) if role == "user" else text, image)
-                for role, text in turns
-            )
+            values = {"system": self._screen(task), "user": {"instruction": task.instruction}, "assistant": {}}
+            turns = tools.chat_turns(template("qwen2_5_vl-computer-grounding"))
+            messages = tuple(tools.turn(role, fill(text, **values[role]), image) for role, text in turns)
             return ModelInput(messages, prefill=True, extra=CONTINUE)
-        system = fill(template("qwen2_5_vl-mobile-system"), width=width, height=height)
+        system = fill(template("qwen2_5_vl-mobile-system"), **self._screen(task))
         past = [tools.call_json(tools.past_call(entry, self.frame(entry.task))) for entry in history]
-        return ModelInput(
-            (Message("system", (system,)), Message("user", (_query(task, tools.progress(past)), image))),
-        )
+        question = tools.query(task, "qwen2_5_vl-mobile-user", tools.progress(past))
+        return chat(question, image, system=system)
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if task.setting == "grounding":
-            raise UsageError("Qwen2.5-VL's grounding prompt begins the answer with a call: no thought can stand before it")
-        return begun(self.prepare_input(task, history), _thinking(given_thought(thought)))
+    def _why_silent(self, task: StepTaskModel) -> str | None:
+        return "the grounding prompt begins the reply with a call" if task.setting == "grounding" else None
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        frame, size = self.frame(task), task.screenshot_size
-        if task.setting == "grounding":
-            continued = _CONTINUED.match(text)
-            if continued is not None:
-                return ParsedResponse(Click(point=decoded(continued[1], frame, size)))
-        reply = tools.split_reply(text)
-        action = tools.action_of(reply.call, frame, size, grounding=task.setting == "grounding")
-        return ParsedResponse(action, reply.thought, reply.conclusion)
+        continued = _CONTINUED.match(text) if task.setting == "grounding" else None
+        if continued is not None:
+            return ParsedResponse(Click(point=decoded(continued[1], self.frame(task), task.screenshot_size)))
+        return super().parse_response(task, text)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = tools.call_of(action, self.frame(task), task.screenshot_size)
+        call = self._call(task, action)
         if task.setting == "grounding" and isinstance(action, Click):
             # the grounding prompt ends with an open bracket, which the model closes
             return json.dumps(call["arguments"]["coordinate"])[1:] + "}}\n</tool_call>"
-        before = _thinking(thought) if thought else ""
+        before = self._thinking(thought) if thought else ""
         after = f"\n<conclusion>\n{conclusion}\n</conclusion>" if conclusion else ""
         return before + tools.call_text(call) + after
 
+    def _thinking(self, thought: str) -> str:
+        return f"<thinking>\n{thought}\n</thinking>\n"
+
 
 _CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
-
-
-def _thinking(thought: str) -> str:
-    return f"<thinking>\n{thought}\n</thinking>\n"
-
-
-def _query(task: StepTaskModel, past: str) -> str:
-    if task.setting != "low":
-        return fill(template("qwen2_5_vl-mobile-user"), instruction=task.instruction, history=past)
-    return fill(
-        template("infigui_r1-androidcontrol-user-low"),
-        instruction=task.instruction,
-        step_instruction=step_instruction(task),
-        history=past,
-    )

@@ -24,13 +24,12 @@ from pydantic import Field
 from guieval.actions import ACTION_TYPES, Action, ActionSpace
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, past_sentence, template
+from ._family import ImageLimits
+from ._prompting import chat, main_instruction, past_sentence, template
 
 
 class Qwen3VLOptions(ImageLimits):
@@ -40,21 +39,18 @@ class Qwen3VLOptions(ImageLimits):
     list_scale: Literal[1000, 999] = Field(1000, description="extent of the screen in bbox_2d and point_2d lists")
 
 
-class Qwen3VL(FamilyModel):
+class Qwen3VL(tools.QwenToolsModel):
     """Adapter of Qwen3-VL. Options: :class:`Qwen3VLOptions`."""
 
-    title = "Qwen3-VL"
     options_type = Qwen3VLOptions
     _options: Qwen3VLOptions
     patch = 32
     pixels = 4 * 32**2, 16384 * 32**2
+    fixed_frame = PER_999
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     fixes_thought = True
     source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (calls: 999), 2d_grounding.ipynb (lists: 1000)"
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_999
 
     def place_frame(self, task: StepTaskModel) -> Frame:
         return PER_1000 if self._options.list_scale == 1000 else PER_999
@@ -64,21 +60,12 @@ class Qwen3VL(FamilyModel):
         sentences = [past_sentence(entry, self.frame(entry.task)) for entry in history]
         past = tools.progress([tools.plain_sentence(sentence) for sentence in sentences])
         query = fill(template("qwen3_vl-mobile-user"), instruction=main_instruction(task), history=past)
-        system = template("qwen3_vl-mobile-system")
-        return ModelInput((Message("system", (system,)), Message("user", (query, image))))
+        return chat(query, image, system=template("qwen3_vl-mobile-system"))
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        words = given_thought(thought)
-        turn = f"<think>\n{words}\n</think>\n\n" if self._options.reasons else f"Thought: {words}\n"
-        return begun(self.prepare_input(task, history), turn)
-
-    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reply = tools.split_reply(text)
-        grounding, places = task.setting == "grounding", self.place_frame(task)
-        action = tools.action_of(reply.call, self.frame(task), task.screenshot_size, grounding=grounding, places=places)
-        return ParsedResponse(action, reply.thought, reply.conclusion)
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think>\n{thought}\n</think>\n\n" if self._options.reasons else f"Thought: {thought}\n"
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = tools.call_text(tools.call_of(action, self.frame(task), task.screenshot_size))
+        call = tools.call_text(self._call(task, action))
         before = f"Thought: {thought}\n" if thought else ""
         return before + (f'Action: "{conclusion}"\n' if conclusion else "") + call

@@ -21,15 +21,14 @@ from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Direction, Point, Press, Scroll, Stop, Type, Unsupported
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame, Normalised, Size
+from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
+from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
 from guieval.parsing import decoded, json_value, numbers, tagged
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._options import Options
-from ._prompting import main_instruction, past_sentence, template
+from ._family import FamilyModel, Options
+from ._prompting import chat, main_instruction, past_sentence, template
 
 HUNDREDTHS = Normalised(1.0, digits=2)
 PAST_STEPS = 4
@@ -48,14 +47,10 @@ _OTHERS: dict[int, Action] = {
 class SeeClick(FamilyModel):
     """Adapter of SeeClick. It has no options: the model scales every screenshot to one size itself."""
 
-    title = "SeeClick"
     options_type = Options
+    fixed_frame = HUNDREDTHS
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
-    source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
-    frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return HUNDREDTHS
+    source = frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
@@ -64,7 +59,7 @@ class SeeClick(FamilyModel):
             past = "".join(f"Step{number}: {_past_action(entry)}. " for number, entry in enumerate(history[-PAST_STEPS:]))
             text = fill(template("seeclick-agent"), instruction=main_instruction(task), history=past)
         # "Picture 1: <img></img>" and a line break, which the authors' tokenizer writes for an image, are the server's to write
-        return ModelInput((Message("system", (template("seeclick-system"),)), Message("user", (ImageRef(task), text))))
+        return chat(ImageRef(task), text, system=template("seeclick-system"))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)

@@ -12,37 +12,32 @@ from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError
-from guieval.frames import PER_999, Frame
+from guieval.frames import PER_999
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ModelInput, ParsedResponse
+from guieval.models import ModelInput, ParsedResponse
 from guieval.parsing import decoded
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import PATCH, FamilyModel
-from ._options import Options
-from ._prompting import main_instruction
+from ._family import PATCH, FamilyModel, Options
+from ._prompting import chat, main_instruction
 
 
 class TinyPolicy(FamilyModel):
     """Adapter of the tiny policy. It has no options: the checkpoint is built for this format alone."""
 
-    title = "the tiny policy"
     options_type = Options
     pixels = 4 * PATCH**2, 256 * PATCH**2
     """The limits of the checkpoint's own image processor."""
+    fixed_frame = PER_999
     action_space = ActionSpace(types=frozenset({"CLICK"}))
     source = "guieval.training.tiny, which trains it on this format"
     frame_source = "guieval.training.tiny"
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_999
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         lines = [main_instruction(task)]
         if task.setting == "high":  # a step instruction needs no past
             lines += [_line(entry) for entry in history]
-        image = self._image(task)
-        return ModelInput((Message("user", (image, "\n".join(lines))),))
+        return chat(self._image(task), "\n".join(lines))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text).strip()

@@ -19,15 +19,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Click, Open, Press, Type, Unsupported
-from guieval.errors import ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import decoded, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import QWEN_PIXELS, FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, template
+from ._family import QWEN_PIXELS, FamilyModel, ImageLimits
+from ._prompting import chat, main_instruction, template
 
 
 class UIR1Options(ImageLimits):
@@ -41,14 +40,12 @@ class UIR1Options(ImageLimits):
 class UIR1(FamilyModel):
     """Adapter of UI-R1. Whether a checkpoint thinks is decided by its training, hence an option and no switch."""
 
-    title = "UI-R1"
     options_type = UIR1Options
     _options: UIR1Options
     pixels = QWEN_PIXELS
     action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
     fixes_thought = True
-    source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
-    frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
+    source = frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
@@ -57,12 +54,12 @@ class UIR1(FamilyModel):
             self.thinking = False
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        return ModelInput((self._question(task),))
+        prompt = "ui_r1-screenspot" if task.setting == "grounding" else "ui_r1-androidcontrol"
+        text = template(prompt if self._thinks else "ui_r1_e-grounding")
+        return chat(self._image(task), fill(text, instruction=main_instruction(task)))
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if not self._thinks:
-            raise UsageError(f"model {self.config.name!r} answers without a thought, so none can be given")
-        return begun(self.prepare_input(task, history), f"{_thinking(given_thought(thought))}<answer>")
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"{_thinking(thought)}<answer>"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, rest = split_reasoning(_NEXT_ROUND.split(whole_text(text), maxsplit=1)[0], "<answer>")
@@ -83,12 +80,6 @@ class UIR1(FamilyModel):
             name, coordinate = "click", [int(n) for n in self.frame(task).quantise(action.point, task.screenshot_size)]
         answer = f"<answer>{[{'action': name, 'coordinate': coordinate}]!r}</answer>"
         return _thinking(thought) + answer if thought and self._thinks else answer
-
-    def _question(self, task: StepTaskModel) -> Message:
-        prompt = "ui_r1-screenspot" if task.setting == "grounding" else "ui_r1-androidcontrol"
-        text = template(prompt if self._thinks else "ui_r1_e-grounding")
-        image = self._image(task)
-        return Message("user", (image, fill(text, instruction=main_instruction(task))))
 
     def _translate(self, task: StepTaskModel, arguments: dict[str, Any], grounding: bool) -> Action:
         if not arguments:

@@ -12,6 +12,7 @@ form the code has for repeating the query; a grounding query is put as the instr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -22,10 +23,8 @@ from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import PATCH, FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, past_sentence, template
-from ._rounds import first_round
+from ._family import PATCH, ImageLimits
+from ._prompting import main_instruction, past_sentence, template
 
 
 class UIS1Options(ImageLimits):
@@ -37,72 +36,43 @@ class UIS1Options(ImageLimits):
     )
 
 
-class UIS1(FamilyModel):
+class UIS1(tools.QwenToolsModel):
     """Adapter of UI-S1, which always thinks. Options: :class:`UIS1Options`."""
 
-    title = "UI-S1"
     options_type = UIS1Options
     _options: UIS1Options
+    tag = "action"
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     action_space = ActionSpace()
     fixes_thought = True
-    source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
-    frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
+    source = frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         system = template("ui_s1-system")
         if self._options.examples == "code":
             system = system.replace("<think>\n...\n</think>\n", "")
         past = () if task.setting == "grounding" else history
-        return ModelInput((Message("system", (system,)), *self._conversation(task, past)))
-
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        return begun(self.prepare_input(task, history), _thinking(given_thought(thought)))
+        turns = tuple(self._turns(task, past))
+        conversation = self._conversation(task, past, turns, self._options.max_images)
+        return ModelInput((Message("system", (system,)), *conversation))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        reply = tools.split_reply(text, "action")
-        grounding = task.setting == "grounding"
-        action = tools.action_of(reply.call, self.frame(task), task.screenshot_size, grounding=grounding)
-        return ParsedResponse(action, reply.thought)
+        return replace(super().parse_response(task, text), conclusion=None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return self._answer(task, action, thought)
+        call = tools.call_json(self._call(task, action)["arguments"])
+        return (self._thinking(thought) if thought else "") + f"<action>\n{call}\n</action>"
 
-    def _conversation(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[Message]:
-        """Every step as a user's turn and the answer to it; screenshots only of the last ``max_images``."""
-        first_with_image = len(history) + 1 - self._options.max_images
+    def _turns(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[tuple[Part, ...]]:
+        """The text of every user's turn, the current one included."""
+        # the first turn is two texts: the instruction with the output format, and a note about questions
+        opening, mark, note = template("ui_s1-user-first").partition("If the query asks a question")
         goal = main_instruction(task)
-        opening, note = _first_turn()
         for index, step in enumerate((*(entry.task for entry in history), task)):
-            parts: tuple[Part, ...] = (template("ui_s1-user-next"),)
+            text = template("ui_s1-user-next")
             if task.setting == "low":
                 own = past_sentence(history[index], self.frame(step)) if index < len(history) else goal
-                parts = (fill(opening, instruction=step.low_level_instruction or own),)
+                text = fill(opening, instruction=step.low_level_instruction or own)
             elif not index:
-                parts = (fill(opening, instruction=goal),)
-            parts = parts if index else (*parts, note)
-            yield Message("user", (*parts, self._image(step)) if index >= first_with_image else parts)
-            if index < len(history):
-                yield Message("assistant", (self._past_answer(history[index]),))
-
-    def _past_answer(self, entry: HistoryEntry) -> str:
-        if entry.raw_response is None:
-            return self._answer(entry.task, entry.action, entry.thought)
-        written = first_round(entry.raw_response)
-        # a thought that was given to the model, or that the server split off, is not in what it wrote
-        apart = entry.thought and entry.thought not in written
-        return _thinking(entry.thought or "") + written if apart else written
-
-    def _answer(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
-        arguments = tools.call_of(action, self.frame(task), task.screenshot_size)["arguments"]
-        return (_thinking(thought) if thought else "") + f"<action>\n{tools.call_json(arguments)}\n</action>"
-
-
-def _thinking(thought: str) -> str:
-    return f"<think>\n{thought}\n</think>\n"
-
-
-def _first_turn() -> tuple[str, str]:
-    """The first user's turn, which is two texts: the instruction with the output format, and a note about questions."""
-    opening, mark, note = template("ui_s1-user-first").partition("If the query asks a question")
-    return opening, mark + note
+                text = fill(opening, instruction=goal)
+            yield (text,) if index else (text, mark + note)

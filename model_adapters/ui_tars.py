@@ -13,14 +13,13 @@ from typing import Literal
 from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Click
-from guieval.errors import UsageError
-from guieval.frames import PER_1000, Frame
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, fill
+from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._prompting import begun, given_thought, step_instruction
+from ._prompting import begun, chat, step_instruction
 
 
 class UITars10Options(tars.UITarsOptions):
@@ -34,10 +33,10 @@ class UITars10Options(tars.UITarsOptions):
 class UITars(tars.UITarsModel):
     """Adapter of UI-TARS 1.0. Options: :class:`UITars10Options`."""
 
-    title = "UI-TARS"
     prompts = "ui_tars"
     options_type = UITars10Options
     _options: UITars10Options
+    fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "RECENT"}))
     """The union over the published prompts; PRESS(ENTER) has no call in any of them."""
     thinking_switch = True
@@ -45,15 +44,11 @@ class UITars(tars.UITarsModel):
     source = "github.com/bytedance/UI-TARS README_v1.md and issue #85"
     frame_source = "github.com/bytedance/UI-TARS README_v1.md (Coordinate Mapping)"
 
-    def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000
-
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
             # README_v1's grounding sample: no past, the screenshot first, then the question, in one turn
             question = fill(self._prompt("grounding"), instruction=task.instruction)
-            turn = Message("user", (self._image(task), question))
-            return ModelInput((Message("system", (tars.SYSTEM,)), turn))
+            return chat(self._image(task), question, system=tars.SYSTEM)
         thought = self._writes_thoughts(task)
         prompt = fill(self._prompt(self._options.prompt, thought=thought), instruction=task.instruction)
         messages = self._conversation(prompt, task, history, thought=thought)
@@ -61,12 +56,11 @@ class UITars(tars.UITarsModel):
             return ModelInput(messages)
         return begun(ModelInput(messages), tars.reply_begun(step_instruction(task)))
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
+    def _why_silent(self, task: StepTaskModel) -> str | None:
         if task.setting == "low":
-            raise UsageError("UI-TARS is given the step instruction as its thought: no other can be given with one")
-        if task.setting == "grounding" or not self._writes_thoughts(task):
-            raise UsageError("UI-TARS is not asked for a thought here (grounding, or thinking off): none can be given")
-        return begun(self.prepare_input(task, history), tars.reply_begun(given_thought(thought)))
+            return "the step instruction is its thought"
+        silent = task.setting == "grounding" or not self._writes_thoughts(task)
+        return "the grounding prompt, or the prompt without thinking, asks for no thought" if silent else None
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):

@@ -14,14 +14,13 @@ from typing import Literal
 from pydantic import Field
 
 from guieval.actions import ACTION_TYPES, Action, ActionSpace
-from guieval.errors import UsageError
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
 from ._family import PATCH
-from ._prompting import begun, given_thought, main_instruction
+from ._prompting import main_instruction
 
 
 class UITars15Options(tars.UITarsOptions):
@@ -34,7 +33,6 @@ class UITars15Options(tars.UITarsOptions):
 class UITars15(tars.UITarsModel):
     """Adapter of UI-TARS-1.5. Options: :class:`UITars15Options`."""
 
-    title = "UI-TARS-1.5"
     prompts = "ui_tars_1_5"
     options_type = UITars15Options
     _options: UITars15Options
@@ -52,21 +50,14 @@ class UITars15(tars.UITarsModel):
         if task.setting == "grounding":
             # laid out as a navigation step without a past; the authors publish the text, not the layout
             prompt = fill(self._prompt("grounding"), instruction=task.instruction)
-            messages = self._conversation(prompt, task, (), thought=False)
-            return ModelInput(messages)
+            return ModelInput(self._conversation(prompt, task, (), thought=False))
         thought = self.thinking is not False
         text = self._prompt(self._options.prompt, thought=thought)
         values = {"instruction": main_instruction(task)} | ({"language": self._options.language} if thought else {})
-        messages = self._conversation(fill(text, **values), task, history, thought=thought)
-        return ModelInput(messages)
+        return ModelInput(self._conversation(fill(text, **values), task, history, thought=thought))
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
-        if self._silent(task):
-            raise UsageError("UI-TARS-1.5 is not asked for a thought here (grounding, or thinking off): none can be given")
-        return begun(self.prepare_input(task, history), tars.reply_begun(given_thought(thought)))
+    def _why_silent(self, task: StepTaskModel) -> str | None:
+        return "the grounding prompt asks for no thought" if task.setting == "grounding" else super()._why_silent(task)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return tars.reply(self._call(task, action), None if self._silent(task) else thought)
-
-    def _silent(self, task: StepTaskModel) -> bool:
-        return task.setting == "grounding" or self.thinking is False
+        return tars.reply(self._call(task, action), None if self._why_silent(task) else thought)

@@ -23,18 +23,17 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Click, Open, Scroll, Stop, Wait, scroll_path
-from guieval.errors import ParseError, UsageError
+from guieval.errors import ParseError
 from guieval.frames import Frame, ResizedPixels, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
+from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
 from guieval.parsing import Call, ScrollWords, decoded, first_call, json_value, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import PATCH, QWEN_PIXELS, FamilyModel
-from ._options import ImageLimits
-from ._prompting import begun, given_thought, main_instruction, own_reply, sent_size, template
+from ._family import PATCH, QWEN_PIXELS, FamilyModel, ImageLimits
+from ._prompting import chat, main_instruction, own_reply, sent_size, template
 
 SYSTEM = "You are a helpful assistant."
 LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
@@ -58,7 +57,6 @@ class UIVenusOptions(ImageLimits):
 class UIVenusNavi(FamilyModel):
     """Adapter of UI-Venus-Navi and UI-Venus-Ground. Options: :class:`UIVenusOptions`."""
 
-    title = "UI-Venus"
     options_type = UIVenusOptions
     _options: UIVenusOptions
     pixels = QWEN_PIXELS
@@ -87,17 +85,18 @@ class UIVenusNavi(FamilyModel):
         if task.setting == "grounding":
             # the authors give no system message here, and the screenshot first
             prompt = template(f"ui_venus_ground-{self._options.grounding_prompt}")
-            return ModelInput((Message("user", (image, fill(prompt, instruction=task.instruction))),))
+            return chat(image, fill(prompt, instruction=task.instruction))
         # the authors keep every step by default, and number them from zero
         past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(history))
         prompt = fill(template("ui_venus_navi-mobile"), instruction=main_instruction(task), history=past)
-        return ModelInput((Message("system", (SYSTEM,)), Message("user", (prompt, image))))
+        return chat(prompt, image, system=SYSTEM)
 
-    def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
+    def _why_silent(self, task: StepTaskModel) -> str | None:
+        return "the grounding prompt asks for no thought" if task.setting == "grounding" else None
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
         """The appendix's form with the family's own tag: GUIEvalKit's file for this family writes GUI-Owl's ``<thinking>``."""
-        if task.setting == "grounding":
-            raise UsageError(f"model {self.config.name!r} answers grounding without a thought, so none can be given")
-        return begun(self.prepare_input(task, history), f"<think>\n{given_thought(thought)}\n</think>\n")
+        return f"<think>\n{thought}\n</think>\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         text = whole_text(text)

@@ -238,5 +238,7 @@ def fill(template: str, **values: str) -> str:
     for name in values:
         if "{" + name + "}" not in template:
             raise ValueError(f"the template has no placeholder {{{name}}}")
+    if not values:
+        return template
     pattern = re.compile("|".join(re.escape("{" + name + "}") for name in values))
     return pattern.sub(lambda match: values[match.group()[1:-1]], template)

@@ -84,7 +84,7 @@ def test_a_fixed_thought_is_the_begun_turn() -> None:
     assert begun.parts == ("<|recipient|>all\nThought: I see it.\nAction: Tap the switch\n",)
     parsed = model.parse_response(HIGH, f"Action: Tap it.\n{TURN}{WHOLE}")
     assert (parsed.action, parsed.thought, parsed.conclusion) == (CLICK, None, "Tap it.")
-    with pytest.raises(UsageError, match="not to think"):
+    with pytest.raises(UsageError, match="thinking is turned off"):
         adapter("aguvis", thinking=False).prepare_fixed_thought(HIGH, (), "I see it.")
 
 
@@ -197,7 +197,7 @@ def test_refusals(text: str, reason: str) -> None:
 
 def test_what_it_cannot_say() -> None:
     for action in (Stop(status="impossible"), Press(button="RECENT")):
-        with pytest.raises(ValueError, match="cannot say"):
+        with pytest.raises(ValueError, match="has no word for"):
             adapter("aguvis").render(HIGH, action)
 
 

@@ -62,14 +62,14 @@ def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
 @pytest.mark.parametrize(
     ("name", "setting", "thinking", "reason"),
     [
-        ("qwen2_5_vl", "grounding", None, "begins the answer with a call"),
-        ("ui_tars", "low", None, "given the step instruction as its thought"),
-        ("ui_tars", "grounding", None, "not asked for a thought"),
-        ("ui_tars", "high", False, "not asked for a thought"),
-        ("ui_tars_1_5", "grounding", None, "not asked for a thought"),
-        ("ui_tars_1_5", "high", False, "not asked for a thought"),
-        ("aguvis", "high", False, "asked not to think"),
-        ("gui_owl", "high", False, "leave thinking on"),
+        ("qwen2_5_vl", "grounding", None, "begins the reply with a call"),
+        ("ui_tars", "low", None, "the step instruction is its thought"),
+        ("ui_tars", "grounding", None, "asks for no thought"),
+        ("ui_tars", "high", False, "asks for no thought"),
+        ("ui_tars_1_5", "grounding", None, "asks for no thought"),
+        ("ui_tars_1_5", "high", False, "thinking is turned off"),
+        ("aguvis", "high", False, "thinking is turned off"),
+        ("gui_owl", "high", False, "thinking is turned off"),
         ("ocr_baseline", "high", None, "cannot be given a thought"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_given_thought(model: ABCModel, begun: str, switch: dict[str, Any]) ->
 
 
 def test_no_thought_can_be_given_where_none_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="leave thinking on"):
+    with pytest.raises(UsageError, match="thinking is turned off"):
         SILENT.prepare_fixed_thought(step(setting="grounding"), (), "It is there.")
 
 

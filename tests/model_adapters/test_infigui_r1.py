@@ -116,7 +116,7 @@ def test_a_thought_can_be_given() -> None:
     assert given.messages[:-1] == INFIGUI.prepare_input(step(), past(2)).messages
     assert given.messages[-1] == Message("assistant", ("<think>\nFirst this.\n<step>Tap</step>\n</think>\n",))
     assert given.prefill
-    with pytest.raises(UsageError, match="asked not to think"):
+    with pytest.raises(UsageError, match="thinking is turned off"):
         SILENT.prepare_fixed_thought(step(), (), "x")
 
 

@@ -81,7 +81,7 @@ def test_a_fixed_thought_is_the_begun_reply() -> None:
     request = adapter("os_atlas").prepare_fixed_thought(HIGH, (), "I see it.")
     assert request.messages[-1] == Message("assistant", ("thoughts:\nI see it.\nactions:\n",))
     assert request.prefill
-    with pytest.raises(UsageError, match="without a thought"):
+    with pytest.raises(UsageError, match="thinking is turned off"):
         adapter("os_atlas", prompt="base-bbox").prepare_fixed_thought(HIGH, (), "I see it.")
 
 

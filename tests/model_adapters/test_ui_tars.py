@@ -283,7 +283,7 @@ def test_what_no_prompt_lists_is_still_told_as_the_past() -> None:
     ):
         entry = past(1)[0].__class__(step(action), action, None, "Go on", None, "reference")
         assert f"Thought: Go on\nAction: {call}" in V15.prepare_input(step(), [entry]).text
-        with pytest.raises(ValueError, match="cannot say"):
+        with pytest.raises(ValueError, match="has no word for"):
             V15.render(step(), action)
 
 

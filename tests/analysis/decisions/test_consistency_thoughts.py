@@ -221,7 +221,7 @@ def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
         (["--model", "ocr-baseline"], "cannot be given a thought"),
         (["--model", "seeclick"], "cannot be given a thought"),
         (["--model", "ui-tars-7b", "--mode", "sop"], "use --mode offline or soeval"),
-        (["--model", "gui-owl-7b", "--no-thinking"], "asked not to think"),
+        (["--model", "gui-owl-7b", "--no-thinking"], "thinking is turned off"),
     ],
 )
 def test_models_and_modes_that_take_no_thought(
