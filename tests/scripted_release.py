@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from guieval.actions import Action, Click, Point, Stop
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release, ReleasedEpisode
-from guieval.data.episodes.prepare import Progress, prepare
+from guieval.data.episodes.prepare import prepare
 from guieval.errors import DataError
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
@@ -119,7 +119,7 @@ def killed_at(moment: int, source: Path, out: Path) -> None:
     """Prepare, and be killed by the system at that moment: one is each image read and each report of progress."""
     left = [moment]
 
-    def pass_moment(progress: Progress | None = None) -> None:
+    def pass_moment(*progress: int | None) -> None:
         left[0] -= 1
         if left[0] < 0:
             os.kill(os.getpid(), signal.SIGKILL)

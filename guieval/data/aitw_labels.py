@@ -34,12 +34,14 @@ CODES = frozenset({0, 1, 3, DUAL_POINT, 5, 6, 7, 10, 11, 12})
 """Every code in use: AITW's own and those that the preparations of other data sets gave to its unused numbers (0, 1, 12)."""
 
 
-def coded_action(row: Row, codes: frozenset[int]) -> Action:
-    """The action of a row whose ``result_action_type`` is not 4 (a tap or swipe, see :func:`dual_point`).
+def labelled_action(row: Row, codes: frozenset[int], extras: dict[str, Any]) -> Action:
+    """The row's action, whose ``result_action_type`` is a tap or swipe or one of ``codes``, those of the data set.
 
-    ``codes`` are those that the data set has a meaning for.
+    The ends of a swipe, [x, y] in [0, 1000], go into ``extras["path"]``.
     """
     code = row.whole("result_action_type")
+    if code == DUAL_POINT:
+        return _dual_point(row, extras)
     if code not in codes:
         known = ", ".join(map(str, sorted(codes)))
         raise row.error("result_action_type", f"expected one of {known}, got {code}")
@@ -57,8 +59,8 @@ def coded_action(row: Row, codes: frozenset[int]) -> Action:
             raise row.error("result_action_type", f"{code} says nothing without touch and lift")
 
 
-def dual_point(row: Row, extras: dict[str, Any]) -> Action:
-    """A tap or, where touch and lift are apart, a swipe; a swipe's ends, [x, y] in [0, 1000], go into ``extras["path"]``."""
+def _dual_point(row: Row, extras: dict[str, Any]) -> Action:
+    """A tap or, where touch and lift are apart, a swipe."""
     touch_y, touch_x = row.numbers("result_touch_yx", 2)
     lift_y, lift_x = row.numbers("result_lift_yx", 2)
     point = fraction_point(row, "result_touch_yx")
@@ -93,8 +95,3 @@ def boxes_from_fractions(boxes: list[list[float]]) -> Boxes:
         return Boxes()
     y, x, height, width = np.array(boxes, dtype=np.float64).T
     return Boxes(np.stack([x, y, x + width, y + height], axis=1) * 1000.0)
-
-
-def labelled_action(row: Row, codes: frozenset[int], extras: dict[str, Any]) -> Action:
-    """The row's action, whichever of ``codes`` it has."""
-    return dual_point(row, extras) if row.whole("result_action_type") == DUAL_POINT else coded_action(row, codes)

@@ -65,21 +65,28 @@ class ReleasedEpisode:
     screenshots: Mapping[str, Callable[[], bytes]]
 
 
-class Release(ABC):
-    """An authors' release as ``guieval prepare`` reads it: a stream of episodes, in parts that can be skipped once done."""
+class _Reader(ABC):
+    """Refuses damaged data, or skips it."""
 
-    episodes_expected: int | None = None
-    """Number of episodes, for the progress bar (read after ``parts``); ``None`` if it is not known in advance."""
-
-    def __init__(self) -> None:
-        self.skip_damaged = False
-        self.skipped: list[DataError] = []
+    skip_damaged: bool = False
+    """Whether damaged data is left out, and noted in :attr:`skipped`, instead of raised."""
+    skipped: list[DataError]
 
     def refuse(self, error: DataError) -> None:
         """Raise ``error``, or add it to :attr:`skipped` if damaged data is to be skipped."""
         if not self.skip_damaged:
             raise error
         self.skipped.append(error)
+
+
+class Release(_Reader):
+    """An authors' release as ``guieval prepare`` reads it: a stream of episodes, in parts that can be skipped once done."""
+
+    episodes_expected: int | None = None
+    """Number of episodes, for the progress bar (read after ``parts``); ``None`` if it is not known in advance."""
+
+    def __init__(self) -> None:
+        self.skipped = []
 
     @abstractmethod
     def parts(self) -> Sequence[str]:
@@ -93,7 +100,7 @@ class Release(ABC):
         """
 
 
-class ABCBenchmark(ABC):
+class ABCBenchmark(_Reader):
     """A benchmark on one data folder.
 
     Subclasses set the class attributes and implement :meth:`index` and :meth:`load`; the constructor must not read data
@@ -128,10 +135,7 @@ class ABCBenchmark(ABC):
         if options:
             raise self._unknown_option(next(iter(options)))
         self.root = root
-        self.skipped: list[DataError] = []
-
-    skip_damaged: bool = False
-    """Whether damaged rows are left out, and noted in ``skipped``, instead of raised (:meth:`skipping_damaged`)."""
+        self.skipped = []
 
     def skipping_damaged(self) -> Self:
         """This benchmark, leaving out what is damaged; this one itself stays as it is."""
@@ -192,12 +196,6 @@ class ABCBenchmark(ABC):
             f"the folder {str(root)!r} holds no {lacks}; {cls.title} comes from {cls.source}; "
             f"to convert a release in another folder, run `guieval prepare {cls.name} --source RELEASE --out DIR`"
         )
-
-    def refuse(self, error: DataError) -> None:
-        """Raise ``error``, or add it to :attr:`skipped` if damaged data is to be skipped."""
-        if not self.skip_damaged:
-            raise error
-        self.skipped.append(error)
 
     def __iter__(self) -> Iterator[Episode]:
         for ref in self.index():

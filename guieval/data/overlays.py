@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -60,24 +59,18 @@ class Addition(BaseModel):
 
 
 @dataclass(frozen=True)
-class _Line:
-    number: int
-    addition: Addition
-
-
-@dataclass(frozen=True)
 class Overlay:
     """A file's additions by step; ``sha256`` is the file's and part of the identity of a run."""
 
     file: Path
     sha256: str
-    lines: Mapping[tuple[str, str], Sequence[_Line]]
-    """By subset and episode id."""
+    lines: Mapping[tuple[str, str], Sequence[tuple[int, Addition]]]
+    """Line numbers and additions by subset and episode id."""
 
     @property
     def steps(self) -> int:
         """The number of steps that it changes."""
-        return len({(key, line.addition.step_index) for key, lines in self.lines.items() for line in lines})
+        return len({(key, addition.step_index) for key, lines in self.lines.items() for _, addition in lines})
 
     def apply(self, task: StepTaskModel) -> StepTaskModel:
         """The step with the overlay's additions. Raises :class:`DataError` for a step that the episode does not have."""
@@ -85,7 +78,7 @@ class Overlay:
         if lines is None:
             return task
         self.check(task.subset, task.episode_id, task.episode_length)
-        added = [line.addition for line in lines if line.addition.step_index == task.step_index]
+        added = [addition for _, addition in lines if addition.step_index == task.step_index]
         if not added:
             return task
         accepted = list(task.alternatives)
@@ -101,29 +94,17 @@ class Overlay:
 
     def check(self, subset: str, episode_id: str, length: int) -> None:
         """Raise :class:`DataError` for a line that names a step that the episode does not have."""
-        for line in self.lines.get((subset, episode_id), ()):
-            if line.addition.step_index >= length:
+        for number, addition in self.lines.get((subset, episode_id), ()):
+            if addition.step_index >= length:
                 raise DataError(
-                    f"{self.file}, line {line.number}: episode {episode_id!r} has no step {line.addition.step_index}; "
+                    f"{self.file}, line {number}: episode {episode_id!r} has no step {addition.step_index}; "
                     f"its {length} steps are counted from 0"
                 )
 
 
-class NamedOverlay(Protocol):
-    """The fields of an overlay that results show: an :class:`Overlay`, or its entry in a manifest."""
-
-    @property
-    def file(self) -> Path | str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def steps(self) -> int: ...
-
-
-def describe_overlay(overlay: NamedOverlay) -> str:
+def describe_overlay(file: Path | str, sha256: str, steps: int) -> str:
     """The line in results that describes an overlay."""
-    adds = f"further accepted answers at {overlay.steps:,} step{'s' * (overlay.steps != 1)}"
-    return f"{Path(overlay.file).name} (sha256 {overlay.sha256[:12]}), {adds}"
+    return f"{Path(file).name} (sha256 {sha256[:12]}), further accepted answers at {steps:,} step{'s' * (steps != 1)}"
 
 
 def read_overlay(file: Path) -> Overlay:
@@ -132,11 +113,11 @@ def read_overlay(file: Path) -> Overlay:
         data = file.read_bytes()
     except OSError as error:
         raise UsageError(f"the overlay {str(file)!r} cannot be read: {error.strerror}") from None
-    lines: defaultdict[tuple[str, str], list[_Line]] = defaultdict(list)
+    lines: defaultdict[tuple[str, str], list[tuple[int, Addition]]] = defaultdict(list)
     for number, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if text.strip():
             addition: Addition = validated(Addition, text, file=file, line=number)
-            lines[addition.subset, addition.episode_id].append(_Line(number, addition))
+            lines[addition.subset, addition.episode_id].append((number, addition))
     if not lines:
         raise UsageError(f"the overlay {str(file)!r} adds nothing")
     return Overlay(file, sha256(data).hexdigest(), dict(lines))
@@ -151,10 +132,7 @@ class Overlaid(ABCBenchmark):
         self._overlay = overlay
         self.skip_damaged = benchmark.skip_damaged
         self.skipped = benchmark.skipped
-        for name in ("name", "title", "source", "paper", "licence", "published", "dataset", "setting", "protocol"):
-            setattr(self, name, getattr(benchmark, name))
-        for name in ("action_space", "needs_data"):
-            setattr(self, name, getattr(benchmark, name))
+        vars(self).update({name: getattr(benchmark, name) for name in ABCBenchmark.__annotations__})
 
     def skipping_damaged(self) -> Overlaid:
         return Overlaid(self._inner.skipping_damaged(), self._overlay)
@@ -170,7 +148,7 @@ class Overlaid(ABCBenchmark):
                 name = f"{subset}/{episode_id}" if subset else episode_id
                 others = sorted(other for other, known in lengths if known == episode_id)
                 raise DataError(
-                    f"{self._overlay.file}, line {lines[0].number}: benchmark {self.name!r} has no episode {name!r}"
+                    f"{self._overlay.file}, line {lines[0][0]}: benchmark {self.name!r} has no episode {name!r}"
                     + (f", but one in subset {others[0]!r}" if others else "")
                 )
             self._overlay.check(subset, episode_id, lengths[subset, episode_id])

@@ -11,12 +11,9 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-from pydantic import BaseModel
+from typing import BinaryIO, cast
 
 from guieval.errors import DataError
-from guieval.steps import validated
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors write."""
@@ -115,19 +112,6 @@ class LineFile:
         if self._unpacked is None:
             self._unpacked = read_whole(self.path)
         return self._unpacked
-
-
-def read_lines(model: type[BaseModel], file: Path) -> Iterator[Any]:
-    """Yield the lines of a JSONL file, gzip (``.gz``) or not, as ``model``, lazily; blank lines are skipped.
-
-    Raises :class:`DataError`.
-    """
-    with open_text(file) as stream:
-        for number, line in enumerate(lines(file, stream), 1):
-            if number == 1:
-                line = line.removeprefix(MARK)
-            if line.strip():
-                yield validated(model, line, file=file, line=number)
 
 
 def _unpacked(file: Path, stream: BinaryIO, most: int, *, line: bool = False) -> bytes:

@@ -67,7 +67,7 @@ def answered_by(
         select=lambda choice: select(benchmark, choice),
         notes=lambda others: [*notes, *others],
         unanswered=lambda ref: benchmark.load(ref).steps if ref.key not in predictions else (),
-        overlays=() if overlay is None else (describe_overlay(overlay),),
+        overlays=() if overlay is None else (describe_overlay(overlay.file, overlay.sha256, overlay.steps),),
         count=sum(map(len, predictions.values())),
     )
 

@@ -63,6 +63,7 @@ def recorded_answers(
         return lines
 
     name = caveats.model_label(manifest)
+    overlays = (manifest.overlay, overlay)
     return Answered(
         title=f"{name} on {manifest.benchmark.name}, {manifest.mode.label}",
         benchmark=manifest.benchmark.name,
@@ -78,7 +79,7 @@ def recorded_answers(
         select=select,
         notes=notes,
         types=planned.types,
-        overlays=tuple(describe_overlay(added) for added in (manifest.overlay, overlay) if added is not None),
+        overlays=tuple(describe_overlay(each.file, each.sha256, each.steps) for each in overlays if each is not None),
         served=caveats.mark(manifest),
     )
 

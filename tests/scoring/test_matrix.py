@@ -47,7 +47,6 @@ from guieval.scoring.matrix import (
     judge_run,
     on_own_sets,
     protocols_for,
-    score_predictions,
     score_run,
     voted,
 )
@@ -358,7 +357,7 @@ def test_predictions_are_judged_as_a_run_of_the_same_answers(tmp_path: Path) -> 
     file, answers = demo_predictions(tmp_path)
     run = write_run(tmp_path / "run", [record(task, action) for task, action in answers], benchmark="demo")
     names = ["guievalkit", "onekey", "ui-s1-sop"]
-    predicted = score_predictions(file, "demo", tmp_path, names, bench_options=DEMO)
+    predicted = judge_predictions(file, "demo", tmp_path, names, bench_options=DEMO).columns()
     ran = score_run(run, names)
     assert predicted.episodes == ran.episodes and predicted.groups == ran.groups
     for name in names:

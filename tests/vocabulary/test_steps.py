@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from guieval.actions import Boxes, Click, Point, Stop, Type
-from guieval.data.text_files import read_lines
 from guieval.errors import DataError
 from guieval.steps import (
     VERDICTS,
@@ -99,13 +98,6 @@ def test_a_record_is_one_line_each_way(record: StepRecord) -> None:
     assert pickle.loads(pickle.dumps(record)) == record
 
 
-@given(st.lists(records, max_size=3))
-def test_a_file_of_lines_reads_back(tmp_path_factory: pytest.TempPathFactory, written: list[StepRecord]) -> None:
-    file = tmp_path_factory.mktemp("lines") / "steps.jsonl"
-    file.write_text("".join(record.model_dump_json() + "\n\n" for record in written), encoding="utf-8")
-    assert list(read_lines(StepRecord, file)) == written
-
-
 @pytest.mark.parametrize("field", ["step_index", "action", "boxes", "extras"])
 def test_records_are_frozen(field: str) -> None:
     with pytest.raises(ValidationError, match="frozen"):
@@ -130,15 +122,6 @@ def test_an_error_names_file_line_and_field(change: dict[str, Any], field: str) 
     with pytest.raises(DataError) as caught:
         validated(StepTaskModel, line, file=Path("some/steps.jsonl"), line=17)
     assert str(caught.value).startswith(f"some/steps.jsonl, line 17{f', field {field}' if field else ''}: ")
-
-
-def test_reading_stops_at_the_damaged_line(tmp_path: Path) -> None:
-    file = tmp_path / "steps.jsonl"
-    file.write_text(f"{task().model_dump_json()}\n\n{{\n", encoding="utf-8")
-    lines = read_lines(StepTaskModel, file)
-    assert next(lines) == task()
-    with pytest.raises(DataError, match="line 3: is not JSON"):
-        next(lines)
 
 
 def test_keys_name_steps_and_episodes() -> None:

@@ -52,7 +52,7 @@ def prepare(
                 limit=limit,
                 skip_damaged=skip_damaged,
                 screenshots=not without_screenshots,
-                on_progress=lambda progress: bar.update(progress.episodes, progress.expected),
+                on_progress=bar.update,
             )
         except DataError as error:
             raise DataError(

@@ -177,8 +177,8 @@ def print_notes(results: list[Result]) -> None:
         say(f"served:   {text}")
     for text in dict.fromkeys(result.outcome.selection.text for result in results):
         say(f"data:     {text}")
-    worn = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
-    for text in dict.fromkeys(map(describe_overlay, worn)):
+    overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
+    for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
         say(f"overlay:  {text}")
     for text in dict.fromkeys(result.config.fixed_thoughts for result in results if result.config.fixed_thoughts):
         say(f"thoughts: those of the run {text}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -38,10 +38,6 @@ class Remark:
     what: str
     why: str = ""
     examples: Sequence[str] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON-able values."""
-        return {"weight": self.weight, "what": self.what, "why": self.why, "examples": list(self.examples)}
 
 
 @dataclass
@@ -89,7 +85,7 @@ class Examination:
             "groups": {name: dict(values) for name, values in self.groups.items()},
             "unsupported": dict(self.unsupported),
             "screenshots": self.screenshots,
-            "remarks": [remark.to_json() for remark in self.remarks],
+            "remarks": [asdict(remark) for remark in self.remarks],
         }
 
 

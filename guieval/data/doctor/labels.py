@@ -134,11 +134,13 @@ class LintCount:
 class LintReport:
     """Counts every kind over the added steps; memory grows by a few dozen bytes per step."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Iterable[StepTaskModel] = ()) -> None:
         self.steps = 0
         self.counts: dict[LintName, LintCount] = {kind.name: LintCount(kind) for kind in KINDS}
         self._keys: set[StepKey] = set()
         self._questions: set[int] = set()
+        for step in steps:
+            self.add(step)
 
     @property
     def found(self) -> list[LintCount]:
@@ -194,11 +196,3 @@ class LintReport:
             if len(words) == 1:  # "from left to right" would need parsing
                 note = f": {own!r:.60}, but the finger moves {step.action.direction}"
                 self._count("scroll-word", step, words != {step.action.direction}, note)
-
-
-def lint(steps: Iterable[StepTaskModel]) -> LintReport:
-    """Check every step once; ``steps`` may be a generator."""
-    report = LintReport()
-    for step in steps:
-        report.add(step)
-    return report

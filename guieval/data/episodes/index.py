@@ -48,12 +48,12 @@ class EpisodeIndex(Sequence[EpisodeRef]):
         key = EpisodeKey(self.benchmark, self.subsets[position], self.ids[position])
         return EpisodeRef(key, self.lengths[position], position, self.splits[position])
 
-    def add(self, told: LineHead, line: int, start: int, size: int) -> None:
+    def add(self, ref: EpisodeRef, line: int, start: int, size: int) -> None:
         """Note one more episode."""
-        self.ids.append(told.episode_id)
-        self.subsets.append(told.subset)
-        self.splits.append(told.split)
-        self.lengths.append(told.length)
+        self.ids.append(ref.key.episode_id)
+        self.subsets.append(ref.key.subset)
+        self.splits.append(ref.split)
+        self.lengths.append(ref.length)
         self.lines.append(line)
         self.starts.append(start)
         self.sizes.append(size)
@@ -95,18 +95,8 @@ class EpisodeIndex(Sequence[EpisodeRef]):
         return cls(benchmark, ids, subsets, splits, lengths, array("q", range(1, len(ids) + 1)), starts, sizes)
 
 
-@dataclass(frozen=True)
-class LineHead:
-    """What the index needs of a line."""
-
-    subset: str
-    episode_id: str
-    split: str
-    length: int
-
-
-def line_head(where: str, line: bytes) -> LineHead:
-    """Read what the index needs; :class:`DataError` naming place and field when it is not there."""
+def line_head(benchmark: str, where: str, line: bytes) -> EpisodeRef:
+    """Read what the index needs of a line; :class:`DataError` naming place and field when it is not there."""
     try:
         values = from_json(line)
     except ValueError as error:
@@ -115,6 +105,6 @@ def line_head(where: str, line: bytes) -> LineHead:
         case {"episode_id": str() as name, "steps": [_, *others]} if name:
             subset, split = values.get("subset", ""), values.get("split", "test")
             if isinstance(subset, str) and isinstance(split, str):
-                return LineHead(subset, name, split, 1 + len(others))
+                return EpisodeRef(EpisodeKey(benchmark, subset, name), 1 + len(others), split=split)
     parsed_line(where, line)  # says what is wrong
     raise DataError(f"{where}: holds no episode")

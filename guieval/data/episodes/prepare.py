@@ -39,14 +39,6 @@ _FIRST_NAMES = frozenset({EPISODES, PARTIAL})  # what is there before it is note
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a preparation is; ``expected`` is ``None`` where only reading the release can tell."""
-
-    episodes: int
-    expected: int | None
-
-
-@dataclass(frozen=True)
 class Prepared:
     """What a preparation left: the folder, what it holds and how that compares with what is published."""
 
@@ -65,13 +57,14 @@ def prepare(
     limit: int | None = None,
     skip_damaged: bool = False,
     screenshots: bool = True,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[int, int | None], None] = lambda episodes, expected: None,
 ) -> Prepared:
     """Convert the release in ``source`` into the folder ``out``, or go on with it where it was stopped.
 
-    ``limit`` takes the first episodes of the release. A damaged record raises :class:`DataError`, or is listed in
-    ``prepared.json`` where ``skip_damaged`` says so. Without ``screenshots`` only annotations are written. Raises
-    :class:`UsageError` for folders that cannot be used, :class:`JournalError` where nothing more can be written.
+    ``limit`` takes the first episodes of the release. ``on_progress`` is called with the number of episodes that are prepared,
+    and how many there will be (``None`` where only reading the release can tell). A damaged record raises :class:`DataError`,
+    or is listed in ``prepared.json`` where ``skip_damaged`` says so. Without ``screenshots`` only annotations are written.
+    Raises :class:`UsageError` for folders that cannot be used, :class:`JournalError` where nothing more can be written.
     """
     _check_folders(kind, source, out)
     release = kind.release(source, **(options or {}))
@@ -168,11 +161,11 @@ def _writing(out: Path, kept: str = "") -> Iterator[None]:
         raise JournalError(f"cannot write to {str(error.filename or out)!r}: {error.strerror}{full}{kept}") from None
 
 
-def _transfer(release: Release, parts: Sequence[str], writer: _Writer, on_progress: Callable[[Progress], None]) -> None:
+def _transfer(release: Release, parts: Sequence[str], writer: _Writer, on_progress: Callable[[int, int | None], None]) -> None:
     expected, limit = release.episodes_expected, writer.state.limit
     if limit is not None:
         expected = limit if expected is None else min(limit, expected)
-    on_progress(Progress(len(writer.done), expected))
+    on_progress(len(writer.done), expected)
     before = frozenset(writer.done)  # not what is added now: an episode that the release holds twice must come to light
     for part in parts:
         damaged = len(release.skipped)
@@ -189,7 +182,7 @@ def _transfer(release: Release, parts: Sequence[str], writer: _Writer, on_progre
                 )
             except DataError as error:
                 release.refuse(error)
-            on_progress(Progress(len(writer.done), expected))
+            on_progress(len(writer.done), expected)
         else:
             return
         if len(release.skipped) == damaged:  # a part with damage is read again, in case it was repaired
@@ -235,8 +228,7 @@ class _Writer:
             for number, line in enumerate(stream, 1):
                 if not line.endswith(b"\n"):
                     break
-                told = line_head(f"{file}, line {number}", line)
-                self.done.add(EpisodeKey(self.state.benchmark, told.subset, told.episode_id))
+                self.done.add(line_head(self.state.benchmark, f"{file}, line {number}", line).key)
                 end += len(line)
         os.ftruncate(self._file, end)
         return end
@@ -328,7 +320,8 @@ class _Writer:
             for number, line in enumerate(stream, 1):
                 first = first or from_json(line)
                 digest.update(line)
-                index.add(line_head(f"{self._out / EPISODES}, line {number}", line), number, start, len(line))
+                ref = line_head(self.state.benchmark, f"{self._out / EPISODES}, line {number}", line)
+                index.add(ref, number, start, len(line))
                 start += len(line)
         if first is None:
             raise DataError("the release holds no episode that can be prepared")

@@ -36,7 +36,7 @@ from guieval.data.screenshots import header, resolve
 from guieval.data.text_files import LineFile
 from guieval.errors import DataError, ScreenshotError, UsageError, nearest
 from guieval.frames import PIXELS, RELATIVE, Size
-from guieval.steps import Episode, Setting, StepTaskModel
+from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
 
 
 class EpisodesFolder(ABCBenchmark):
@@ -103,20 +103,19 @@ class EpisodesFolder(ABCBenchmark):
 
     def _read_index(self) -> EpisodeIndex:
         index = EpisodeIndex(self.name)
-        seen: dict[tuple[str, str], int] = {}
+        seen: dict[EpisodeKey, int] = {}
         for number, start, line in self._lines:
             if not line.strip():
                 continue
             try:
-                head = line_head(self._where(number), line)
-                if (head.subset, head.episode_id) in seen:
-                    first = seen[head.subset, head.episode_id]
-                    raise DataError(f"{self._where(number)}, field episode_id: {head.episode_id!r} is already on line {first}")
+                ref = line_head(self.name, self._where(number), line)
+                if (first := seen.setdefault(ref.key, number)) != number:
+                    name = ref.key.episode_id
+                    raise DataError(f"{self._where(number)}, field episode_id: {name!r} is already on line {first}")
             except DataError as error:
                 self.refuse(error)
             else:
-                seen[head.subset, head.episode_id] = number
-                index.add(head, number, start, len(line))
+                index.add(ref, number, start, len(line))
         if self._preparation is not None and len(index) + len(self.skipped) != self._preparation.episodes:
             raise DataError(
                 f"{self._file}: holds {len(index):,} episodes, but {PREPARED} says {self._preparation.episodes:,}: "

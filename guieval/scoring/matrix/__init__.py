@@ -12,7 +12,6 @@ from guieval.scoring.matrix.answers import (
     judge_predictions,
     judge_run,
     protocols_for,
-    score_predictions,
     score_run,
 )
 from guieval.scoring.matrix.disagreements import Disagreement, agreeing, disagreements, disputed
@@ -33,7 +32,6 @@ __all__ = [
     "judge_run",
     "on_own_sets",
     "protocols_for",
-    "score_predictions",
     "score_run",
     "voted",
 ]

@@ -176,7 +176,7 @@ def _by_itself(
         answers=judged,
         select=select,
         notes=lambda others: [*notes, *others],
-        overlays=() if overlay is None else (describe_overlay(overlay),),
+        overlays=() if overlay is None else (describe_overlay(overlay.file, overlay.sha256, overlay.steps),),
         left_out=left_out,
         count=len(answers),
     )

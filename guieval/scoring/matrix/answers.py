@@ -189,19 +189,6 @@ def score_run(
     return judge_run(directory, protocols, overlay=overlay).columns(choice)
 
 
-def score_predictions(
-    file: Path,
-    bench: str | None = None,
-    data: Path | None = None,
-    protocols: Sequence[str | Protocol] | None = None,
-    *,
-    choice: Choice | None = None,
-    **how: Any,
-) -> RunColumns:
-    """A predictions file under ``protocols`` (default: its benchmark's own), as columns; see :func:`judge_predictions`."""
-    return judge_predictions(file, bench, data, protocols, **how).columns(choice)
-
-
 def _evaluators(
     protocols: Sequence[str | Protocol] | None, own: str, dataset: str, setting: Setting
 ) -> tuple[ActionEvaluator, ...]:

@@ -1,7 +1,7 @@
 """Other evaluations' predictions files, read in unified terms so that they can be scored under any protocol.
 
 To add a format, write a module with a :class:`Format` and name it in :data:`FORMATS`. Formats yield :class:`Predicted`
-answers; many files hold the labels too, so that they can be scored alone (:func:`tasks`).
+answers; many files hold the labels too, so that they can be scored alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Unsupported
+from guieval.actions import Unsupported
 from guieval.errors import DataError, UsageError, nearest
 from guieval.scoring.predictions import agentcpm, grounding, guievalkit, kairos, lz_dong, os_atlas, own, ui_s1
 from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row, open_rows
 from guieval.steps import StepTaskModel
 
-__all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions", "tasks"]
+__all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions"]
 
 FORMATS: dict[str, Format] = {
     form.name: form
@@ -161,20 +161,6 @@ def read_predictions(
     if not answers and not unanswered and not skipped:
         raise DataError(f"{file}: holds no row")
     return Predictions(chosen.name, tuple(answers.values()), repeated, unanswered, tuple(skipped), chosen.assumed)
-
-
-def tasks(
-    file: Path, format: str | None = None, *, steps: Iterable[StepTaskModel] = (), skip_damaged: bool = False
-) -> Iterator[tuple[StepTaskModel, Action | None]]:
-    """The steps of a self-contained file with the answer to each, ``None`` where it holds no action.
-
-    Raises as :func:`read_predictions` does, and :class:`UsageError` where the file does not hold the steps.
-    """
-    read = read_predictions(file, format, steps=steps, skip_damaged=skip_damaged)
-    for row in read.rows:
-        if row.task is None or row.response is not None:
-            raise UsageError(f"{str(file)!r} does not hold the steps that it answers; name their benchmark and its data folder")
-        yield row.task, row.action
 
 
 def _whole(file: Path) -> Iterator[Row]:

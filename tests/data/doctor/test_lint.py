@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guieval.actions import Boxes, Click, LongPress, Open, Point, Scroll, Type
-from guieval.data.doctor.labels import KINDS, LintName, LintReport, lint
+from guieval.data.doctor.labels import KINDS, LintName, LintReport
 from guieval.registry import load_benchmark
 from guieval.steps import StepTaskModel
 
@@ -67,25 +67,25 @@ def found(report: LintReport) -> dict[LintName, tuple[int, int]]:
     ],
 )
 def test_one_step(changes: dict[str, Any], expected: dict[LintName, tuple[int, int]]) -> None:
-    assert found(lint([step(**changes)])) == expected
+    assert found(LintReport([step(**changes)])) == expected
 
 
 def test_ids_and_repetitions() -> None:
-    assert found(lint([step(0), step(1)])) == {}
-    assert found(lint([step(0), step(0, screenshot="other.png")])) == {"duplicated-id": (1, 2)}
-    assert found(lint([step(0), step(1, screenshot="0.png")])) == {"repeated-step": (1, 2)}
+    assert found(LintReport([step(0), step(1)])) == {}
+    assert found(LintReport([step(0), step(0, screenshot="other.png")])) == {"duplicated-id": (1, 2)}
+    assert found(LintReport([step(0), step(1, screenshot="0.png")])) == {"repeated-step": (1, 2)}
     for change in ({"instruction": "Buy tea"}, {"low_level_instruction": "Tap"}, {"action": Click(point=Point(500, 501))}):
-        assert found(lint([step(0), step(1, screenshot="0.png", **change)])) == {}
+        assert found(LintReport([step(0), step(1, screenshot="0.png", **change)])) == {}
 
 
 def test_the_first_examples_are_kept_and_shares_are_told() -> None:
-    report = lint(
+    report = LintReport(
         step(index % 9, episode_id=f"e{index}", instruction="" if index < 5 else f"task {index}") for index in range(20)
     )
     (count,) = report.found
     assert count.examples == ["b/e0#0", "b/e1#1", "b/e2#2"] and count.share == 0.25
     assert str(count) == "5 of 20 steps (25.0%) have no instruction"
-    rare = lint([step(0, instruction=""), *(step(1, episode_id=f"e{number}") for number in range(2000))])
+    rare = LintReport([step(0, instruction=""), *(step(1, episode_id=f"e{number}") for number in range(2000))])
     assert "1 of 2,001 steps (under 0.1%)" in str(rare.counts["empty-instruction"])
     assert LintReport().counts["large-box"].share == 0.0
     assert all(kind.why and not kind.why.endswith(".") for kind in KINDS)
@@ -99,14 +99,14 @@ def test_the_published_figures_of_ui_s1s_file(shared_data: Path) -> None:
     """
     steps = [each for episode in load_benchmark("androidcontrol-low", shared_data / "ui_s1") for each in episode.steps]
     assert len(steps) == 8444
-    report = lint(steps)
+    report = LintReport(steps)
     counts = found(report)
     assert counts["large-box"] == (896, 5074)
     assert str(report.counts["large-box"]).startswith("896 of 5,074 click steps (17.7%)")
     assert counts["box-off-screen"] == (1, 4953)
     assert counts["empty-low-level"] == (16, 8444)
     assert "duplicated-id" not in counts and "outside-boxes" not in counts
-    alike = lint(map(as_click_on_1080x2400, steps)).counts["large-box"]
+    alike = LintReport(map(as_click_on_1080x2400, steps)).counts["large-box"]
     assert (alike.count, alike.among) == (898, 5083)
 
 

@@ -78,7 +78,7 @@ def test_a_prepared_folder_gives_the_records_and_the_images_of_the_release(sourc
 
 def test_progress_is_told_for_every_episode(source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
-    prepare(scripted(), source, tmp_path / "out", on_progress=lambda each: told.append((each.episodes, each.expected)))
+    prepare(scripted(), source, tmp_path / "out", on_progress=lambda *progress: told.append(progress))
     assert told == [(number, 9) for number in range(10)]
 
 

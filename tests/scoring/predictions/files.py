@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from guieval.actions import Action
+from guieval.scoring.predictions import read_predictions
+from guieval.steps import StepTaskModel
+
 
 def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> Path:
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -120,3 +124,9 @@ def mobilepilot_row(pred: Any, **changes: Any) -> dict[str, Any]:
         "config": "raw",
         "correct": True,
     } | changes
+
+
+def answered_steps(file: Path, steps: Iterable[StepTaskModel] = ()) -> list[tuple[StepTaskModel, Action | None]]:
+    """The steps of a file that holds them, with the answer to each."""
+    rows = read_predictions(file, steps=steps).rows
+    return [(row.task, row.action) for row in rows if row.task is not None]

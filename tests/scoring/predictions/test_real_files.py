@@ -13,7 +13,9 @@ import pytest
 from guieval.errors import DataError
 from guieval.evaluation import ActionEvaluator
 from guieval.registry import load_benchmark
-from guieval.scoring.predictions import read_predictions, tasks
+from guieval.scoring.predictions import read_predictions
+
+from .files import answered_steps
 
 _NOTE = re.compile(
     r"instruction=(?P<quote>['\"])(?P<prompt>.*)(?P=quote); (?:img=(?P<image>\S+)|img_size=(?P<size>\[[\d, ]+\]))"
@@ -56,7 +58,7 @@ def agreement(rows: list[tuple[dict[str, Any], str]], file: Path, steps: Any = (
     counts: Counter[tuple[str, str]] = Counter()
     for row, verdict in rows:  # one by one: different prompts of one step would be answers to it twice
         file.write_text(json.dumps({"details": [row], "metrics": {}}), encoding="utf-8")
-        ((task, action),) = tasks(file, steps=steps)
+        ((task, action),) = answered_steps(file, steps)
         counts[verdict, evaluator.evaluate(task, action).verdict] += 1
     return counts
 
@@ -113,7 +115,7 @@ def test_the_labels_of_os_atlas_are_right_answers(name: str, shared_data: Path, 
     file = tmp_path / "predictions.jsonl"
     file.write_text("\n".join(json.dumps(row | {"pred": row["conversations"][1]["value"]}) for row in rows), encoding="utf-8")
     evaluator = ActionEvaluator("osatlas")
-    assert [evaluator.evaluate(task, action).verdict for task, action in tasks(file)] == ["right"] * 3
+    assert [evaluator.evaluate(task, action).verdict for task, action in answered_steps(file)] == ["right"] * 3
 
 
 @pytest.mark.parametrize("name", ["ac_test", "gui_act_mobile_test", "gui_act_web_test", "omniact_test"])
