@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 from guieval.actions import Point
 
 Size = tuple[int, int]
 
 
-class Frame(Protocol):
-    """A native coordinate system."""
+class Frame(ABC):
+    """A native coordinate system, which scales each axis by its extent."""
 
-    @property
-    def name(self) -> str:
-        """Short name for documentation and messages."""
+    name: str
+    """Short name for documentation and messages."""
 
+    @abstractmethod
     def extent(self, size: Size) -> tuple[float, float]:
         """The native coordinates of the lower right corner for a screenshot of ``size``."""
 
@@ -32,39 +31,24 @@ class Frame(Protocol):
 
         Raises ``ValueError`` when the pair is not finite or lies outside the screen.
         """
-
-    def encode(self, point: Point, size: Size) -> tuple[float, float]:
-        """Unified point to native pair, unrounded."""
-
-    def quantise(self, point: Point, size: Size) -> tuple[float, float]:
-        """Unified point to the native pair a model would write."""
-
-
-class _Scaled(ABC):
-    """Shared arithmetic: every frame here scales each axis by its extent."""
-
-    name: str
-
-    @abstractmethod
-    def extent(self, size: Size) -> tuple[float, float]: ...
-
-    def decode(self, x: float, y: float, size: Size) -> Point:
         width, height = self.extent(size)
         if not (0.0 <= x <= width and 0.0 <= y <= height):  # also refuses NaN
             raise ValueError(f"({x:g}, {y:g}) lies outside the {width:g} x {height:g} frame {self.name!r}")
         return Point(x * 1000.0 / width, y * 1000.0 / height)
 
     def encode(self, point: Point, size: Size) -> tuple[float, float]:
+        """Unified point to native pair, unrounded."""
         width, height = self.extent(size)
         return point.x * width / 1000.0, point.y * height / 1000.0
 
     def quantise(self, point: Point, size: Size) -> tuple[float, float]:
+        """Unified point to the native pair a model would write."""
         x, y = self.encode(point, size)
         return round(x), round(y)
 
 
 @dataclass(frozen=True)
-class Normalised(_Scaled):
+class Normalised(Frame):
     """Both axes scaled to [0, ``scale``] for every screen size: 1 (relative), 999 (Qwen3-VL, GLM) or 1000 (UI-TARS 1.0)."""
 
     scale: float
@@ -83,7 +67,7 @@ class Normalised(_Scaled):
 
 
 @dataclass(frozen=True)
-class OriginalPixels(_Scaled):
+class OriginalPixels(Frame):
     """Pixels of the screenshot file."""
 
     name: str = "pixels"
@@ -93,7 +77,7 @@ class OriginalPixels(_Scaled):
 
 
 @dataclass(frozen=True)
-class ResizedPixels(_Scaled):
+class ResizedPixels(Frame):
     """Pixels of the image after the Qwen family's ``smart_resize``, which is the image that the model sees.
 
     With ``first``, the image goes through that resize before this one.

@@ -1,8 +1,6 @@
-"""What a step sees of the past: entries, memory, modes, and mixing schedules."""
+"""What a step sees of the past: entries, modes, and mixing schedules."""
 
 from guieval.history.memory import (
-    DrawnPast,
-    EpisodeMemory,
     HistoryEntry,
     HistorySource,
     describe,
@@ -14,8 +12,6 @@ from guieval.history.memory import (
 )
 
 __all__ = [
-    "DrawnPast",
-    "EpisodeMemory",
     "HistoryEntry",
     "HistorySource",
     "describe",

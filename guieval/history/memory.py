@@ -1,4 +1,4 @@
-"""The model's history: its entries, their thread-safe store, and how a mode selects them.
+"""The model's history: its entries, and how a mode selects them.
 
 Source: GUIEvalKit paper, eq. 3 (offline: reference history) and eq. 4, 5 (SOEval: the model's own action and reasoning where
 its action matched exactly, the reference elsewhere); UI-S1 paper, appendix C (SOP: the model's own outputs).
@@ -7,18 +7,17 @@ The adapter writes the entries into a prompt.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.steps import EpisodeKey, HistoryOrigin, Sample, StepRecord, StepTaskModel
+from guieval.steps import HistoryOrigin, Sample, StepRecord, StepTaskModel
 
 HistorySource: TypeAlias = Literal["reference", "matched", "model", "mixed"]
 """``reference``: the label of every past step (eq. 3); ``matched``: the model's own answer where exact, else the reference
 (eq. 5); ``model``: always the model's own answer (or the reference, where it gave no usable answer); ``mixed``: the reference,
-or the model's answer in an earlier run, by a schedule (:class:`DrawnPast`; eq. 10)."""
+or the model's answer in an earlier run, by a schedule (:mod:`guieval.history.mixing`; eq. 10)."""
 
 
 @dataclass(frozen=True)
@@ -77,50 +76,6 @@ def recalled(source: HistorySource, task: StepTaskModel, record: StepRecord) -> 
     if record.patch is not None:
         return patched_entry(task, record.patch.thought)
     return select(source, task, record.sample)
-
-
-class DrawnPast(Protocol):
-    """Decides before a run which history every step sees: the operator psi of eq. 10."""
-
-    def history(self, past: Sequence[StepTaskModel]) -> tuple[HistoryEntry, ...]:
-        """The entries for all steps of an episode before the current one, oldest first."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The manifest's entry; ``artifacts.sha256`` is part of the run's identity."""
-
-
-class EpisodeMemory:
-    """Thread-safe store of the history of every unfinished episode, keyed by benchmark, subset and episode id.
-
-    ``remember`` must be called in step order; ``forget`` frees an episode, so memory does not grow with the benchmark.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
-
-    def remember(self, entry: HistoryEntry) -> None:
-        """Append the next step of its episode; ``ValueError`` if a step is skipped or repeated."""
-        task = entry.task
-        with self._lock:
-            entries = self._entries.setdefault(task.episode_key, [])
-            if task.step_index != len(entries):
-                raise ValueError(f"step {task.key} cannot follow {len(entries)} remembered steps")
-            entries.append(entry)
-
-    def history(self, key: EpisodeKey) -> tuple[HistoryEntry, ...]:
-        """All entries of an episode, oldest first."""
-        with self._lock:
-            return tuple(self._entries.get(key, ()))
-
-    def forget(self, key: EpisodeKey) -> None:
-        """Drop an episode."""
-        with self._lock:
-            self._entries.pop(key, None)
-
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._entries)
 
 
 def reference_history(past: Sequence[StepTaskModel]) -> tuple[HistoryEntry, ...]:

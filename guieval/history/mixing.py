@@ -8,7 +8,7 @@ reference's (equation 10). Steps do not wait for each other, so a mixed run is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -106,11 +106,7 @@ class Mixture:
         return {
             "schedule": {
                 "regime": schedule.regime,
-                "start": schedule.start,
-                "end": schedule.end,
-                "shape": schedule.shape,
-                "kappa": schedule.kappa,
-                "mean": schedule.mean,
+                **asdict(schedule),
                 "mu": schedule.mu,
                 "over": self.mix.over,
             },

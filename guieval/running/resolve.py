@@ -20,7 +20,6 @@ from guieval.engines import EndpointStats, ReportsStats, ReportsWait
 from guieval.engines.vllm.arguments import named_arguments
 from guieval.errors import DataError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
-from guieval.history import DrawnPast
 from guieval.history.modes import Mode, PatchPolicy, get_mode
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ABCModel, Engine, ModelConfig
@@ -33,6 +32,7 @@ from guieval.steps import Episode, EpisodeKey, Plan
 
 if TYPE_CHECKING:
     from guieval.engines.vllm.server import VLLMServer
+    from guieval.history.mixing import Mixture
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ResolvedRun:
     """Writes the thoughts of off-policy patches."""
     fixed: FixedThoughts | None = None
     """The thoughts that the model is made to think; steps without one are left out."""
-    mixture: DrawnPast | None = None
+    mixture: Mixture | None = None
     """What a mixed history holds."""
     accept_changes: bool = False
     """Whether a resume continues where model, data, prompts or sampling differ, and marks the run as mixed."""
@@ -130,7 +130,7 @@ class Parts:
     overlay: RecordedOverlay | None = None
     thoughts: Engine | None = None
     fixed: FixedThoughts | None = None
-    mixture: DrawnPast | None = None
+    mixture: Mixture | None = None
 
 
 def resolve(
@@ -335,7 +335,7 @@ def _try_thought(benchmark: ABCBenchmark, model: ABCModel, selection: Selection,
 
 def _mixture(
     config: RunConfig, model: ABCModel, benchmark: ABCBenchmark, evaluator: ActionEvaluator, like: ResolvedRun | None
-) -> DrawnPast | None:
+) -> Mixture | None:
     """The histories that a configuration wants mixed, of the answers of an earlier run of the same model."""
     from guieval.history.mixing import Mixture, read_mix
     from guieval.running.history_artifacts import read_artifacts
@@ -348,7 +348,7 @@ def _mixture(
     if config.mix_artifacts is None:
         raise UsageError("a mixed history needs the answers to mix in: add --set mix_artifacts=RUN")
     known = like.mixture if like is not None and _unmixed(like.config) == _unmixed(config) else None
-    if isinstance(known, Mixture) and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
+    if known is not None and (known.mix.pick, known.mix.seed) == (mix.pick, mix.seed):
         return Mixture(mix, known.artifacts)
     artifacts = read_artifacts(Path(config.mix_artifacts), evaluator, pick=mix.pick, seed=mix.seed)
     for what, theirs, ours in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guieval.history import EpisodeMemory, HistoryEntry, recalled, reference_entry, reference_history
+from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.running.resolve import ResolvedRun
 from guieval.steps import Episode, EpisodeKey, StepRecord
 
@@ -15,13 +15,13 @@ class Past:
     def __init__(self, run: ResolvedRun) -> None:
         self._mode = run.mode
         self._mixture = run.mixture
-        self._memory = EpisodeMemory()
+        self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
 
     def before(self, episode: Episode, index: int) -> Sequence[HistoryEntry]:
         """What the step at ``index`` sees, oldest first."""
         if self._mode.sequential:
             self._catch_up(episode, index)
-            return self._memory.history(episode.key)
+            return tuple(self._entries[episode.key])
         if self._mixture is not None:
             return self._mixture.history(episode.steps[:index])
         return reference_history(episode.steps[:index])
@@ -30,13 +30,12 @@ class Past:
         """Let later steps see this one, and the references of steps before it that do not count and so were not asked."""
         index = record.task.step_index
         self._catch_up(episode, index)
-        self._memory.remember(recalled(self._mode.history, episode.steps[index], record))
+        self._entries[episode.key].append(recalled(self._mode.history, episode.steps[index], record))
 
     def forget(self, key: EpisodeKey) -> None:
         """Free what is kept of an episode that is over."""
-        self._memory.forget(key)
+        self._entries.pop(key, None)
 
     def _catch_up(self, episode: Episode, index: int) -> None:
-        known = len(self._memory.history(episode.key))
-        for task in episode.steps[known:index]:
-            self._memory.remember(reference_entry(task))
+        entries = self._entries.setdefault(episode.key, [])
+        entries += map(reference_entry, episode.steps[len(entries) : index])

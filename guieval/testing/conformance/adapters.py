@@ -1,7 +1,7 @@
 """The conformance suite of model adapters.
 
-An adapter is tested against the contract in :mod:`guieval.models` alone, with made-up steps: no data, no server, no images.
-What only its authors' sources can say (is this the published prompt?) is left to each family's own tests.
+An adapter is tested against the contract in :mod:`guieval.models` alone, with synthetic steps: no data, no server, no images.
+Each family's own tests compare it with its authors' sources (whether it has the published prompt, for example).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from guieval.frames import Frame, Normalised, Size
 from guieval.history import HistoryEntry, reference_history
 from guieval.models import ABCModel, ModelConfig, ModelInput
 from guieval.steps import Setting, StepTaskModel
-from guieval.testing.conformance.finding import Finding
+from guieval.testing.conformance.finding import Finding, run_check
 
 SIZES: tuple[Size, ...] = ((1080, 2400), (1920, 1080), (330, 210))
-"""Screenshots of the made-up steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
+"""Screenshots of the synthetic steps: a phone, a desktop, and one that is smaller than some families' lower limit."""
 
 SETTINGS: tuple[Setting, ...] = ("high", "low", "grounding")
 
@@ -52,7 +52,7 @@ GARBAGE = (
 def example_step(
     action: Action, *, setting: Setting = "high", size: Size = SIZES[0], index: int = 0, length: int = 8
 ) -> StepTaskModel:
-    """A made-up step whose reference is ``action``; a box of 4 % of the screen lies around its point, if it has one."""
+    """A synthetic step whose reference is ``action``; a box of 4 % of the screen lies around its point, if it has one."""
     point: Point | None = getattr(action, "point", None)
     boxes = Boxes([Box(point.x - 20, point.y - 20, point.x + 20, point.y + 20)]) if point else Boxes()
     return StepTaskModel(
@@ -80,23 +80,17 @@ def example_actions(space: ActionSpace) -> tuple[Action, ...]:
 
 def check_adapter(model: ABCModel, name: str | None = None) -> list[Finding]:
     """All violations of the contract by the adapter; empty if it conforms. ``name`` is its name in the findings."""
-    findings: list[Finding] = []
-    checks: tuple[tuple[str, Callable[[ABCModel], Iterator[str]]], ...] = (
-        ("round trip", _round_trips),
-        ("reference scores", _references_score),
-        ("input", _inputs),
-        ("instruction", _instructions),
-        ("fixed thought", _fixed_thoughts),
-        ("refusal", _refusals),
-        ("garbage", _garbage),
-    )
-    for title, check in checks:
-        try:
-            findings += [Finding(name or model.config.name, title, message) for message in check(model)]
-        except Exception as error:  # a plug-in may raise anything, which is a finding
-            message = f"{type(error).__name__}: {error}"
-            findings.append(Finding(name or model.config.name, title, message))
-    return findings
+    checks: dict[str, Callable[[ABCModel], Iterator[str]]] = {
+        "round trip": _round_trips,
+        "reference scores": _references_score,
+        "input": _inputs,
+        "instruction": _instructions,
+        "fixed thought": _fixed_thoughts,
+        "refusal": _refusals,
+        "garbage": _garbage,
+    }
+    subject = name or model.config.name
+    return [finding for title, check in checks.items() for finding in run_check(subject, title, check, model)]
 
 
 def every_model(names: Sequence[str] | None = None) -> Iterator[tuple[str, ABCModel]]:

@@ -21,7 +21,7 @@ from guieval.data.screenshots import read_screenshot, resolve
 from guieval.errors import DataError, ScreenshotError, UsageError
 from guieval.steps import Episode, StepTaskModel
 from guieval.testing.conformance.damage import Damage, damages
-from guieval.testing.conformance.finding import Finding
+from guieval.testing.conformance.finding import Finding, run_check
 
 DAMAGES = 200
 """Number of single values of an example that are damaged, one after the other."""
@@ -72,15 +72,11 @@ class _Suite:
     most_damages: int
 
     def run(self, title: str, check: Callable[[_Suite], Iterator[str]]) -> list[Finding]:
-        messages: list[str] = []
-        try:
-            messages += check(self)
-        except Exception as error:  # a plug-in may raise anything, which is a finding
-            messages.append(f"{type(error).__name__}: {error}")
-        if len(messages) > SHOWN:
-            messages[SHOWN:] = [f"and {len(messages) - SHOWN} more of this kind"]
         subject = getattr(self.kind, "name", self.kind.__name__)
-        return [Finding(subject, title, message) for message in messages]
+        findings = run_check(subject, title, check, self)
+        if len(findings) > SHOWN:
+            findings[SHOWN:] = [Finding(subject, title, f"and {len(findings) - SHOWN} more of this kind")]
+        return findings
 
     def open(self, root: Path | None = None, *, skip_damaged: bool = False) -> ABCBenchmark:
         benchmark = self.kind(self.data if root is None else root)

@@ -163,11 +163,8 @@ class _Change:
     demand: Demand
 
 
-class _Removed:
-    """Stands for a removed value."""
-
-
-_REMOVED = _Removed()
+_REMOVED = object()
+"""Stands for a removed value."""
 
 
 def _to_values(folder: Path, documents: Sequence[_Document], most: int, dice: Random) -> list[Damage]:

@@ -1,8 +1,12 @@
-"""What a conformance suite reports."""
+"""The result of a conformance check."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
+
+Subject = TypeVar("Subject")
 
 
 @dataclass(frozen=True)
@@ -15,3 +19,13 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.check}: {self.message}"
+
+
+def run_check(name: str, title: str, check: Callable[[Subject], Iterable[str]], subject: Subject) -> list[Finding]:
+    """The violations that a check finds; an exception is one too, since a plug-in may raise anything."""
+    messages: list[str] = []
+    try:
+        messages += check(subject)
+    except Exception as error:
+        messages.append(f"{type(error).__name__}: {error}")
+    return [Finding(name, title, message) for message in messages]

@@ -17,16 +17,12 @@ from email.utils import formatdate
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from guieval.engines import parse_request_id, without_try
 from guieval.engines.http.tool_calls import text_as_calls
 from guieval.steps import StepKey
-
-if TYPE_CHECKING:
-    pass
-
 from guieval.testing.mock_server.settings import MockSettings
 
 Scope: TypeAlias = MutableMapping[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 from types import TracebackType
@@ -20,7 +19,7 @@ from guieval.testing.mock_server.settings import MockSettings
 
 
 class MockServer:
-    """The server in a thread of its own, for tests and demos; a context manager, plain or asynchronous.
+    """The server in a thread of its own, for tests and demos; a context manager.
 
     ``base_url`` ends in ``/v1``. Raises :class:`UsageError` when the port is taken.
     """
@@ -37,7 +36,9 @@ class MockServer:
         self.app = MockApp(settings, answers or policy_answers(settings, model=model, benchmark=benchmark))
         self._socket = _listen(settings)
         self._server = _uvicorn_server(self.app)
-        self._thread = threading.Thread(target=self._run, name="guieval-mock-server", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="guieval-mock-server", daemon=True
+        )
 
     @property
     def base_url(self) -> str:
@@ -71,18 +72,6 @@ class MockServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-
-    async def __aenter__(self) -> MockServer:
-        self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.stop)
-
-    def _run(self) -> None:
-        self._server.run(sockets=[self._socket])
 
 
 def serve(settings: MockSettings) -> None:
@@ -121,7 +110,7 @@ def _uvicorn_server(app: MockApp) -> Any:
 
     config = uvicorn.Config(
         app,
-        http=_with_transport,  # type: ignore[arg-type]  # said to be a class, but only ever called
+        http=_with_transport,  # type: ignore[arg-type]  # declared as a class, but only called
         ssl_certfile=app.settings.certificate,
         log_config=None,
         access_log=False,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 Policy: TypeAlias = Literal["centre", "random", "reference", "script", "fixed", "distribution"]
 Malformed: TypeAlias = Literal["cut-json", "html", "null-content", "empty-choices", "cut-text"]
