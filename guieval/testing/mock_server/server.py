@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from types import TracebackType
@@ -19,7 +20,7 @@ from guieval.testing.mock_server.settings import MockSettings
 
 
 class MockServer:
-    """The server in a thread of its own, for tests and demos; a context manager.
+    """The server in a thread of its own, for tests and demos; a context manager, plain or asynchronous.
 
     ``base_url`` ends in ``/v1``. Raises :class:`UsageError` when the port is taken.
     """
@@ -72,6 +73,15 @@ class MockServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+    async def __aenter__(self) -> MockServer:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
 
 
 def serve(settings: MockSettings) -> None:
