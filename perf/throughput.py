@@ -239,7 +239,7 @@ def start_cost(repeats: int = 3) -> float:
     costs = []
     for _ in range(repeats):
         child = subprocess.Popen(
-            [sys.executable, "-c", "import guieval.running.runner, guieval.engines.http.chat_completions, httpx, PIL.Image"]
+            [sys.executable, "-c", "import guieval.running.runner, guieval.engines.http.chat_completions, aiohttp, PIL.Image"]
         )
         _, _, usage = os.wait4(child.pid, 0)
         child.returncode = 0

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import httpx
 import pytest
 
 from guieval.engines import describe_endpoint
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
-from guieval.engines.http.connections import Connections
+from guieval.engines.http.connections import Answer, Connections
 from guieval.engines.http.routing import HOMES, Router, Server
 from guieval.errors import EngineError, FatalEngineError
 from guieval.models import Reply, Request
@@ -335,12 +334,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> defaultdict[str, Counter[str]]:
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     draw = random.Random(8)
 
-    async def answer(request: httpx.Request) -> httpx.Response:
-        seen[request.headers["x-request-id"].split("|")[2]][request.url.host] += 1
+    async def answer(connections: Connections, method: str, url: str, headers: Mapping[str, str], *more: Any) -> Answer:
+        seen[headers["X-Request-Id"].split("|")[2]][connections.url] += 1
         await asyncio.sleep(0.02 * draw.lognormvariate(-0.18, 0.6))
-        return httpx.Response(200, stream=httpx.ByteStream(b'{"choices": [{"message": {"content": "the answer"}}]}'))
+        return Answer(200, {}, b'{"choices": [{"message": {"content": "the answer"}}]}')
 
-    monkeypatch.setattr(Connections, "_connect", lambda self: httpx.AsyncClient(transport=httpx.MockTransport(answer)))
+    monkeypatch.setattr(Connections, "exchange", answer)
     return seen
 
 

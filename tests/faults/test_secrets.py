@@ -258,7 +258,7 @@ def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: 
     Row(
         "a base URL with a port that cannot be",
         "the same",
-        "one sentence: `names port 99999, expected 1 to 65535`",
+        "one sentence: `Port out of range 0-65535`",
         2,
     ),
     Row(

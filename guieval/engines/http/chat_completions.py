@@ -13,9 +13,8 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -307,7 +306,7 @@ class OpenAIEngine:
             answers = await asyncio.gather(*(self._models(server, attempt, several=several) for server in servers))
             failed: dict[Server, TryAgain] = {}
             for server, answer in zip(servers, answers, strict=True):
-                await server.connections.disconnect()  # a caller may discover in one event loop and generate in another
+                await server.connections.close()  # a caller may discover in one event loop and generate in another
                 if isinstance(answer, list):
                     self._listed[server.url] = answer
                 elif isinstance(answer, TryAgain):
@@ -350,18 +349,15 @@ class OpenAIEngine:
         A server may have neither page; the next request will show. Both are checked: a gateway may answer /health by itself,
         and a server whose engine is dead or loading may still list its models.
         """
-        import httpx
-
-        headers = [(b"Authorization", b"Bearer " + self._key.encode())] if self._key else []
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         for url in (server.url.removesuffix("/v1") + "/health", server.url + "/models"):
-            request = httpx.Request("GET", server.connections.address(url), headers=headers)
             try:
                 async with asyncio.timeout(min(_CHECK_TIMEOUT, self.settings.timeout)):
-                    response, _ = await server.connections.exchange(request, _PROBE_BYTES)
-            except (TimeoutError, httpx.HTTPError):
+                    answer = await server.connections.exchange("GET", url, headers, None, _PROBE_BYTES)
+            except (TimeoutError, TryAgain, FatalEngineError):
                 return False
-            if response.status_code in GATEWAY:
-                wait = seconds_to_wait(response.headers.get("retry-after"), response.headers.get("date")) or 0.0
+            if answer.status in GATEWAY:
+                wait = seconds_to_wait(answer.headers.get("retry-after"), answer.headers.get("date")) or 0.0
                 self._router.quiet(server, min(wait, self.settings.max_retry_after))
                 return False
         return True
@@ -420,13 +416,11 @@ class OpenAIEngine:
 
     async def _send(self, server: Server, method: str, path: str, body: bytes | None, name: str) -> bytes:
         """Send once and return the body of a 2xx answer; raises :class:`TryAgain` or :class:`EngineError`."""
-        import httpx
-
-        headers = [(b"Accept", b"application/json"), (b"Accept-Encoding", b"identity"), (b"X-Request-Id", name.encode())]
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "X-Request-Id": name}
         if body is not None:
-            headers.append((b"Content-Type", b"application/json"))
+            headers["Content-Type"] = "application/json"
         if self._key:
-            headers.append((b"Authorization", b"Bearer " + self._key.encode()))
+            headers["Authorization"] = f"Bearer {self._key}"
         url = server.url + path
 
         def check(data: bytes) -> None:
@@ -435,18 +429,13 @@ class OpenAIEngine:
 
         try:
             async with asyncio.timeout(self.settings.timeout):
-                request = httpx.Request(method, server.connections.address(url), headers=headers, content=body)
-                response, data = await server.connections.exchange(request, MAX_REPLY_BYTES, check)
+                answer = await server.connections.exchange(method, url, headers, body, MAX_REPLY_BYTES, check)
         except TimeoutError:
             raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
-        except (httpx.ConnectError, httpx.ProxyError) as error:
-            raise _unreachable(url, server.url, error) from None
-        except httpx.HTTPError as error:
-            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
-        status = response.status_code
+        status = answer.status
         self._patience.answered(server, by_gateway=status in GATEWAY)
         try:
-            data = unpacked(data, response.headers.get("content-encoding", "identity"))
+            data = unpacked(answer.data, answer.headers.get("content-encoding", "identity"))
         except ValueError as error:
             if 200 <= status < 300:
                 raise TryAgain(f"{url} sent an answer that {error}") from None
@@ -455,7 +444,7 @@ class OpenAIEngine:
             if len(data) > MAX_REPLY_BYTES:
                 raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
             return data
-        refusal = self._refusal(url, status, response.headers, data)
+        refusal = self._refusal(url, status, answer.headers, data)
         if isinstance(refusal, Refusal):
             refusal.status, refusal.text = status, self._in_short(server_message(data))
         raise refusal
@@ -495,36 +484,3 @@ def _first_of(candidates: Sequence[str], served: Sequence[str]) -> str | None:
 def image_form(settings: OpenAISettings) -> ImageForm:
     """The form in which these servers need the images of a request."""
     return "base64" if settings.local_images is None else "file"
-
-
-def _unreachable(url: str, base: str, error: Exception) -> TryAgain | FatalEngineError:
-    """The error for a server to which no connection could be made."""
-    if problem := _certificate_problem(error):
-        return FatalEngineError(
-            f"{url} has no valid certificate ({problem}); name the file of the certificate to trust in the "
-            "environment variable SSL_CERT_FILE, or skip the check: "
-            "--set insecure_tls='I accept unverified certificates'"
-        )
-    why = str(error)
-    if url.startswith("https:"):
-        plain = f"if the server speaks http, its base URL is {base.replace('https:', 'http:', 1)}"
-        if _is_plain_http(error):
-            return FatalEngineError(f"{url} does not answer in TLS; {plain}")
-        why = why or f"it ended the TLS handshake; {plain}"
-    return TryAgain(f"{url} could not be reached ({why or type(error).__name__})", gone=True, unsent=True)
-
-
-def _certificate_problem(error: BaseException) -> str | None:
-    """Why a server's certificate was rejected, if that caused the error."""
-    return next((cause.verify_message for cause in _causes(error) if isinstance(cause, ssl.SSLCertVerificationError)), None)
-
-
-def _is_plain_http(error: BaseException) -> bool:
-    """Whether a server did not answer a TLS handshake in TLS."""
-    return any(isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER" for cause in _causes(error))
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -1,128 +1,209 @@
-"""HTTP connections to one server, each a client of its own.
+"""HTTP connections to one server, over aiohttp: a request costs a third of the CPU that httpx needs (docs/scaling.md).
 
-A shared httpx pool costs 6 ms of CPU per request at 64 connections, since it scans all of them twice per request; one client
-per connection costs 0.6 ms at any number (measured). :mod:`guieval.engines.http.routing` chooses the server.
+An answer must never be taken for that of another request, so a connection on which more arrives than its answer is not used
+again. aiohttp alone keeps such bytes. :mod:`guieval.engines.http.routing` chooses the server.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import select
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.request import getproxies, proxy_bypass
 
+from guieval.engines.http.chat_answers import TryAgain
 from guieval.errors import FatalEngineError
 
 if TYPE_CHECKING:
-    import ssl
-
-    import httpx
+    import aiohttp
 
 _KEEP_ALIVE = 4.0  # seconds; vLLM closes an idle connection after 5, and a request sent into that costs a try
 
 
+class Answer(NamedTuple):
+    """An HTTP response; the names of ``headers`` are case-insensitive, and ``data`` is compressed as the server sent it."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
 class Connections:
-    """The connections to the server at ``url`` (without a trailing slash). Bound to one event loop at a time."""
+    """The connections to the server at ``url`` (without a trailing slash). Bound to one event loop from use to close."""
 
     def __init__(self, url: str, *, trust_env: bool, verify_tls: bool, proxy: str | None = None) -> None:
         self.url = url
-        self._proxy = proxy
-        self._trust_env = trust_env
+        proxy = proxy or (_environment_proxy(url) if trust_env else None)
+        is_socks = proxy is not None and proxy.startswith("socks")
+        self._socks = proxy if is_socks else None
+        self._proxy = None if is_socks else proxy
         self._verify_tls = verify_tls
-        self._idle: list[httpx.AsyncClient] = []
-        self._addresses: dict[str, httpx.URL] = {}
-        self._closed = False
-        self._verify: Any = None
-
-    def address(self, url: str) -> httpx.URL:
-        """The parsed URL; parsing costs as much as sending, so the result is cached."""
-        if url not in self._addresses:
-            import httpx
-
-            self._addresses[url] = httpx.URL(url)
-        return self._addresses[url]
+        self._session: aiohttp.ClientSession | None = None
 
     async def exchange(
-        self, request: httpx.Request, most: int, check: Callable[[bytes], None] = lambda data: None
-    ) -> tuple[httpx.Response, bytes]:
-        """Send, and read the raw answer up to just above ``most`` bytes.
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        most: int,
+        check: Callable[[bytes], None] = lambda data: None,
+    ) -> Answer:
+        """Send a request and read its answer, up to just above ``most`` bytes.
 
-        ``check`` is called with these bytes; if it raises, the connection is closed.
+        ``check`` is called with these bytes; if it raises, the connection is closed. Raises :class:`TryAgain` when there is
+        no connection or no complete answer, and :class:`FatalEngineError` when TLS is not set up as the server's is.
         """
-        client = self._idle.pop() if self._idle else self._connect()
-        reusable = False
+        import aiohttp
+
+        if self._session is None:
+            self._session = self._open()
         try:
-            response = await client.send(request, stream=True)
-            chunks: list[bytes] = []
-            size = 0
-            async for chunk in response.aiter_raw():
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > most:
-                    break
-            data = b"".join(chunks)
-            check(data)
-            reusable = size <= most and not self._closed and _is_used_up(response)
-            return response, data
-        finally:
-            # after an interrupted exchange the client is discarded, since it may hold bytes of the old answer
-            if reusable:
-                self._idle.append(client)
-            else:
-                await client.aclose()
+            async with self._session.request(
+                method, url, headers=headers, data=body, proxy=self._proxy, allow_redirects=False
+            ) as response:
+                protocol: Any = response._protocol  # it is released with the last byte, before ``check``
+                chunks: list[bytes] = []
+                size = 0
+                async for chunk in response.content.iter_any():
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if size > most:
+                        break
+                answer = Answer(response.status, response.headers, b"".join(chunks))
+        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:
+            raise _unreachable(url, self.url, error) from None
+        except (aiohttp.ClientError, ValueError) as error:
+            raise TryAgain(f"the connection to {url} broke ({str(error) or type(error).__name__})", gone=True) from None
+        try:
+            check(answer.data)
+        except BaseException:
+            protocol.force_close()
+            raise
+        return answer
 
     async def close(self) -> None:
-        """Close the idle connections and keep no more."""
-        self._closed = True
-        await self.disconnect()
+        """Close the connections; the next request opens new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
-    async def disconnect(self) -> None:
-        """Close the idle connections."""
-        while self._idle:
-            await self._idle.pop().aclose()
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
 
-    def _connect(self) -> httpx.AsyncClient:
-        import httpx
-
-        if self._verify is None:
-            # loading the certificates is slow, so it is done once, and only for TLS
-            self._verify = self._certificates() if self.url.startswith("https:") else False
-        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_ALIVE)
-        return httpx.AsyncClient(
-            verify=self._verify,
-            proxy=self._proxy,
-            trust_env=self._trust_env,
-            timeout=None,
-            limits=limits,
-            follow_redirects=False,
+        # loading the certificates is slow, so it is done only for TLS
+        trusted = _certificates(self._verify_tls) if self.url.startswith("https:") else False
+        options: dict[str, Any] = {"limit": 0, "keepalive_timeout": _KEEP_ALIVE, "use_dns_cache": False, "ssl": trusted}
+        connector = aiohttp.TCPConnector(**options) if self._socks is None else _socks_connector(self._socks, options)
+        connector._factory = partial(_one_answer_protocol(), loop=connector._loop)
+        return aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
         )
 
-    def _certificates(self) -> ssl.SSLContext:
-        import httpx
 
-        try:
-            # trust_env of the engine is about proxies: SSL_CERT_FILE and SSL_CERT_DIR always apply
-            return httpx.create_ssl_context(verify=self._verify_tls, trust_env=True)
-        except OSError as error:
-            file = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
-            raise FatalEngineError(
-                f"the certificates to trust, {file!r} (SSL_CERT_FILE), cannot be read: {error.strerror or error}"
-            ) from None
+@cache
+def _one_answer_protocol() -> Any:
+    """aiohttp's protocol of a connection, made to serve one answer for each request. Its own one keeps bytes that come after
+    the answer, and takes a second answer among them for the next request's."""
+    from aiohttp.client_proto import ResponseHandler
+
+    class OneAnswer(ResponseHandler):
+        answers = 1
+        """Answers since the last request was sent; before the first one, none is due."""
+
+        def set_response_params(self, **options: Any) -> None:  # called before each request is sent
+            self.answers = 0
+            super().set_response_params(**options)
+
+        def feed_data(self, data: Any, size: int = 0) -> None:
+            self.answers += data[0].code >= 200  # others are interim
+            super().feed_data(data, size)
+
+        def data_received(self, data: bytes) -> None:
+            if data and self._is_answered():
+                self.force_close()
+                return
+            super().data_received(data)
+            # at its end, the parser returns a message that has only begun
+            if self.answers > 1 or (self._is_answered() and self._parser and self._parser.feed_eof() is not None):
+                self.force_close()
+
+        def is_connected(self) -> bool:  # called before the connection is used again
+            return super().is_connected() and not self._should_close and not (self._is_answered() and self._has_unread())
+
+        def _is_answered(self) -> bool:
+            return self.answers > 0 and (self._payload is None or self._payload.is_eof())
+
+        def _has_unread(self) -> bool:
+            assert self.transport is not None
+            poll = select.poll()
+            poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
+            return bool(poll.poll(0))
+
+    return OneAnswer
 
 
-def _is_used_up(response: httpx.Response) -> bool:
-    """Whether no bytes followed the answer: the next request on the connection would read them as the start of its answer.
+def _socks_connector(proxy: str, options: Mapping[str, Any]) -> aiohttp.TCPConnector:
+    from aiohttp_socks import ProxyConnector
 
-    httpx checks the kernel's buffer before it reuses a connection, but not the buffers of h11, TLS and anyio, and has no
-    public API for them. If a version of httpx keeps them elsewhere, the connection is not reused.
-    """
-    try:
-        if response.stream._stream._httpcore_stream._stream._connection._h11_state.trailing_data[0]:  # type: ignore[union-attr]
-            return False
-        stream = response.extensions["network_stream"]._stream
-        if (encrypted := getattr(stream, "transport_stream", None)) is not None:
-            if stream._ssl_object.pending() or stream._read_bio.pending:
-                return False
-            stream = encrypted
-        return not stream._protocol.read_queue
-    except AttributeError:
+    connector: aiohttp.TCPConnector = ProxyConnector.from_url(proxy.replace("socks5h:", "socks5:"), rdns=True, **options)
+    return connector
+
+
+def _environment_proxy(url: str) -> str | None:
+    """The proxy that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name for ``url``."""
+    from yarl import URL
+
+    address = URL(url)
+    proxies = getproxies()
+    if proxy_bypass(f"{address.host}:{address.port}"):
+        return None
+    proxy = (proxies.get(address.scheme) or proxies.get("all") or "").strip()
+    return (proxy if "://" in proxy else f"http://{proxy}") if proxy else None
+
+
+def _certificates(verify: bool) -> ssl.SSLContext | bool:
+    if not verify:
         return False
+    import certifi
+
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    try:
+        return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
+    except OSError as error:
+        raise FatalEngineError(
+            f"the certificates to trust, {file or folder!r} (SSL_CERT_FILE), cannot be read: {error.strerror or error}"
+        ) from None
+
+
+def _unreachable(url: str, base: str, error: Exception) -> TryAgain | FatalEngineError:
+    """The error for a server to which no connection could be made."""
+    causes = list(_causes(error.__cause__))  # aiohttp's own error has the class of the cause, not its attributes
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return FatalEngineError(
+                f"{url} has no valid certificate ({cause.verify_message}); name the file of the certificate to trust in the "
+                "environment variable SSL_CERT_FILE, or skip the check: "
+                "--set insecure_tls='I accept unverified certificates'"
+            )
+    numbers = [number for cause in causes if isinstance(cause, OSError) and (number := cause.errno or 0) > 0]
+    why = os.strerror(numbers[0]) if numbers else str(error)
+    if url.startswith("https:"):
+        plain = f"if the server speaks http, its base URL is {base.replace('https:', 'http:', 1)}"
+        if any(isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER" for cause in causes):
+            return FatalEngineError(f"{url} does not answer in TLS; {plain}")
+        if any(isinstance(cause, ConnectionResetError) for cause in causes):
+            why = f"it ended the TLS handshake; {plain}"
+    return TryAgain(f"{url} could not be reached ({why or type(error).__name__})", gone=True, unsent=True)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

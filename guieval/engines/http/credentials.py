@@ -28,17 +28,17 @@ def base_url(text: str) -> str:
 
     Errors do not repeat a URL that holds ``@``, ``?`` or ``#``, even if it cannot be parsed.
     """
-    import httpx
+    from yarl import URL
 
     may_hold_secret = any(mark in text for mark in "@?#")
     try:
-        url = httpx.URL(text.strip())
-    except httpx.InvalidURL as error:
+        url = URL(text.strip())
+    except ValueError as error:
         why = "it must be like http://localhost:8000/v1, without a user or a key" if may_hold_secret else str(error)
         raise UsageError(f"a base URL is not valid: {why}") from None
     if url.port is not None and not 0 < url.port < 65536:
         raise UsageError(f"the base URL of {url.host!r} names port {url.port}, expected 1 to 65535")
-    if url.userinfo or url.query or url.fragment:
+    if url.raw_user or url.raw_password or url.query_string or url.fragment:
         raise UsageError(
             f"the base URL of {url.host!r} must not hold a user, a query or a fragment; a key belongs in the environment"
         )
@@ -50,10 +50,10 @@ def base_url(text: str) -> str:
 
 def proxy_url(text: str) -> str:
     """The checked URL of the setting ``proxy``. It must not hold a password, since a run stores its settings."""
-    import httpx
+    from yarl import URL
 
     url = _proxy(text, "the setting 'proxy'")
-    if httpx.URL(url).userinfo:
+    if URL(url).raw_user:
         raise UsageError(
             "the setting 'proxy' must not hold a user or a password; set trust_env=true and give it in HTTPS_PROXY"
         )
@@ -61,24 +61,24 @@ def proxy_url(text: str) -> str:
 
 
 def check_environment_proxies() -> None:
-    """Raise :class:`UsageError` if HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, which httpx reads, is not valid."""
+    """Raise :class:`UsageError` if HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not valid."""
     for scheme, text in getproxies().items():
         if scheme in ("http", "https", "all"):
             _proxy(text, f"the environment variable {scheme.upper()}_PROXY")
 
 
 def _proxy(text: str, where: str) -> str:
-    import httpx
+    from yarl import URL
 
     try:
-        url = httpx.URL(text.strip() if "://" in text else f"http://{text.strip()}")
-    except httpx.InvalidURL:
-        url = httpx.URL("")
+        url = URL(text.strip() if "://" in text else f"http://{text.strip()}")
+    except ValueError:
+        url = URL("")
     if url.scheme not in _PROXIES or not url.host or (url.port is not None and not 0 < url.port < 65536):
         # the value is not repeated, since it may hold a password
         raise UsageError(f"{where} does not hold the URL of a proxy, such as http://proxy.example:3128")
-    if url.scheme.startswith("socks") and find_spec("socksio") is None:
-        raise UsageError(f"{where} holds the URL of a SOCKS proxy, for which the package socksio must be installed")
+    if url.scheme.startswith("socks") and find_spec("aiohttp_socks") is None:
+        raise UsageError(f"{where} holds the URL of a SOCKS proxy, for which the package aiohttp-socks must be installed")
     return str(url)
 
 

@@ -129,7 +129,6 @@ class Patience:
                 self._router.alive(server)
             else:
                 self._router.gone(server)
-                await server.connections.disconnect()
         return there
 
     def _too_long(self, seconds: float) -> str:
