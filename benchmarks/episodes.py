@@ -40,7 +40,7 @@ class Episodes(EpisodesFolder):
     def __init__(self, root: Path, *, file: str | None = None, **options: Any) -> None:
         super().__init__(root, file=file, **options)
         # the data set is the data's, not this format's: sample sets and reports ask for it
-        vars(self).update(self.told())
+        vars(self).update(self.declared())
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:

@@ -27,7 +27,7 @@ CODES_ALONE: dict[int, Action] = {
     10: Stop(status="finish"),
     11: Stop(status="impossible"),
 }
-"""The codes that say everything by themselves."""
+"""The codes of actions without parameters."""
 DUAL_POINT = 4
 """The code of taps and swipes."""
 CODES = frozenset({0, 1, 3, DUAL_POINT, 5, 6, 7, 10, 11, 12})

@@ -7,9 +7,9 @@ state, no cache between calls.
 from __future__ import annotations
 
 from guieval.actions import Action, Unsupported
+from guieval.evaluation.judgement import Judgement
 from guieval.evaluation.protocol import Protocol
 from guieval.evaluation.protocols import get_protocol
-from guieval.evaluation.rules import Judgement
 from guieval.steps import StepOutcome, StepTaskModel
 
 
@@ -59,5 +59,5 @@ def _rank(judgement: Judgement) -> tuple[bool, bool, float]:
 
 
 def infrastructure_failure(message: str) -> StepOutcome:
-    """The outcome of a step the model could not be asked about; ``message`` says why in one sentence."""
+    """The outcome of a step that got no answer from the model; ``message`` gives the reason in one sentence."""
     return StepOutcome(verdict="infrastructure_failure", reason=message)

@@ -1,4 +1,4 @@
-"""What a rule says of one prediction against one accepted action."""
+"""The result of comparing one prediction with one accepted action."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Judgement(NamedTuple):
-    """What a rule says of one prediction against one accepted action; fields as in :class:`guieval.steps.StepOutcome`."""
+    """The result of comparing one prediction with one accepted action; fields as in :class:`guieval.steps.StepOutcome`."""
 
     type_match: bool
     exact_match: bool

@@ -34,7 +34,7 @@ class FailurePolicy:
 
     ``unparseable``: the reply holds no action. ``unsupported``: it holds one outside the unified space. ``missing``: no answer,
     because the request failed or was never made. ``outside``: the prediction lies outside the action space of the benchmark or
-    of the model (GUIEvalKit's unified actions, paper 3.3.1; labels are not asked); the others are looked at first.
+    of the model (GUIEvalKit's unified actions, paper 3.3.1; labels do not matter); the others are checked first.
     """
 
     unparseable: Fate = "wrong"

@@ -30,31 +30,10 @@ from guieval.actions import (
     Type,
     Unsupported,
 )
-from guieval.evaluation.click_rule import BoxChoice, ClickRule, Measure, Polygon, Size
+from guieval.evaluation.click_rule import ClickRule, Polygon, Size
 from guieval.evaluation.judgement import Judgement, short
-from guieval.evaluation.text_rule import TextComparison, TextForm, TextRule
+from guieval.evaluation.text_rule import TextRule
 from guieval.steps import StepTaskModel
-
-__all__ = [
-    "AnyType",
-    "BoxChoice",
-    "ClickRule",
-    "Judgement",
-    "Leniency",
-    "Measure",
-    "OpenRule",
-    "PressComparison",
-    "ScrollComparison",
-    "ScrollRule",
-    "StepRules",
-    "StopComparison",
-    "TextComparison",
-    "TextForm",
-    "TextRule",
-    "patterns_of",
-    "polygon_of",
-    "unsupported_key",
-]
 
 ScrollComparison: TypeAlias = Literal["direction", "axis", "type-only", "ui-s1-reward"]
 StopComparison: TypeAlias = Literal["type", "status"]
@@ -164,14 +143,14 @@ class Leniency(Protocol):
 
 @dataclass(frozen=True)
 class StepRules:
-    """One rule per action type. Types must be equal unless a rule says otherwise; a wait asks for nothing else.
+    """One rule per action type. Types must be equal unless a rule says otherwise; a wait has no other condition.
 
     ``click`` judges clicks and long presses. ``stop`` says whether a stop must have the reference's status too, ``press``
     whether a press must have its button. With ``status_types`` and ``button_types`` each status and each button is a type of
     its own, so another one does not match in type. Under all rules, actions outside the unified space agree if name (any case)
     and arguments are equal. ``tap_limit`` is the longest predicted press, in milliseconds, that still is a tap and counts as
     a click; ``None`` takes every long press as one. A labelled press stays one however long it lasts, for labels say their
-    type themselves (AgentCPM-GUI and GUIEvalKit). ``leniencies`` are asked first, in order.
+    type themselves (AgentCPM-GUI and GUIEvalKit). ``leniencies`` decide first, in order.
     """
 
     click: ClickRule
@@ -259,7 +238,7 @@ class StepRules:
 
     def _deciding(self, expected: AnyType, given: AnyType) -> Hashable:
         if any(leniency.concerns(expected, given) for leniency in self.leniencies):
-            return self  # a leniency may ask any of the rules
+            return self  # a leniency may use any of the rules
         if expected != given:
             return self.open.icon if (expected, given) == ("OPEN", "CLICK") else None
         parts: dict[AnyType, Hashable] = {

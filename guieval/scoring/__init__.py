@@ -1,1 +1,1 @@
-"""Scores what is already there, a journal or a file of predictions, under any protocol; no model is asked."""
+"""Scores a journal or a file of predictions under any protocol, without querying a model."""

@@ -1,4 +1,4 @@
-"""Answers that are there, and the steps they answer, before anything is judged: one form for runs and predictions files."""
+"""Recorded answers and the steps they answer, before anything is judged: one form for runs and predictions files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answered:
 
     ``title`` names them. ``protocol`` is the one they are scored under by default. ``spaces`` are the model's and the
     benchmark's. ``plan`` and ``refs`` hold every step that may count. ``types`` are the reference types of planned steps as
-    the run wrote them down; ``None`` where the steps themselves tell. ``left_out`` counts rows of a file that have no answer
+    the run recorded them; ``None`` where the steps have them. ``left_out`` counts rows of a file that have no answer
     that can be read, and no step among these. ``count`` is the number of predictions, ``None`` for a run. ``served`` is the
     :func:`guieval.journal.caveats.mark` of a run.
 

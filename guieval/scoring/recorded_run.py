@@ -1,4 +1,4 @@
-"""A run directory as answers to be scored; its raw replies are parsed again where that is asked for."""
+"""A run directory as answers to be scored; its raw replies are parsed again on request."""
 
 from __future__ import annotations
 

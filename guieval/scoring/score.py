@@ -1,4 +1,4 @@
-"""The summary of answers that are there, a run's or a file's, under one protocol. No model is asked.
+"""The summary of recorded answers, a run's or a file's, under one protocol. No model is queried.
 
 Answers under several protocols at once are :mod:`guieval.scoring.matrix`'s business.
 """

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.evaluation import FailurePolicy, StepRules, get_protocol, list_protocols
-from guieval.evaluation.rules import ClickRule, TextRule
+from guieval.evaluation import ClickRule, FailurePolicy, StepRules, TextRule, get_protocol, list_protocols
 from guieval.reports.protocol_page import (
     END,
     MEASURED_END,

@@ -69,7 +69,7 @@ class EpisodeLine(BaseModel):
     subset: str = ""
     split: str = "test"
     dataset: str | None = Field(None, min_length=1, description="data set by which protocols choose their rules")
-    setting: Setting | None = Field(None, description="what the model is told: high, low or grounding")
+    setting: Setting | None = Field(None, description="what the model is given: high, low or grounding")
     instruction: str
     frame: EpisodesFrame | None = Field(None, description="frame of all points and boxes; needed where there are any")
     steps: list[StepLine] = Field(min_length=1)
@@ -104,7 +104,7 @@ class Preparation(BaseModel):
     screenshots: bool = True
     complete: bool = False
     parts: list[str] = Field(default_factory=list, description="parts of the release that were read to their end")
-    expected: int | None = Field(None, description="episodes that the release said to hold when all of it had been read")
+    expected: int | None = Field(None, description="episodes that the release declared when all of it had been read")
     episodes: int = 0
     steps: int = 0
     sha256: str = ""
@@ -127,7 +127,7 @@ def is_prepared(folder: Path) -> bool:
 
 
 def read_preparation(folder: Path) -> Preparation:
-    """What ``prepared.json`` says; :class:`UsageError` when this version cannot read it."""
+    """The content of ``prepared.json``; :class:`UsageError` when this version cannot read it."""
     file = folder / PREPARED
     try:
         found = Preparation.model_validate_json(file.read_bytes())

@@ -69,7 +69,7 @@ def prepare(
     _check_folders(kind, source, out)
     release = kind.release(source, **(options or {}))
     release.skip_damaged, release.skipped = skip_damaged, []
-    asked = Preparation(
+    requested = Preparation(
         format=FORMAT,
         benchmark=kind.name,
         dataset=kind.dataset or kind.name,
@@ -80,17 +80,17 @@ def prepare(
         screenshots=screenshots,
     )
     parts = release.parts()
-    state = asked
+    state = requested
     grown = False
     if is_prepared(out) and _has_lines(out):  # one that failed at its first record may be begun otherwise
-        state = _same(read_preparation(out), asked, out)
+        state = _same(read_preparation(out), requested, out)
         grown = state.complete and limit is None and state.expected not in (None, release.episodes_expected)
         finished = state.complete and not state.skipped and state.limit in (None, limit)
         if finished and not grown and (limit is not None or set(parts) <= set(state.parts)):
             return _finished(kind, out, state, added=0)
         state.limit = limit
-    if gone := [part for part in state.parts if part not in parts]:
-        raise UsageError(f"the release in {str(source)!r} has lost its part {gone[0]!r}, which {str(out)!r} was begun with")
+    if lost := [part for part in state.parts if part not in parts]:
+        raise UsageError(f"the release in {str(source)!r} has lost its part {lost[0]!r}, which {str(out)!r} was begun with")
     kept = "; what is there already is kept, and the same command continues from there"
     with _writing(out, kept), _Writer(out, state) as writer:
         _check_limit(len(writer.done), limit, out)
@@ -127,22 +127,22 @@ def _has_lines(out: Path) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
-def _same(found: Preparation, asked: Preparation, out: Path) -> Preparation:
-    """The preparation that was begun, if it is the one that is asked for; ``UsageError`` naming the difference."""
-    other = found.source != asked.source and Path(found.source).is_dir()  # a release that was only moved is the same one
-    if found.benchmark != asked.benchmark or other:
+def _same(found: Preparation, requested: Preparation, out: Path) -> Preparation:
+    """The preparation that was begun, if it is the requested one; ``UsageError`` names the difference."""
+    other = found.source != requested.source and Path(found.source).is_dir()  # a release that was only moved is the same one
+    if found.benchmark != requested.benchmark or other:
         raise UsageError(
             f"the folder {str(out)!r} holds {found.benchmark!r} prepared from {found.source!r}; take another --out"
         )
-    if found.options != asked.options:
+    if found.options != requested.options:
         raise UsageError(
-            f"the folder {str(out)!r} was begun with the options {found.options}, not {asked.options}; take another --out"
+            f"the folder {str(out)!r} was begun with the options {found.options}, not {requested.options}; take another --out"
         )
-    if found.screenshots != asked.screenshots:
+    if found.screenshots != requested.screenshots:
         how = "with" if found.screenshots else "without"
         raise UsageError(f"the folder {str(out)!r} was begun {how} screenshots; go on so, or take another --out")
-    _check_limit(found.episodes, asked.limit, out)
-    found.source = asked.source
+    _check_limit(found.episodes, requested.limit, out)
+    found.source = requested.source
     return found
 
 
@@ -170,7 +170,7 @@ def _transfer(release: Release, parts: Sequence[str], writer: _Writer, on_progre
     for part in parts:
         damaged = len(release.skipped)
         episodes = release.episodes(part, before.__contains__)
-        while limit is None or len(writer.done) < limit:  # asked first: what lies beyond the limit may be damaged
+        while limit is None or len(writer.done) < limit:  # checked first: data beyond the limit may be damaged
             released = next(episodes, None)
             if released is None:
                 break
@@ -221,7 +221,7 @@ class _Writer:
         os.close(self._file)
 
     def _read_done(self) -> int:
-        """Note the episodes that are there, cut a torn last line off, and say where the file ends."""
+        """Note the episodes that are there, cut a torn last line off, and return where the file ends."""
         file = self._out / EPISODES
         end = 0
         with file.open("rb") as stream:
@@ -274,9 +274,9 @@ class _Writer:
         except ValueError as error:
             raise DataError(f"step {step.key}: the screenshot {path!r} {error}") from None
         if size != step.screenshot_size:
-            told = "x".join(map(str, step.screenshot_size))
+            labelled = "x".join(map(str, step.screenshot_size))
             raise DataError(
-                f"step {step.key}: the screenshot {path!r} is {size[0]}x{size[1]} pixels, but its label says {told}"
+                f"step {step.key}: the screenshot {path!r} is {size[0]}x{size[1]} pixels, but its label says {labelled}"
             )
         target = self._out / path
         if target.is_file():
@@ -308,7 +308,7 @@ class _Writer:
         self._note()
 
     def finish(self) -> None:
-        """Write the index and say that all is there."""
+        """Write the index and mark the folder as complete."""
         from guieval import __version__
 
         os.fsync(self._file)
@@ -353,7 +353,7 @@ def export_episodes(benchmark: ABCBenchmark, out: Path, *, limit: int | None = N
                     episodes, steps = episodes + 1, steps + len(episode)
             partial.replace(out)
     finally:
-        with suppress(OSError):  # what went wrong before is what is told
+        with suppress(OSError):  # the first error is the one to report
             partial.unlink()
     return episodes, steps
 

@@ -1,6 +1,6 @@
 """Benchmarks served from a folder of our own episode format, ``episodes.jsonl`` beside its screenshots.
 
-Steps are read when they are asked for; only where each line lies stays in memory (:mod:`guieval.data.episodes.index`).
+Steps are read on demand; only the place of every line stays in memory (:mod:`guieval.data.episodes.index`).
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class EpisodesFolder(ABCBenchmark):
         self._lines = LineFile(found[0])
         self._index: EpisodeIndex | None = None
 
-    def told(self) -> dict[str, str]:
-        """Data set and setting as ``prepared.json``, else the first line, says them; without what is not said.
+    def declared(self) -> dict[str, str]:
+        """Data set and setting in ``prepared.json``, else those in the first line, where they are given.
 
-        They describe the folder. A line that does not say its own has the defaults, whatever the first one says.
+        They describe the folder. A line without its own has the defaults, whatever the first line has.
         """
         if self._preparation is not None:
             return {"dataset": self._preparation.dataset, "setting": self._preparation.setting}
@@ -74,7 +74,7 @@ class EpisodesFolder(ABCBenchmark):
         try:
             values = from_json(first)
         except ValueError:
-            return {}  # listing the episodes will tell
+            return {}  # index() raises the error
         match values:
             case {"setting": "high" | "low" | "grounding" as setting}:
                 found = {"setting": setting}
@@ -200,7 +200,7 @@ class EpisodesFolder(ABCBenchmark):
 
 
 class PreparedEpisodes(EpisodesFolder):
-    """A folder that ``guieval prepare`` wrote, under the name, setting and protocol of the benchmark that was asked for.
+    """A folder that ``guieval prepare`` wrote, under the name, setting and protocol of the requested benchmark.
 
     Records are equal to those that the benchmark's own loader gives for the release. Where a benchmark and ``maker``, the one
     the folder was prepared as, are the same data in the settings *high* and *low*, and one is made from the other, the folder
@@ -208,10 +208,10 @@ class PreparedEpisodes(EpisodesFolder):
     """
 
     def __init__(self, root: Path, kind: type[ABCBenchmark], maker: type[ABCBenchmark] | None, **options: Any) -> None:
-        # what a benchmark's class says is said by this object instead, for it stands for any benchmark
+        # this object stands for any benchmark, so it takes over the attributes of that class
         inherited = {name: getattr(kind, name) for name in ABCBenchmark.__annotations__ if hasattr(kind, name)}
         vars(self).update(inherited)
-        told = read_preparation(root)
+        made = read_preparation(root)
         if options:
             name = next(iter(options))
             raise UsageError(
@@ -219,18 +219,18 @@ class PreparedEpisodes(EpisodesFolder):
                 "prepared"
             )
         related = maker is not None and (issubclass(kind, maker) or issubclass(maker, kind))
-        served = kind.name == told.benchmark or (related and {kind.setting, told.setting} == {"high", "low"})
-        if not served or (kind.dataset and told.dataset != kind.dataset):
+        served = kind.name == made.benchmark or (related and {kind.setting, made.setting} == {"high", "low"})
+        if not served or (kind.dataset and made.dataset != kind.dataset):
             raise UsageError(
-                f"the folder {str(root)!r} holds {told.dataset!r}, prepared as {told.benchmark!r}, and not {kind.title}; "
-                f"run it with --bench {told.benchmark}, or convert a release by "
+                f"the folder {str(root)!r} holds {made.dataset!r}, prepared as {made.benchmark!r}, and not {kind.title}; "
+                f"run it with --bench {made.benchmark}, or convert a release by "
                 f"`guieval prepare {kind.name} --source RELEASE --out DIR`"
             )
         super().__init__(root)
-        self._told = told
+        self._made = made
 
     def _setting_of(self, line: EpisodeLine) -> Setting:
-        return line.setting if line.setting and self._told.benchmark == self.name else self.setting
+        return line.setting if line.setting and self._made.benchmark == self.name else self.setting
 
 
 def _unified(place: str, action: dict[str, Any], frame: EpisodesFrame, size: Size) -> dict[str, Any]:

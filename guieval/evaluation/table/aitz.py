@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from guieval.actions import ActionType
+from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import ClickRule, ScrollRule, StepRules, TextRule
+from guieval.evaluation.rules import ScrollRule, StepRules
+from guieval.evaluation.text_rule import TextRule
 
 _TYPES: tuple[ActionType, ...] = ("CLICK", "TYPE", "SCROLL", "PRESS", "STOP")
 _COAT_FIGURES = (

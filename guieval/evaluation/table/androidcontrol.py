@@ -9,9 +9,11 @@ import math
 from dataclasses import replace
 
 from guieval.actions import ActionType
+from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import NodeText, PromptDirection
 from guieval.evaluation.protocol import TYPE_MATCH, FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import ClickRule, OpenRule, ScrollRule, StepRules, TextRule
+from guieval.evaluation.rules import OpenRule, ScrollRule, StepRules
+from guieval.evaluation.text_rule import TextRule
 
 _AC = frozenset({"androidcontrol"})
 _CLICK: frozenset[ActionType] = frozenset({"CLICK"})

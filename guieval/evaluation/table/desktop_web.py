@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.protocol import Figure, Protocol
-from guieval.evaluation.rules import ClickRule, ScrollRule, StepRules, TextRule
+from guieval.evaluation.rules import ScrollRule, StepRules
+from guieval.evaluation.text_rule import TextRule
 
 _AGENTNETBENCH = StepRules(
     click=ClickRule(fallback=0.01 * 2**0.5),

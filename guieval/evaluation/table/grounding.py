@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import AnyPointedAction
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import ClickRule, StepRules
+from guieval.evaluation.rules import StepRules
 
 _POINT_IN_BOX = StepRules(click=ClickRule())
 _LESS_A_PIXEL = replace(_POINT_IN_BOX, click=ClickRule(far_edge=1.0))

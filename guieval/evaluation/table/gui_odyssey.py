@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.protocol import FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import ClickRule, StepRules, TextRule
+from guieval.evaluation.rules import StepRules
+from guieval.evaluation.text_rule import TextRule
 
 _TEXT = TextRule("containment-or-similarity", threshold=0.5, form="stripped")
 _FIGURES = (

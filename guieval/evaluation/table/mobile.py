@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from guieval.actions import ActionType
+from guieval.evaluation.click_rule import ClickRule
 from guieval.evaluation.leniencies import (
     AnyLongPress,
     AnyPointedAction,
@@ -16,7 +17,8 @@ from guieval.evaluation.leniencies import (
     WaitIsStop,
 )
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import ClickRule, OpenRule, StepRules, TextRule
+from guieval.evaluation.rules import OpenRule, StepRules
+from guieval.evaluation.text_rule import TextRule
 
 _CLICK: frozenset[ActionType] = frozenset({"CLICK"})
 _POINTED: frozenset[ActionType] = frozenset({"CLICK", "LONG_PRESS"})

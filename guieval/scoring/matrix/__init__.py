@@ -1,7 +1,7 @@
 """One prediction under every protocol: a journal, or a file of predictions, becomes columns of judged steps.
 
-Answers are read once; no model is asked. Figures of the columns are :mod:`guieval.metrics`' business, how they are shown
-:mod:`guieval.reports`'.
+Answers are read once; no model is queried. :mod:`guieval.metrics` computes figures from the columns, and
+:mod:`guieval.reports` shows them.
 """
 
 from guieval.scoring.matrix.answered_files import answered_file

@@ -1,7 +1,7 @@
 """One set of answers under every protocol: a journal, or a file of predictions, becomes columns of steps.
 
 Answers are read once and judged once for each distinct set of deciding rules, however many protocols there are; which steps
-count is chosen afterwards, so that every protocol can be looked at on its own sample set. No model is asked.
+count is chosen afterwards, so that every protocol can be looked at on its own sample set. No model is queried.
 
 Of several records of a step the last finished one counts. In a mode that ends an episode at its first mismatch, a step that
 comes after the first measured one without an exact match is *not reached* under that protocol, recorded or not; where the run
@@ -57,7 +57,7 @@ def _written_for(dataset: str) -> bool:
 class JudgedAnswers:
     """Answers judged under some protocols, before it is chosen which steps count.
 
-    ``answered`` is where they come from, ``notes`` what the reader should know of them.
+    ``answered`` is where they come from, ``notes`` what the reader should know about them.
     """
 
     answered: Answered
@@ -192,10 +192,10 @@ def score_run(
 def _evaluators(
     protocols: Sequence[str | Protocol] | None, own: str, dataset: str, setting: Setting
 ) -> tuple[ActionEvaluator, ...]:
-    asked: list[str | Protocol] = []
+    named: list[str | Protocol] = []
     for protocol in [own] if protocols is None else protocols:
-        asked += [own, *protocols_for(dataset, setting)] if protocol == ALL else [protocol]
-    evaluators = [ActionEvaluator(protocol) for protocol in dict.fromkeys(asked)]
+        named += [own, *protocols_for(dataset, setting)] if protocol == ALL else [protocol]
+    evaluators = [ActionEvaluator(protocol) for protocol in dict.fromkeys(named)]
     return tuple({evaluator.protocol.name: evaluator for evaluator in evaluators}.values())
 
 

@@ -1,7 +1,7 @@
 """The planned steps as rows, and what was answered and judged at each, before it is chosen which of them count.
 
 An answer is judged once for each distinct set of deciding rules, however many protocols there are: per step there are few, for
-most protocols differ in rules that a step's two action types never ask.
+most protocols differ in rules that do not apply to a step's two action types.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Ledger:
         """How a step ended where that does not depend on a protocol; of the others WRONG."""
 
     def expect(self, types: ReferenceTypes) -> None:
-        """Take in what the references of planned steps are, asked or not."""
+        """Add the reference types of planned steps, answered or not."""
         for key, of_steps in types.items():
             for index, type_ in of_steps.items():
                 row = self._row(key, index)
@@ -191,7 +191,7 @@ class Ledger:
         return bucket
 
     def judged(self, protocol: int, rows: NDArray[np.intp]) -> Judged:
-        """What one protocol says of some rows, in a mode that does not stop."""
+        """The judgements of some rows under one protocol, in a mode that does not stop."""
         n = len(self._number)
         end = np.array(self._base_end)
         type_match, exact_match = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)

@@ -19,7 +19,7 @@ class Placed:
     """A protocol and the steps it is looked at on.
 
     ``sample_set`` is its own set for the data set, if it has one, and ``held`` whether these steps are that set; otherwise they
-    are what was asked for, or all that was run. ``columns`` hold the protocol, and perhaps others on the same steps.
+    are the chosen steps, or all that were run. ``columns`` hold the protocol, and perhaps others on the same steps.
     """
 
     protocol: Protocol
@@ -30,7 +30,7 @@ class Placed:
 
     @property
     def judged(self) -> Judged:
-        """What the protocol says of the steps."""
+        """The protocol's judgements of the steps."""
         return self.columns.judged[self.protocol.name]
 
     @cached_property
@@ -44,8 +44,8 @@ class Placed:
 
 def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Placed]:
     """Every protocol that judged, in order; a ``choice`` that asks for certain steps holds for all of them."""
-    asked = answers.part(choice)
-    common = answers.columns_of(asked)
+    chosen = answers.part(choice)
+    common = answers.columns_of(chosen)
     sets = {} if choice is not None and choice.narrows else _sets(answers)
     held: dict[str, tuple[Selection, RunColumns]] = {}
     for name in dict.fromkeys(sets.values()):
@@ -55,7 +55,7 @@ def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Pl
     placed: list[Placed] = []
     for evaluator in answers.evaluators:
         own = sets.get(evaluator.protocol.name)
-        part, columns = held.get(own or "", (asked, common))
+        part, columns = held.get(own or "", (chosen, common))
         placed.append(Placed(evaluator.protocol, part, columns, own, own in held))
     return placed
 
@@ -69,6 +69,6 @@ def _sets(answers: JudgedAnswers) -> dict[str, str]:
 def _whole(answers: JudgedAnswers, sample_set: str) -> Selection | None:
     try:
         part = answers.part(Choice(sample_set=sample_set))
-    except UsageError:  # the set is not all there, or of a form that these answers do not tell
+    except UsageError:  # steps of the set are missing, or the answers lack the labels that define it
         return None
     return part if answers.hold(part.plan) else None

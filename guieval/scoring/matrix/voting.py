@@ -1,4 +1,4 @@
-"""The action that most samples of a step agree on, by a rule of its own: no protocol has a say in it."""
+"""The action that most samples of a step agree on, by a rule that does not depend on a protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def voted(actions: Sequence[Action | None]) -> int:
     Actions are taken in order, and each joins the first group with whose first action it agrees: equal types, and points
     within :data:`NEAR` (clicks and long presses), equal directions, buttons or ends, equal texts and app names once
     lower-cased and stripped; what lies outside the unified space must be equal altogether. Replies without an action agree
-    with each other. No protocol has a say in it, so the vote is the same under all of them.
+    with each other. The vote is the same under all protocols.
     """
     groups: list[list[int]] = []
     for place, action in enumerate(actions):

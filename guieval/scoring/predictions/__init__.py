@@ -41,9 +41,9 @@ FORMATS: dict[str, Format] = {
 class Predictions:
     """A file that was read: its answers in the file's order, and what was left out.
 
-    ``repeated`` counts rows that say the same of the same step once more, ``unanswered`` those of which the source kept no
-    answer (such a step was not run, as far as the file tells); ``skipped`` are the damaged rows, if that was asked for.
-    ``assumed`` says in words what such files leave open, and how it is taken.
+    ``repeated`` counts rows that repeat another row's answer, ``unanswered`` those of which the source kept no answer (such a
+    step counts as not run); ``skipped`` are the damaged rows, if they were to be skipped. ``assumed`` are sentences on what
+    such files leave open and how it is read.
     """
 
     format: str
@@ -55,7 +55,7 @@ class Predictions:
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """The benchmarks whose steps the answers are to, in the file's order; empty where it does not say."""
+        """The benchmarks whose steps the answers are to, in the file's order; empty if it names none."""
         return tuple(dict.fromkeys(row.benchmark for row in self.rows if row.benchmark))
 
     @property
@@ -130,7 +130,7 @@ def read_predictions(
     """Every answer of a predictions file; ``format`` names how it is written (default: what its first row looks like).
 
     ``steps`` are the benchmark's, for files that name no step themselves (ScreenSpot-Pro's). Raises :class:`UsageError` for a
-    format that is unknown, not told apart, or unable to be read, and :class:`DataError` naming file, row and field for a
+    format that is unknown, ambiguous or unreadable, and :class:`DataError` naming file, row and field for a
     damaged row or a step that has two different answers (without ``repeats``: or the same answer twice), which ``skip_damaged``
     leaves out and counts instead.
     """

@@ -4,7 +4,7 @@ Both write the annotation they were given next to each answer, so that a step ca
 OpenBMB/AgentCPM-GUI ``eval/utils/evaluator.py``; xiaomi-research/guievalkit ``guieval/main/step_task.py`` and ``data/*.py``.
 
 The codes are read in :mod:`guieval.data.aitw_labels`. Episodes and steps are named as our loaders name them: GUI-Odyssey's step
-is the one in the image's name, for both cut episodes anew and one counts anew.
+is the one in the image's name, because both projects split episodes again and one renumbers steps.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def place_in_episode(row: Row, of: Home) -> int:
 
 
 def labelled_step(row: Row, of: Home) -> StepTaskModel:
-    """The step that a row's annotation describes; :class:`guieval.errors.DataError` where it does not say all of it."""
+    """The step that a row's annotation describes; :class:`guieval.errors.DataError` where a part is missing."""
     extras: dict[str, Any] = {}
     action = label(row, extras)
     index = place_in_episode(row, of)
-    told = row.whole("episode_length", 1)
-    if told <= index:  # pieces of GUI-Odyssey's episodes keep the whole one's step numbers
-        extras["episode_length"] = told
+    length = row.whole("episode_length", 1)
+    if length <= index:  # pieces of GUI-Odyssey's episodes keep the whole one's step numbers
+        extras["episode_length"] = length
     low = row.values.get("low_instruction")
     return row.task(
         benchmark=of.benchmark,
@@ -72,7 +72,7 @@ def labelled_step(row: Row, of: Home) -> StepTaskModel:
         subset=of.subset,
         episode_id=row.identity("episode_id"),
         step_index=index,
-        episode_length=max(told, index + 1),
+        episode_length=max(length, index + 1),
         instruction=row.text("instruction"),
         low_level_instruction=low if isinstance(low, str) and low else None,
         screenshot=_screenshot(row),

@@ -66,9 +66,9 @@ def compact_action(value: Any, keys: frozenset[str] = KEYS, *, label: Action | N
     unknown = [key for key in value if key not in keys]
     if unknown:
         raise ParseError(f"the schema has no key {unknown[0]!r:.40}")
-    said = [key for key in _ALONE if key in value]
-    if len(said) > 1:
-        raise ParseError(f"the answer gives {' and '.join(said)} at once")
+    given = [key for key in _ALONE if key in value]
+    if len(given) > 1:
+        raise ParseError(f"the answer gives {' and '.join(given)} at once")
     if "thought" in value:
         _text(value, "thought")
     duration = _duration(value)
@@ -95,8 +95,8 @@ def compact_action(value: Any, keys: frozenset[str] = KEYS, *, label: Action | N
         return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
     if button is not None:
         return Press(button=button)
-    if said:
-        return Unsupported(name=said[0])
+    if given:
+        return Unsupported(name=given[0])
     if "duration" in value:
         return Wait(duration=duration)
     raise ParseError("the answer names no action")

@@ -176,8 +176,8 @@ class _KnownSteps:
         self._by_id: dict[str, StepTaskModel] = {}
         self._answered: set[StepKey] = set()
         for task in steps:
-            told = (str(task.extras[name]) for name in ("instruction", "instruction_cn") if name in task.extras)
-            for prompt in dict.fromkeys(map(_words, (task.instruction, *told))):
+            others = (str(task.extras[name]) for name in ("instruction", "instruction_cn") if name in task.extras)
+            for prompt in dict.fromkeys(map(_words, (task.instruction, *others))):
                 self._by_prompt.setdefault(prompt, []).append(task)
             self._by_id.setdefault(task.episode_id, task)
 
@@ -185,7 +185,7 @@ class _KnownSteps:
         return bool(self._by_prompt)
 
     def find(self, row: Row) -> StepTaskModel:
-        """The step that a row answers; :class:`DataError` where there is none, or it cannot be told which."""
+        """The step that a row answers; :class:`DataError` where there is none, or several are possible."""
         image = row.text(self._layout.image)
         alike = [task for task in self._by_prompt.get(_words(row.text(self._layout.prompt)), ()) if _same_image(task, image)]
         if not alike:
@@ -196,8 +196,8 @@ class _KnownSteps:
         if len(alike) > 1:
             alike = [task for task in alike if self._layout.box_agrees(row, task)] or alike
         if any((task.boxes, task.extras.get("polygon")) != (alike[0].boxes, alike[0].extras.get("polygon")) for task in alike):
-            told = row.value(self._layout.box)
-            raise row.error(self._layout.box, f"{told!r:.120} is not the box of any step with that image and instruction")
+            box = row.value(self._layout.box)
+            raise row.error(self._layout.box, f"{box!r:.120} is not the box of any step with that image and instruction")
         found = next((task for task in alike if task.key not in self._answered), alike[0])
         self._answered.add(found.key)
         return found
@@ -206,9 +206,9 @@ class _KnownSteps:
         named = self._by_id.get(str(row.values.get("id")))
         benchmark = next(iter(self._by_id.values())).benchmark
         if named is not None and _same_image(named, row.text(self._layout.image)):
-            told = row.text(self._layout.prompt)
+            prompt = row.text(self._layout.prompt)
             problem = (
-                f"{told!r:.120} is not the instruction of {benchmark}'s step {named.episode_id!r}: {named.instruction!r:.120}"
+                f"{prompt!r:.120} is not the instruction of {benchmark}'s step {named.episode_id!r}: {named.instruction!r:.120}"
             )
             return row.error(self._layout.prompt, problem)
         return row.error(
@@ -237,4 +237,4 @@ def _same_image(task: StepTaskModel, image: str) -> bool:
 def _near(pixels: Sequence[float], unified: Iterable[float], size: Size) -> bool:
     """Whether numbers in pixels and in thousandths of the image, x and y in turn, are the same within half a pixel."""
     edges = [number * size[place % 2] / 1000.0 for place, number in enumerate(unified)]
-    return len(edges) == len(pixels) and all(abs(edge - told) <= SLACK for edge, told in zip(edges, pixels, strict=True))
+    return len(edges) == len(pixels) and all(abs(edge - number) <= SLACK for edge, number in zip(edges, pixels, strict=True))

@@ -7,8 +7,8 @@ group ``critic_score``; ``success`` is kept in the extras.
 
 Episode and step are the image's; ``now_step`` is the planned sub-step, of which several steps may be a part, and stays in the
 extras. An episode is as long as the last of its steps in the file, which may lack some. A SCROLL is read as AndroidControl's,
-the content's direction, which says nothing of a match, label and answer being in the same words. The screens' size is not
-told; 1080x2400 is assumed.
+the content's direction, which says nothing of a match, label and answer being in the same words. The size of the
+screens is not given; 1080x2400 is assumed.
 There is no loader of this data set.
 """
 

@@ -4,10 +4,10 @@ Source: OS-Atlas ``eval/eval_scripts/{android_control,odyssey}/evaluation_unify.
 ``eval/data/*.jsonl``. Read are AndroidControl (``.../episode_<id>_screenshot_<step>.png``) and GUI-Odyssey
 (``.../<id>_<step>.png`` below a folder named odyssey); the step is named by its image.
 
-The call stands behind ``actions:``; a reply without that label is unparseable, as in the scripts, and so is one whose call
+The call follows ``actions:``; a reply without that label is unparseable, as in the scripts, and so is one whose call
 is not in the format's own words (:mod:`.calls`), of which the scripts may count the first word as the right type. Places are
 thousandths. A SCROLL of AndroidControl names the content's direction, one of GUI-Odyssey the finger's. AndroidControl prompts
-that say what the step has to do ("You need to") are ours of ``androidcontrol-low``. Where the row holds the reference answer,
+that say what the step has to do ("You need to") belong to our ``androidcontrol-low``. Where the row holds the reference answer,
 it is a step of its own; its screen's size is not in the file and stands as 1080x2400, marked ``screen_size_from: assumed``,
 and an episode is as long as the file's last step of it.
 """
@@ -93,10 +93,10 @@ def _task(row: Row, named: _Named, length: int, scroll_words: ScrollWords) -> St
         raise row.error("conversations", f"expected a question and an answer, got {turns!r:.80}")
     question, answer = (Row.of(turn, f"{row.where}, field conversations").text("value") for turn in turns[:2])
     action = row.build("conversations", lambda: _replied(answer, scroll_words))
-    asked = _TASK.search(question)
-    if asked is None:
-        raise row.error("conversations", "the question tells no task")
-    low = asked[2] is not None
+    prompt = _TASK.search(question)
+    if prompt is None:
+        raise row.error("conversations", "the question has no task")
+    low = prompt[2] is not None
     return row.task(
         benchmark=f"{named.dataset}-low" if low else named.dataset,
         dataset=named.dataset,
@@ -104,8 +104,8 @@ def _task(row: Row, named: _Named, length: int, scroll_words: ScrollWords) -> St
         step_index=named.step_index,
         episode_length=length,
         setting="low" if low else "high",
-        instruction=asked[1],
-        low_level_instruction=asked[2],
+        instruction=prompt[1],
+        low_level_instruction=prompt[2],
         screenshot=row.text("image").rsplit("/", 1)[-1],
         screenshot_size=SCREEN,
         action=action,

@@ -16,11 +16,11 @@ Episode = TypeVar("Episode", bound=Hashable)
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a file says of one step, by the step's name as our loaders give it.
+    """A file's answer to one step, which is named as our loaders name it.
 
     ``action`` is unified, [0, 1000] per axis, or ``None`` where the file's answer holds none, for the ``reason`` given.
     ``response`` is a raw reply instead, which only a model's adapter can read. ``benchmark`` names the loader whose step it
-    is ("" where the file does not say). ``task`` is the step itself where the file tells everything that scoring needs.
+    is ("" if the file does not name it). ``task`` is the step itself if the file holds everything that scoring needs.
     ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
     """
 

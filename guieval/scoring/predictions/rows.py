@@ -1,4 +1,4 @@
-"""Opens a foreign predictions file as rows, and reads a row's fields so that damage is told by file, place and field.
+"""Opens a foreign predictions file as rows, and reads a row's fields so that errors name file, place and field.
 
 Three containers are in use: JSON lines, one JSON list, and one JSON object that holds the rows under ``details`` or
 ``results``. Each may be packed with gzip. What a field means, and in which frame it is, stays with each format.
