@@ -135,6 +135,7 @@ def test_heavy_packages_are_imported_where_they_are_used(folder: str) -> None:
 
 def test_asking_for_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys, guieval.cli; print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich') if m in sys.modules])"
+        "import sys, guieval.cli\n"
+        "print([m for m in ('numpy', 'pydantic', 'aiohttp', 'PIL', 'yaml', 'rich') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
