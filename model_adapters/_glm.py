@@ -27,8 +27,7 @@ from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, Options
 from ._prompting import chat, main_instruction, own_reply, past_sentence, template
-from ._rounds import first_round
-from ._thoughts import closed_thought
+from ._thoughts import closed_thought, first_round
 
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
 FIRST_STEP = "You just started, no action has been performed yet."

@@ -24,7 +24,7 @@ from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel
 from ._prompting import own_reply, past_sentence, step_instruction, template
-from ._rounds import first_round
+from ._thoughts import first_round
 
 TOOL = "mobile_use"
 _TOOLS = frozenset({"mobile_use", "computer_use", "mobile_for_gui_owl", "function"})

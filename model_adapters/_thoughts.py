@@ -1,6 +1,8 @@
-"""Thoughts that have to be closed: what is tried out within a thought is no answer.
+"""Where a thought and where a reply's first round end.
 
-For families whose authors say so; others tolerate a thought that is not closed (:func:`guieval.parsing.split_reasoning`).
+Some models, having answered, play the next step as well, or go on in another turn; and what is tried out within a thought is
+no answer. Here a thought ends at an end tag: families whose authors do not require one read theirs with
+:func:`guieval.parsing.split_reasoning`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,35 @@ from guieval.errors import ParseError
 from guieval.parsing import split_reasoning
 
 _END = re.compile(r"</(?:think\w*|thought)>", re.IGNORECASE)
+_THINK_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
+_THINK_END = re.compile(r"</think\w*>", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)think\w*>|<\|im_end\|>(?=\s*(?:\Z|<\|im_start\|>))", re.IGNORECASE)
+
+
+def first_round(text: str) -> str:
+    """``text`` up to the thought that follows a first answer, or up to the end of the turn.
+
+    A new thought begins a line, or follows a tag, a bracket or a fence, and follows something with a bracket in it, as
+    every answer is: a thought that goes on after it was closed is no new round, and neither is a tag in a typed text.
+    """
+    thinking, answer = False, 0
+    for tag in _TAG.finditer(text):
+        start = tag.start()
+        if tag[1] is None:
+            return text[:start]
+        if tag[1]:
+            thinking, answer = False, tag.end()
+        elif not thinking and _begins(text, start):
+            if any(text.find(bracket, answer, start) >= 0 for bracket in "{["):
+                return text[:start]
+            thinking = True
+    return text
+
+
+def _begins(text: str, start: int) -> bool:
+    before = text[max(0, start - 9) : start]
+    last = before.rstrip()[-1:]
+    return "\n" in before[len(before.rstrip()) :] or last in (">", "}", "]", ")", "`") or not before
 
 
 def closed_thought(text: str, answer: str) -> tuple[str | None, str]:
@@ -26,3 +57,15 @@ def closed_thought(text: str, answer: str) -> tuple[str | None, str]:
         if thought is None or _END.fullmatch(text, max(0, text.rfind("</", 0, end)), end):
             return thought, rest
     raise ParseError(f"the thought is never closed, so the reply holds no answer: it ends {text.strip()[-60:]!r}")
+
+
+def first_thought(text: str, answer: str) -> tuple[str | None, int]:
+    """The thought up to the first end tag and where it ends; ``None`` and 0 where it never ends.
+
+    Without a start tag there is a thought only if no ``answer`` (``<answer>``) stands before the end tag.
+    """
+    end = _THINK_END.search(text)
+    opened = _THINK_START.match(text)
+    if end is None or (opened is None and 0 <= text.find(answer) < end.start()):
+        return None, 0
+    return text[opened.end() if opened is not None else 0 : end.start()].strip(), end.end()

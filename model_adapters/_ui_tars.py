@@ -20,7 +20,7 @@ from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelConfig, ParsedResponse
-from guieval.parsing import ScrollWords, call_text, decoded, first_call, numbers, split_reasoning
+from guieval.parsing import ScrollWords, call_text, decoded, first_call, is_place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -202,8 +202,9 @@ def parse_reply(
     swipe.
     """
     thought, body = _parts(text)
-    if bare_point and _is_point(body):
-        return ParsedResponse(Click(point=decoded(body.strip().rstrip("."), frame, size)), thought)
+    whole = body.strip().rstrip(".")
+    if bare_point and is_place(whole):
+        return ParsedResponse(Click(point=decoded(whole, frame, size)), thought)
     call = first_call(body, CALLS)
     return ParsedResponse((MOUSE_CALLS if mouse else CALLS).read(call.name, call.arguments, frame, size, scroll_words), thought)
 
@@ -240,18 +241,6 @@ def _call_end(text: str, start: int) -> int:
         return start + first_call(text[start:], CALLS).end
     except ParseError:
         return start
-
-
-def _is_point(body: str) -> bool:
-    whole = body.strip().rstrip(".")
-    # cut off within a bracket, the last number may lack digits
-    if not whole[:1].isdigit() and whole[-1:].isdigit():
-        return False
-    try:
-        numbers(whole)
-    except ParseError:
-        return False
-    return True
 
 
 # --- calls ----------------------------------------------------------------------------------------------------------

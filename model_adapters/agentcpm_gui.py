@@ -24,7 +24,6 @@ from guieval.actions import (
     ActionSpace,
     Button,
     Click,
-    Direction,
     LongPress,
     Press,
     Scroll,
@@ -33,14 +32,13 @@ from guieval.actions import (
     Type,
     Unsupported,
     Wait,
-    path_direction,
 )
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import decoded, json_value, place, split_reasoning
-from guieval.parsing.call_tables import BUTTON_NAMES
+from guieval.parsing import json_value, split_reasoning
+from guieval.parsing.call_tables import BUTTON_NAMES, Arguments
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, Options
@@ -235,8 +233,9 @@ def action_of(value: dict[str, Any], frame: Frame, size: Size) -> Action:
             raise ParseError(f"the reply gives {known!r} twice")
         if known is not None:
             given[known] = item
-    status = _word(given, "STATUS")
-    if status in _STOPS:
+    status = given.get("STATUS", "")
+    status = status.strip().lower() if isinstance(status, str) else status
+    if isinstance(status, str) and status in _STOPS:
         return Stop(status=_STOPS[status])
     if status not in ("", "continue", "start"):
         raise ParseError(f"the reply's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
@@ -249,48 +248,26 @@ def action_of(value: dict[str, Any], frame: Frame, size: Size) -> Action:
         if "duration" in given:
             return Wait(duration=_milliseconds(given["duration"]))
         raise ParseError(f"the reply's object holds no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
-    return _primitive(primitives[0], given, frame, size)
-
-
-def _primitive(name: str, given: dict[str, Any], frame: Frame, size: Size) -> Action:
-    match name:
+    call = Arguments("object", given, frame, size)
+    match primitives[0]:
         case "POINT":
-            return _touch(given, frame, size)
+            return _touch(call)
         case "PRESS":
-            button = _word(given, "PRESS")
-            if button not in _BUTTONS:
-                raise ParseError(f"the reply's PRESS {button!r:.40} is none of HOME, BACK, ENTER, APPSELECT")
-            return Press(button=_BUTTONS[button])
+            return Press(button=call.one_of(_BUTTONS, "PRESS"))
         case "TYPE":
-            text = given["TYPE"]
-            if isinstance(text, bool) or not isinstance(text, str | int | float):
-                raise ParseError(f"the reply's TYPE is not text: {text!r:.80}")
-            return Type(text=whole_text(str(text)))
-    value = given[name]
+            return Type(text=whole_text(call.text("TYPE")))
+    name, value = primitives[0], given[primitives[0]]
     return Unsupported(name=name, arguments={"value": whole_text(value)} if isinstance(value, str) else {})
 
 
-def _touch(given: dict[str, Any], frame: Frame, size: Size) -> Action:
-    point = decoded(given["POINT"], frame, size)
-    duration = _milliseconds(given["duration"]) if "duration" in given else TAP
-    to = given.get("to")
+def _touch(call: Arguments) -> Action:
+    point, to = call.point("POINT"), call.found("to")
+    duration = _milliseconds(call.values["duration"]) if "duration" in call.values else TAP
     if to is None:
         return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
     if isinstance(to, str) and to.strip().lower() in DIRECTIONS:
-        named: Direction = to.strip().lower()  # type: ignore[assignment]
-        return Scroll(point=point, direction=named)
-    decoded(to, frame, size)
-    direction = path_direction(place(given["POINT"]), place(to))
-    if direction is None:
-        raise ParseError("the reply's swipe has no length, so it has no direction")
-    return Scroll(point=point, direction=direction)
-
-
-def _word(given: dict[str, Any], key: str) -> str:
-    value = given.get(key, "")
-    if not isinstance(value, str):
-        raise ParseError(f"the reply's {key} {value!r:.40} is not a word")
-    return value.strip().lower()
+        return call.scroll("to", point)
+    return call.swipe(call.values["POINT"], to)
 
 
 def _milliseconds(value: object) -> float:

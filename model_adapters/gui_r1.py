@@ -21,14 +21,14 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, json_value, place, split_reasoning
+from guieval.parsing import ScrollWords, json_value, named_object, place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import QWEN_PIXELS, FamilyModel, ImageLimits
 from ._prompting import chat, main_instruction, own_reply, past_sentence, template
-from ._rounds import first_round
+from ._thoughts import first_round, first_thought
 
 NO_TEXT = "no input text"
 NO_POINT = [-100, -100]
@@ -80,7 +80,11 @@ class GUIR1(FamilyModel):
         item = _item(answer)
         if task.setting == "grounding" and "action" not in item and "point" in item:
             item = {**item, "action": "click"}  # the only action that its prompt knows
-        return ParsedResponse(_translate(item, self.frame(task), task.screenshot_size, self._scroll_words), thought)
+        name, arguments = named_object(item, "action")
+        name = name.strip().lower()
+        if arguments.get("input_text") == NO_TEXT and CALLS.get(name) is not calls.OUTSIDE:
+            del arguments["input_text"]
+        return ParsedResponse(CALLS.read(name, arguments, self.frame(task), task.screenshot_size, self._scroll_words), thought)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = f"<think> {thought} </think> " if thought else ""
@@ -126,8 +130,6 @@ CALLS = calls.CallTable(
     }
 )
 
-_THOUGHT_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
-_THOUGHT_END = re.compile(r"</think\w*>", re.IGNORECASE)
 _ANSWER_END = re.compile(r"</answer>(?![\"'\\])")  # a quote after the tag means that it is part of a text to be typed
 _UNTAGGED = re.compile(r"(?:\A|[\n:：`>])[ \t]*(?=(?:\[\s*)?\{\s*['\"](?:action|point)['\"])")
 _ENUM = re.compile(r"enum\[\s*(['\"])([^'\"\]]*)\1\s*\]")
@@ -146,13 +148,8 @@ def _parts(text: str) -> tuple[str | None, str]:
     no ``<answer>`` tag if the literal begins the answer, a line, or what follows a colon or a fence.
     """
     text = first_round(text)
-    end = _THOUGHT_END.search(text)
-    opened = _THOUGHT_START.match(text)
-    if end is not None and (opened is not None or not 0 <= text.find("<answer>") < end.start()):
-        thought: str | None = text[opened.end() if opened is not None else 0 : end.start()].strip()
-        rest = text[end.end() :]
-    else:
-        thought, rest = split_reasoning(text, "<answer>")
+    thought, end = first_thought(text, "<answer>")
+    thought, rest = (thought, text[end:]) if end else split_reasoning(text, "<answer>")
     start = rest.find("<answer>")
     if start >= 0:
         body = rest[start + len("<answer>") :]
@@ -182,24 +179,10 @@ def _item(answer: str) -> dict[str, Any]:
             value = json_value(plain)
         else:
             raise
-    if isinstance(value, list) and value:
-        value = value[0]
-    if not isinstance(value, dict):
+    first = value[0] if isinstance(value, list) and value else value
+    if not isinstance(first, dict):
         raise ParseError(f"the answer is not an action: {value!r:.80}")
-    return value
-
-
-def _translate(item: dict[str, Any], frame: Frame, size: Size, scroll_words: ScrollWords) -> Action:
-    named = item.get("action")
-    if not isinstance(named, str):
-        raise ParseError(
-            f"the answer's action {named!r:.80} is not a name" if "action" in item else "the answer names no action"
-        )
-    name = named.strip().lower()
-    arguments = {key: value for key, value in item.items() if key != "action"}
-    if arguments.get("input_text") == NO_TEXT and CALLS.get(name) is not calls.OUTSIDE:
-        del arguments["input_text"]
-    return CALLS.read(name, arguments, frame, size, scroll_words)
+    return first
 
 
 def _own_answer(reply: str) -> str:

@@ -22,7 +22,7 @@ from guieval.steps import StepTaskModel, whole_text
 from . import _qwen_tools as tools
 from ._family import PATCH
 from ._prompting import chat, template
-from ._rounds import first_round
+from ._thoughts import first_round
 
 PLAIN = "You are a helpful assistant."
 NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts

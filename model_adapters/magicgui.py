@@ -14,32 +14,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import (
-    DIRECTIONS,
-    Action,
-    ActionSpace,
-    Button,
-    Click,
-    Direction,
-    LongPress,
-    Open,
-    Point,
-    Press,
-    Scroll,
-    Stop,
-    Type,
-    Unsupported,
-    Wait,
-)
+from guieval.actions import Action, ActionSpace, Click, Open, Point, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, numbers, place, split_reasoning
+from guieval.parsing import call_tables as calls
+from guieval.parsing import decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import PATCH, FamilyModel, ImageLimits
@@ -124,21 +109,34 @@ _ONE_CALL = re.compile(r"[a-z_]{1,40}\(.*\)")
 
 # --- replies --------------------------------------------------------------------------------------------------------
 
-_PLAIN_CALLS: dict[str, Action] = {
-    "navigate_back": Press(button="BACK"),
-    "navigate_home": Press(button="HOME"),
-    "enter": Press(button="ENTER"),
-    "wait": Wait(),
-    "finish": Stop(status="finish"),
-    "action_completed": Stop(status="finish"),
-    "no_answer": Stop(status="impossible"),
-    "screen_shot": Unsupported(name="screen_shot"),
-    "long_screen_shot": Unsupported(name="long_screen_shot"),
-}
+
+def _call_api(call: calls.Arguments) -> Action:
+    return call.unsupported() if call.values["operation"] == "kill" else Open(app=call.values["api_name"])
+
+
+CALLS = calls.CallTable(
+    {
+        "tap": calls.tap("place"),
+        "long_press": calls.hold("place"),
+        "scroll": calls.scrolled("direction", "place", needs_place=True),
+        "text": calls.typed("text"),
+        "call_api": calls.Form(Open, _call_api, calls.opened("app").write),
+        "navigate_back": calls.BACK,
+        "navigate_home": calls.HOME,
+        "enter": calls.ENTER,
+        "wait": Wait(),
+        "finish": calls.FINISH,
+        "action_completed": calls.FINISH,
+        "no_answer": calls.IMPOSSIBLE,
+        "screen_shot": Unsupported(name="screen_shot"),
+        "long_screen_shot": Unsupported(name="long_screen_shot"),
+        **calls.outside("take_over", "drag"),
+    }
+)
+_ALONE = frozenset(name for name, entry in CALLS.items() if not isinstance(entry, calls.Form))
+"""The calls without arguments."""
 LONGEST_PLACE = 120
 """Longest text, in characters, that can be a place and nothing else."""
-
-_NAMES = frozenset({"tap", "scroll", "text", "long_press", "take_over", "drag", "call_api", *_PLAIN_CALLS})
 
 # a call begins a line, or follows a label or a tag; in the middle of a sentence it is talked about, not made
 _BEGIN = re.compile(r"(?:^|[:：>])[\s\"'`{*-]{0,12}+([A-Za-z_]\w{0,40}+)[ ]?([(（])", re.MULTILINE)
@@ -165,7 +163,7 @@ _OPERATION = re.compile(
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 # what may follow the bracket that ends a text: the end, a new line, a mark, or another call
 _AFTER_TEXT = re.compile(
-    r"[\s\"'`}*.。]*(?:\Z|\n|<\||```|[,，;；]?\s*(?:" + "|".join(sorted(_NAMES)) + r")[(（])",
+    r"[\s\"'`}*.。]*(?:\Z|\n|<\||```|[,，;；]?\s*(?:" + "|".join(sorted(CALLS)) + r")[(（])",
 )
 
 
@@ -180,47 +178,46 @@ def read_call(text: str, size: Size) -> Action:
     # with the call's own bracket, so that a label in front of it ("Wait: tap(1,2)") does not seem to end a line
     word = _plain_word(text[: begun.end()] if begun else text)
     if word is not None:
-        return word
+        return CALLS.read(word, {}, PER_1000, size)
     if begun is None:
         raise ParseError(f"the reply makes no call: {text.strip()[:80]!r}")
     name = begun[1].lower()
-    if name not in _NAMES:
+    if name not in CALLS:
         raise ParseError(f"the reply calls {begun[1]!r}, which is not an action of this family")
-    if name in _PLAIN_CALLS:
-        return _PLAIN_CALLS[name]
-    return _translate(name, text[begun.end() :], begun[2] == "（", size)
+    arguments = {} if name in _ALONE else _arguments(name, text[begun.end() :], begun[2] == "（")
+    return CALLS.read(name, arguments, PER_1000, size)
 
 
-def _plain_word(text: str) -> Action | None:
-    """A call without arguments and brackets, on a line of its own."""
+def _plain_word(text: str) -> str | None:
+    """The name of a call without arguments and brackets, on a line of its own."""
     words = (match[1].lower() for match in _WORD.finditer(text))
-    return next((_PLAIN_CALLS[word] for word in words if word in _PLAIN_CALLS), None)
+    return next((word for word in words if word in _ALONE), None)
 
 
-def _translate(name: str, rest: str, wide: bool, size: Size) -> Action:
+def _arguments(name: str, rest: str, wide: bool) -> dict[str, Any]:
     match name:
         case "take_over":
             message = _unquoted(_last_argument(rest, wide))
-            return Unsupported(name=name, arguments={"message": message} if message else {})
+            return {"message": message} if message else {}
         case "call_api":
-            return _call_api(rest.split("\n", 1)[0])
+            return _app_and_operation(rest.split("\n", 1)[0])
     point, after = _place(name, rest)
     match name:
         case "text":
             written = _last_argument(_next(after), wide)
             if not written:
                 raise ParseError("text gives no text after its place")
-            return Type(text=_unquoted(written))
+            return {"text": _unquoted(written)}
+        case "scroll":
+            rest = _unlabelled(_next(after))
+            word = _DIRECTION.match(rest)
+            return {"place": point, "direction": word[1] if word is not None else rest[:20].strip()}
         case "drag":
             end, after = _place(name, _next(after))
             _closed(name, after)
-            (x1, y1), (x2, y2) = point, end
-            return Unsupported(name=name, arguments={"x1": x1, "y1": y1, "x2": x2, "y2": y2})
-        case "scroll":
-            return Scroll(point=decoded(point, PER_1000, size), direction=_direction(_next(after)))
+            return dict(zip(("x1", "y1", "x2", "y2"), (*point, *end), strict=True))
     _closed(name, after)
-    where = decoded(point, PER_1000, size)
-    return Click(point=where) if name == "tap" else LongPress(point=where)
+    return {"place": point}
 
 
 def _place(name: str, rest: str) -> tuple[tuple[float, float], str]:
@@ -249,14 +246,6 @@ def _next(after: str) -> str:
 def _unlabelled(rest: str) -> str:
     label = _LABEL.match(rest)
     return rest[label.end() :] if label else rest
-
-
-def _direction(rest: str) -> Direction:
-    word = _DIRECTION.match(_unlabelled(rest))
-    for direction in DIRECTIONS:
-        if word is not None and word[1].lower() == direction:
-            return direction
-    raise ParseError(f"the scroll's direction {rest[:20].strip()!r} is none of {', '.join(DIRECTIONS)}")
 
 
 def _last_argument(rest: str, wide: bool) -> str:
@@ -288,16 +277,14 @@ def _unquoted(value: str) -> str:
     return value
 
 
-def _call_api(rest: str) -> Action:
+def _app_and_operation(rest: str) -> dict[str, str]:
     rest = _unlabelled(rest)
     written = _JSON_STRING.match(rest)
     operation = _OPERATION.match(rest, written.end()) if written else _OPERATION.search(rest)
     app = _unquoted(rest[: operation.start()].strip()) if operation else ""
     if operation is None or not app.strip():
         raise ParseError(f"call_api names no app, or an operation other than open and kill: {rest[:40]!r}")
-    if operation[1].lower() == "kill":
-        return Unsupported(name="call_api", arguments={"api_name": app, "operation": "kill"})
-    return Open(app=app)
+    return {"api_name": app, "operation": operation[1].lower()}
 
 
 def read_place(text: str, size: Size) -> Action | None:
@@ -309,15 +296,7 @@ def read_place(text: str, size: Size) -> Action | None:
     if box is not None:
         return Click(point=decoded(f"{box[1]},{box[2]}", PER_1000, size))
     whole = text.strip().strip("{}\"'`.").strip()
-    if len(whole) > LONGEST_PLACE:
-        return None
-    # cut off within a bracket, the last number may lack digits
-    if not whole[:1].isdigit() and whole[-1:].isdigit():
-        return None
-    try:
-        if len(numbers(whole)) not in (2, 4):
-            return None
-    except ParseError:
+    if len(whole) > LONGEST_PLACE or not is_place(whole) or len(numbers(whole)) not in (2, 4):
         return None
     return Click(point=decoded(whole, PER_1000, size))
 
@@ -325,37 +304,23 @@ def read_place(text: str, size: Size) -> Action | None:
 # --- calls ----------------------------------------------------------------------------------------------------------
 
 
-_BUTTONS: dict[Button, str] = {"BACK": "navigate_back()", "HOME": "navigate_home()", "ENTER": "enter()"}
-
-
 def write_call(action: Action, size: Size, prompt: Prompt) -> str:
-    """An action as a call, also one the prompt does not list, as the past has to tell it.
+    """An action as a call, also one that the prompt does not list, which the past may hold.
 
     A typed text has no place in the unified space; (0, 0) stands for an unknown one, as in the authors' converters. Raises
     ``ValueError`` for what no prompt of the family has a word for.
     """
     match action:
-        case Click():
-            return f"tap({_pair(action.point, size)})"
-        case LongPress():
-            return f"long_press({_pair(action.point, size)})"
-        case Scroll():
-            return f"scroll({_pair(action.point, size)},{action.direction})"
         case Type():
             return f"text(0,0,{_plain_or_quoted(action.text, 'text(0,0,{})', action, size)})"
         case Open():
             return f"call_api({_plain_or_quoted(action.app, 'call_api({}, open)', action, size)}, open)"
-        case Press() if action.button in _BUTTONS:
-            return _BUTTONS[action.button]
-        case Wait():
-            return "wait()"
-        case Stop(status="impossible"):
-            return "no_answer" if prompt == "readme" else "no_answer()"
-        case Stop():
-            return {"androidcontrol": "finish()", "magicrich": "action_completed()", "readme": "action_completed"}[prompt]
-        case Unsupported():
-            return f"{action.name}({','.join(str(value) for value in action.arguments.values())})"
-    raise ValueError(f"MagicGUI cannot say {action!r}")
+        case Stop() if prompt == "readme":
+            return "action_completed" if action.status == "finish" else "no_answer"
+        case Stop(status="finish") if prompt == "magicrich":
+            return "action_completed()"
+    name, arguments = CALLS.write(action, lambda point: _pair(point, size))
+    return f"{name}({','.join(map(str, arguments.values()))})"
 
 
 def _pair(point: Point, size: Size) -> str:

@@ -21,14 +21,13 @@ from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, decoded, json_value
+from guieval.parsing import ScrollWords, decoded, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import PATCH, FamilyModel, ImageLimits
 from ._prompting import begun, chat, step_instruction, template
-from ._rounds import first_round
-from ._thoughts import closed_thought
+from ._thoughts import closed_thought, first_round
 
 SYSTEM = "You are a helpful assistant."
 """Sent by the authors' runner for grounding, and not by the one for navigation."""
@@ -83,16 +82,12 @@ class MiMoVL(FamilyModel):
         thought, body = _parts(text, grounding=task.setting == "grounding")
         frame, size = self.frame(task), task.screenshot_size
         value = _json(body)
-        first = value[0] if isinstance(value, list) and value else value
         if task.setting == "grounding":
-            found = _place_of(value, first)
+            found = _place_of(value)
             if found is not None:
                 return ParsedResponse(Click(point=decoded(found, frame, size)), thought)
-        if not isinstance(first, dict) or not isinstance(first.get("action"), str):
-            raise ParseError(f"the reply's JSON is not an action: {value!r:.80}")
-        arguments = {key: value for key, value in first.items() if key != "action"}
-        name = first["action"].strip().lower()
-        return ParsedResponse(CALLS.read(name, arguments, frame, size, self._options.scroll_words), thought)
+        name, arguments = named_object(value, "action")
+        return ParsedResponse(CALLS.read(name.strip().lower(), arguments, frame, size, self._options.scroll_words), thought)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         frame, size = self.frame(task), task.screenshot_size
@@ -205,7 +200,8 @@ def _json(body: str) -> Any:
         return json_value(body[:end])
 
 
-def _place_of(value: Any, first: Any) -> object | None:
+def _place_of(value: Any) -> object | None:
+    first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, dict):
         found: object | None = first.get("bbox_2d", first.get("point_2d"))
         return found

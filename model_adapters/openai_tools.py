@@ -23,9 +23,9 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Button, Point, StopStatus
+from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Button, StopStatus
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
+from guieval.frames import PER_1000, RELATIVE, Frame, OriginalPixels, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
@@ -51,12 +51,12 @@ class ToolOptions(Options):
 
 
 @dataclass(frozen=True)
-class SentPixels:
+class SentPixels(OriginalPixels):
     """Pixels of the screenshot as it is sent: shrunk until both limits hold, with its proportions, and never enlarged."""
 
+    name: str = "pixels-sent"
     max_side: int | None = None
     max_pixels: int | None = None
-    name: str = "pixels-sent"
 
     def sent(self, size: Size) -> Size:
         """The (width, height) in which a screenshot of ``size`` is sent."""
@@ -66,16 +66,7 @@ class SentPixels:
         return max(1, math.floor(width * scale + 1e-9)), max(1, math.floor(height * scale + 1e-9))
 
     def extent(self, size: Size) -> tuple[float, float]:
-        return PIXELS.extent(self.sent(size))
-
-    def decode(self, x: float, y: float, size: Size) -> Point:
-        return PIXELS.decode(x, y, self.sent(size))
-
-    def encode(self, point: Point, size: Size) -> tuple[float, float]:
-        return PIXELS.encode(point, self.sent(size))
-
-    def quantise(self, point: Point, size: Size) -> tuple[float, float]:
-        return PIXELS.quantise(point, self.sent(size))
+        return super().extent(self.sent(size))
 
 
 class OpenAITools(FamilyModel):
@@ -89,7 +80,7 @@ class OpenAITools(FamilyModel):
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._sent = SentPixels(self._options.max_side, self._options.max_pixels)
+        self._sent = SentPixels(max_side=self._options.max_side, max_pixels=self._options.max_pixels)
         frames: dict[FrameName, Frame] = {"pixels": self._sent, "0-1000": PER_1000, "0-1": RELATIVE}
         self._frame = frames[self._options.frame]
 

@@ -25,7 +25,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, PIXELS, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, json_value
+from guieval.parsing import ScrollWords, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -70,12 +70,7 @@ class OSGenesis(FamilyModel):
         if start < 0:
             raise ParseError("the reply holds no action")
         thought = _THOUGHT.sub("", text[: label.start() if label is not None else start]).strip(" \t\r\n`*")
-        arguments = json_value(text[start:])
-        if isinstance(arguments, list) and arguments:
-            arguments = arguments[0]
-        if not isinstance(arguments, dict) or not isinstance(arguments.get("action_type"), str):
-            raise ParseError(f"the reply's JSON is not an action: {arguments!r:.80}")
-        name = arguments.pop("action_type")
+        name, arguments = named_object(json_value(text[start:]), "action_type")
         if (key := _TEXTS.get(name)) and not isinstance(arguments.get(key), str):
             raise ParseError(f"{name} has {arguments.get(key)!r:.80} as {key!r}, which is not a text")
         action = CALLS.read(name, arguments, self.frame(task), task.screenshot_size, self._options.scroll_words)

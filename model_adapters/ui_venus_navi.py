@@ -34,6 +34,7 @@ from guieval.steps import StepTaskModel, whole_text
 from . import _qwen_tools as tools
 from ._family import PATCH, QWEN_PIXELS, FamilyModel, ImageLimits
 from ._prompting import chat, main_instruction, own_reply, sent_size, template
+from ._thoughts import first_thought
 
 SYSTEM = "You are a helpful assistant."
 LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
@@ -102,7 +103,7 @@ class UIVenusNavi(FamilyModel):
         text = whole_text(text)
         frame, size = self.frame(task), task.screenshot_size
         if task.setting == "grounding" and "<action>" not in text:
-            thought, start = _reasoning(text)
+            thought, start = first_thought(text, "<action>")
             if not start and _THOUGHT_START.match(text):
                 raise ParseError(f"the reply ends in its thought: {text.strip()[:80]!r}")
             return ParsedResponse(_grounded(text[start:], frame, size), thought or None)
@@ -180,7 +181,6 @@ CALLS = calls.CallTable(
 _ALONE = ("Wait", "Finished", "PressBack", "PressHome", "PressEnter", "PressRecent")
 
 _THOUGHT_START = re.compile(r"\s*<think\w*>", re.IGNORECASE)
-_THOUGHT_END = re.compile(r"</think\w*>", re.IGNORECASE)
 # a quote after the tag means that it is part of a text to be typed
 _ACTION_END = re.compile(r"</action>(?![\"'\\])")
 _UNCLOSED = re.compile(r"\w{1,40}\(\s*box\s*=\s*\([^()]*\)\Z")
@@ -201,7 +201,7 @@ def _read_turn(text: str) -> _Turn:
     line (a continued turn, or a reply without any tags); a call without arguments written without brackets (``Wait``); the last
     bracket missing after a box.
     """
-    thought, start = _reasoning(text)
+    thought, start = first_thought(text, "<action>")
     closing = _ACTION_END.search(text, start)
     concluding = text.find("<conclusion>", start)
     end = closing.start() if closing is not None else concluding if concluding >= 0 else len(text)
@@ -222,15 +222,6 @@ def _read_turn(text: str) -> _Turn:
     following = text[end:].partition("<think")[0].partition("<action>")[0]
     written = body if tag or not call.text else call.text  # without tags, what follows the call is no part of the action
     return _Turn(call, written, thought or None, tagged(following, "conclusion") or None)
-
-
-def _reasoning(text: str) -> tuple[str | None, int]:
-    """The thought, in which an action may be rehearsed, and where it has ended; ``None`` and 0 where it never ends."""
-    end = _THOUGHT_END.search(text)
-    opened = _THOUGHT_START.match(text)
-    if end is None or (opened is None and 0 <= text.find("<action>") < end.start()):
-        return None, 0
-    return text[opened.end() if opened is not None else 0 : end.start()].strip(), end.end()
 
 
 def _grounded(text: str, frame: Frame, size: Size) -> Action:

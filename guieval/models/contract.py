@@ -7,6 +7,7 @@ screenshots, which the runner reads and encodes when they are sent. Who generate
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from guieval.actions import Action, ActionSpace
 from guieval.data.screenshots import Screenshot
+from guieval.errors import UsageError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models.sampling import check_sampling
@@ -163,8 +165,6 @@ class ABCModel(ABC):
     """Where the coordinate frame is published, in one line."""
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        from guieval.errors import UsageError
-
         if thinking is not None and not self.thinking_switch:
             raise UsageError(f"model {config.name!r} has no thinking switch; leave out --thinking/--no-thinking")
         self.config = config
@@ -193,8 +193,6 @@ class ABCModel(ABC):
         The last message is the assistant's turn up to where the action begins, marked as prefill, in the family's own form;
         :meth:`parse_response` reads what the model adds to it. Source: GUIEvalKit paper, appendix E.
         """
-        from guieval.errors import UsageError
-
         raise UsageError(f"model {self.config.name!r} cannot be given a thought")
 
     @abstractmethod
@@ -214,8 +212,6 @@ class ABCModel(ABC):
 
     def respond(self, request: Request) -> str:
         """Answer in this process (``engine: local``); families that need a server leave it as it is. May block."""
-        from guieval.errors import UsageError
-
         raise UsageError(f"model {self.config.name!r} cannot answer by itself; give --base-url of a server that serves it")
 
 
@@ -233,8 +229,6 @@ def fill(template: str, **values: str) -> str:
     Every name given must occur, so a renamed placeholder is an error (``ValueError``) and not a silent omission; a value
     that happens to contain another placeholder is left as it is.
     """
-    import re
-
     for name in values:
         if "{" + name + "}" not in template:
             raise ValueError(f"the template has no placeholder {{{name}}}")

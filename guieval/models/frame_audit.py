@@ -206,18 +206,6 @@ def mcnemar(gained: int, lost: int) -> float:
     return min(1.0, 2 * tail / (1 << total))
 
 
-def interval(hits: int, steps: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    if not steps:
-        return 0.0, 1.0
-    z = 1.959964
-    share = hits / steps
-    middle = share + z * z / (2 * steps)
-    half = z * math.sqrt(share * (1 - share) / steps + z * z / (4 * steps * steps))
-    scale = 1 + z * z / steps
-    return 0.0 if not hits else (middle - half) / scale, 1.0 if hits == steps else (middle + half) / scale
-
-
 def _untold(names: Sequence[str]) -> str:
     return f"; these steps cannot tell it apart from {' or '.join(names)}" if names else ""
 

@@ -6,8 +6,8 @@ is ever evaluated as code. Every function raises :class:`guieval.errors.ParseErr
 
 from guieval.parsing.call_tables import CallTable, ScrollWords
 from guieval.parsing.calls import Call, call_text, first_call, quoted
-from guieval.parsing.json_values import MAX_DEPTH, json_value
-from guieval.parsing.points import decoded, numbers, place
+from guieval.parsing.json_values import MAX_DEPTH, json_value, named_object
+from guieval.parsing.points import decoded, is_place, numbers, place
 from guieval.parsing.tags import split_reasoning, tagged
 
 __all__ = [
@@ -18,7 +18,9 @@ __all__ = [
     "call_text",
     "decoded",
     "first_call",
+    "is_place",
     "json_value",
+    "named_object",
     "numbers",
     "place",
     "quoted",

@@ -68,10 +68,10 @@ class Arguments(NamedTuple):
 
     def needed(self, *keys: str) -> Any:
         """The first of the arguments that is given."""
-        for key in keys:
-            if (value := self.values.get(key)) is not None:
-                return value
-        raise ParseError(f"{self.name} lacks {keys[0]!r}")
+        value = self.found(*keys)
+        if value is None:
+            raise ParseError(f"{self.name} lacks {keys[0]!r}")
+        return value
 
     def text(self, *keys: str) -> str:
         """An argument as text; a number counts as text."""

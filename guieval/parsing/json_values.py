@@ -56,6 +56,17 @@ def json_value(text: str) -> Any:
     raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
 
 
+def named_object(value: Any, key: str) -> tuple[str, dict[str, Any]]:
+    """The name that an object holds under ``key``, and its other entries; of several objects in a list, the first.
+
+    Raises :class:`ParseError` where there is no object with such a name.
+    """
+    first = value[0] if isinstance(value, list) and value else value
+    if not isinstance(first, dict) or not isinstance(first.get(key), str):
+        raise ParseError(f"the reply's JSON is not an action: {value!r:.80}")
+    return first[key], {name: item for name, item in first.items() if name != key}
+
+
 _OBJECT = re.compile(r"[\[\s]*\{\s*[\"']")
 """The start of what can only be meant as an object, not as words in brackets."""
 

@@ -22,6 +22,12 @@ def is_numbers(text: str) -> bool:
     return bool(_number_words(text))
 
 
+def is_place(text: str) -> bool:
+    """Whether a text is a place and nothing else. Cut off within a bracket, its last number may lack digits: that is none."""
+    cut_off = text[-1:].isdigit() and not text[:1].isdigit()
+    return not cut_off and is_numbers(text)
+
+
 def _number_words(text: str) -> list[str]:
     """The numbers that a text consists of; none where it holds anything else, or is too long for a place."""
     if len(text) > LONGEST_PLACE:

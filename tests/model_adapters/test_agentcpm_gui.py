@@ -171,7 +171,7 @@ def test_a_place_alone_is_an_answer_only_to_a_query(text: str) -> None:
         ('{"POINT":[NaN,2]}', "outside"),
         ('{"POINT":[1]}', "not a point"),
         ('{"PRESS":"MENU"}', "is none of"),
-        ('{"TYPE":null}', "not text"),
+        ('{"TYPE":null}', "lacks 'TYPE'"),
         ('{"duration":-1}', "not a number of milliseconds"),
         ('{"OPEN_APP":"x"}', "holds no action"),
     ],

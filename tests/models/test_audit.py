@@ -27,7 +27,6 @@ from guieval.models.frame_audit import (
     FrameWatch,
     StepAudit,
     audit_records,
-    interval,
     mcnemar,
     targets_of,
     title,
@@ -130,13 +129,6 @@ def test_mcnemar_is_exact() -> None:
     assert mcnemar(8, 2) == 2 * (1 + 10 + 45) / 1024
     assert mcnemar(3, 3) == 1.0
     assert mcnemar(5000, 0) == 0.0
-
-
-def test_wilsons_interval() -> None:
-    assert interval(8, 10) == pytest.approx((0.490, 0.943), abs=1e-3)
-    assert interval(0, 10)[0] == 0.0
-    assert interval(10, 10)[1] == 1.0
-    assert interval(0, 0) == (0.0, 1.0)
 
 
 def test_few_steps_and_little_gain_say_nothing() -> None:

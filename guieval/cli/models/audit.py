@@ -58,14 +58,15 @@ def _plain(report: FrameReport | None) -> dict[str, Any]:
 
 
 def _table(report: FrameReport) -> Table:
-    from guieval.models.frame_audit import interval
+    from guieval.metrics.intervals import wilson
     from guieval.reports.tables import Cell, Table, columns
 
     rows: list[tuple[Cell, ...]] = []
     for index, fit in enumerate(report.fits):
-        low, high = interval(fit.hits, report.steps)
+        interval = wilson(fit.hits, report.steps)
+        between = "" if interval is None else f"{interval.low:.1%} to {interval.high:.1%}"
         compared = (f"{fit.gained:,}", f"{fit.lost:,}", f"{fit.chance:.1e}") if index else ("", "", "")
-        share = (f"{fit.hits / report.steps:.1%}", f"{low:.1%} to {high:.1%}")
+        share = (f"{fit.hits / report.steps:.1%}", between)
         rows.append((fit.name if index else f"{fit.name} (declared)", f"{fit.hits:,}", *share, f"{fit.outside:,}", *compared))
     named, *heads = columns(
         "numbers read as",
