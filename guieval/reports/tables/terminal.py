@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from guieval.errors import harmless
@@ -38,25 +40,44 @@ def fold(sentence: str, width: int, indent: int = 0) -> list[str]:
     return _folded(sentence, width, indent, shorten=False)
 
 
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """A column as it is printed: the lines of its heading, a cell for each row, and how narrow it may get."""
+
+    column: Column
+    place: int
+    heads: list[str]
+    cells: list[str]
+    floor: int
+
+
+def _shown(table: Table, place: int, width: int) -> _Shown:
+    column = table.columns[place]
+    heads = [clean(line) for line in column.name.split("\n")]
+    cells = [clean(text(row[place])) if row else "" for row in table.rows]
+    need = max(map(_wide, cells), default=0)
+    if column.folds:
+        need = max(min(need, _SENTENCE), *map(_longest_word, cells), 0)
+    return _Shown(column, place, heads, cells, min(max(*map(_longest_word, heads), need), width // 2))
+
+
 def _lines(table: Table, width: int, full: str) -> Iterator[tuple[str | Text, str]]:
     if table.title:
         yield from ((line, "bold") for line in _folded(clean(table.title), width))
-    cells = [[_clean_cell(cell) for cell in row] for row in table.rows]
-    heads = [[clean(line) for line in column.name.split("\n")] for column in table.columns]
-    floors = [_floor(table.columns[place], heads[place], _column(cells, place), width) for place in range(len(heads))]
-    shown, left_out = _kept(table, floors, width)
-    groups = list(_groups(shown, table.keys, floors, width))
+    columns = [_shown(table, place, width) for place in range(len(table.columns))]
+    shown, left_out = _kept(columns, width)
+    groups = list(_groups(shown, table.keys, width))
     for number, group in enumerate(groups):
         if number:
             yield "", ""
-        if _needed(group, floors) <= width:
-            yield from _grid(table, cells, heads, group, floors, width, cut=len(groups) > 1)
+        if _needed(group) <= width:
+            yield from _grid(table, group, width, cut=len(groups) > 1)
         else:
-            yield from _paragraphs(table, cells, heads, group, width)
+            yield from _paragraphs(table, group, width)
     notes = [*table.notes]
     if left_out:
-        names = ", ".join(" ".join(heads[place]) for place in left_out)
-        notes.append(f"Left out at this width: {names}. " + (full or f"{_needed(range(len(heads)), floors)} columns show all."))
+        names = ", ".join(" ".join(each.heads) for each in left_out)
+        notes.append(f"Left out at this width: {names}. " + (full or f"{_needed(columns)} columns show all."))
     for note in notes:
         yield from ((line, "") for line in _folded(clean(note), width, 2))
     yield "", ""
@@ -66,14 +87,6 @@ def clean(value: str) -> str:
     """Text that moves no cursor and has the width that it seems to have; leading blanks stay."""
     lead = len(value) - len(value.lstrip(" "))
     return " " * lead + harmless(" ".join(value.split()))
-
-
-def _clean_cell(cell: Cell) -> str:
-    return clean(text(cell))
-
-
-def _column(cells: Sequence[Sequence[str]], place: int) -> list[str]:
-    return [row[place] for row in cells if row]
 
 
 def _wide(value: str) -> int:
@@ -86,128 +99,99 @@ def _longest_word(value: str) -> int:
     return max((_wide(word.group()) for word in _words(value)), default=0) + len(value) - len(value.lstrip(" "))
 
 
-def _natural(heads: Sequence[str], cells: Sequence[str]) -> int:
-    return max(map(_wide, (*heads, *cells)), default=0)
+def _needed(columns: Sequence[_Shown]) -> int:
+    return sum(each.floor for each in columns) + _GAP * (len(columns) - 1)
 
 
-def _floor(column: Column, heads: Sequence[str], cells: Sequence[str], width: int) -> int:
-    """How narrow a column may get."""
-    head = max(map(_longest_word, heads), default=0)
-    natural = _natural((), cells)
-    if column.folds:
-        natural = max(min(natural, _SENTENCE), *map(_longest_word, cells), 0)
-    return min(max(head, natural), width // 2)
-
-
-def _needed(places: Sequence[int], floors: Sequence[int]) -> int:
-    return sum(floors[place] for place in places) + _GAP * (len(places) - 1)
-
-
-def _kept(table: Table, floors: Sequence[int], width: int) -> tuple[list[int], list[int]]:
-    """The columns that are shown, and those that the width costs."""
-    shown, left_out = list(range(len(floors))), []
-    while _needed(shown, floors) > width:
-        spare = max(shown, key=lambda place: table.columns[place].spare)
-        if not table.columns[spare].spare:
+def _kept(columns: Sequence[_Shown], width: int) -> tuple[list[_Shown], list[_Shown]]:
+    """The columns that are shown, and those for which the width does not suffice."""
+    shown, left_out = list(columns), []
+    while _needed(shown) > width:
+        spare = max(shown, key=lambda each: each.column.spare)
+        if not spare.column.spare:
             break
         shown.remove(spare)
         left_out.append(spare)
-    for place in reversed(left_out[:-1]):  # a wide column that went last may leave room for narrow ones that went before it
-        if _needed([*shown, place], floors) <= width:
-            shown.append(place)
-    return sorted(shown), sorted(set(left_out).difference(shown))
+    for each in reversed(left_out[:-1]):  # a wide column that went last may leave room for narrow ones that went before it
+        if _needed([*shown, each]) <= width:
+            shown.append(each)
+    return [each for each in columns if each in shown], [each for each in columns if each not in shown]
 
 
-def _groups(shown: Sequence[int], keys: int, floors: Sequence[int], width: int) -> Iterator[list[int]]:
+def _groups(shown: Sequence[_Shown], keys: int, width: int) -> Iterator[list[_Shown]]:
     """The columns of each table: the keys, and as many of the others as fit, at least one."""
     names, rest = list(shown[:keys]), list(shown[keys:])
     if not rest:
         yield names
     while rest:
         count = 1
-        while count < len(rest) and _needed([*names, *rest[: count + 1]], floors) <= width:
+        while count < len(rest) and _needed([*names, *rest[: count + 1]]) <= width:
             count += 1
         yield [*names, *rest[:count]]
         rest = rest[count:]
 
 
-def _widths(
-    places: Sequence[int], heads: Sequence[Sequence[str]], cells: Sequence[Sequence[str]], floors: Sequence[int], width: int
-) -> dict[int, int]:
-    """What is left of the width goes to the columns that want more, those that want little first."""
-    widths = {place: floors[place] for place in places}
-    left = width - _needed(places, floors)
-    wants = sorted((_natural(heads[place], _column(cells, place)) - floors[place], place) for place in places)
-    for number, (want, place) in enumerate(wants):
+def _widths(group: Sequence[_Shown], width: int) -> list[int]:
+    """The remaining width goes to the columns that want more, first to those that want little."""
+    widths = [each.floor for each in group]
+    left = width - _needed(group)
+    wants = sorted((max(map(_wide, (*each.heads, *each.cells))) - each.floor, at) for at, each in enumerate(group))
+    for number, (want, at) in enumerate(wants):
         more = max(0, min(want, left // (len(wants) - number)))
-        widths[place] += more
+        widths[at] += more
         left -= more
     return widths
 
 
-def _grid(
-    table: Table,
-    cells: Sequence[Sequence[str]],
-    heads: Sequence[Sequence[str]],
-    places: Sequence[int],
-    floors: Sequence[int],
-    width: int,
-    *,
-    cut: bool,
-) -> Iterator[tuple[str | Text, str]]:
+def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> Iterator[tuple[str | Text, str]]:
     """The columns side by side; where the table is ``cut``, without the rows that have nothing in these."""
     from rich.text import Text
 
-    widths = _widths(places, heads, cells, floors, width)
-    folded_heads = {place: [line for head in heads[place] for line in _folded(head, widths[place])] for place in places}
-    height = max(map(len, folded_heads.values()))
-    top = {place: [""] * (height - len(lines)) + lines for place, lines in folded_heads.items()}
-    yield from ((line, "bold") for line in _joined(table, top, widths))
-    yield "─" * (sum(widths.values()) + _GAP * (len(places) - 1)), ""
-    for row, typed in zip(cells, table.rows, strict=True):
+    widths = _widths(group, width)
+    heads = [[line for head in each.heads for line in _folded(head, own)] for each, own in zip(group, widths, strict=True)]
+    height = max(map(len, heads))
+    top = [[""] * (height - len(lines)) + lines for lines in heads]
+    yield from ((line, "bold") for line in _joined(group, top, widths))
+    yield "─" * (sum(widths) + _GAP * (len(widths) - 1)), ""
+    for number, row in enumerate(table.rows):
         if not row:
             yield "", ""
             continue
-        if cut and all(typed[place] is None for place in places[table.keys :]):
+        if cut and all(row[each.place] is None for each in group[table.keys :]):
             continue
-        lines = {place: _folded(row[place], widths[place]) for place in places}
-        for number, line in enumerate(_joined(table, lines, widths)):
+        folded = [_folded(each.cells[number], own) for each, own in zip(group, widths, strict=True)]
+        for line_number, line in enumerate(_joined(group, folded, widths)):
             shown = Text(line)
-            if not number:
-                _embolden(shown, typed, places, widths)
+            if not line_number:
+                _embolden(shown, [row[each.place] for each in group], widths)
             yield shown, ""
 
 
-def _embolden(line: Text, row: Sequence[Cell], places: Sequence[int], widths: dict[int, int]) -> None:
+def _embolden(line: Text, cells: Sequence[Cell], widths: Sequence[int]) -> None:
     """Set the best cells in bold, colour or not: their place is known by cells, so wide characters before them are counted."""
     at = 0
-    for place in places:
-        cell = row[place]
+    for cell, width in zip(cells, widths, strict=True):
         if isinstance(cell, Number) and cell.best:
             start = next(index for index in range(len(line) + 1) if _wide(line.plain[:index]) >= at)
-            line.stylize("bold", start, start + widths[place])
-        at += widths[place] + _GAP
+            line.stylize("bold", start, start + width)
+        at += width + _GAP
 
 
-def _joined(table: Table, lines: dict[int, list[str]], widths: dict[int, int]) -> Iterator[str]:
-    for number in range(max(map(len, lines.values()), default=0)):
-        parts = []
-        for place, column in lines.items():
-            part = column[number] if number < len(column) else ""
-            blank = " " * (widths[place] - _wide(part))
-            parts.append(blank + part if table.columns[place].right else part + blank)
-        yield (" " * _GAP).join(parts).rstrip()
+def _joined(group: Sequence[_Shown], lines: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
+    for parts in zip_longest(*lines, fillvalue=""):
+        padded = []
+        for each, part, width in zip(group, parts, widths, strict=True):
+            blank = " " * (width - _wide(part))
+            padded.append(blank + part if each.column.right else part + blank)
+        yield (" " * _GAP).join(padded).rstrip()
 
 
-def _paragraphs(
-    table: Table, cells: Sequence[Sequence[str]], heads: Sequence[Sequence[str]], places: Sequence[int], width: int
-) -> Iterator[tuple[str, str]]:
-    names, others = places[: table.keys], places[table.keys :]
-    for row in filter(None, cells):
-        for line in _folded(", ".join(row[place].strip() for place in names), width):
+def _paragraphs(table: Table, group: Sequence[_Shown], width: int) -> Iterator[tuple[str, str]]:
+    for number in (number for number, row in enumerate(table.rows) if row):
+        for line in _folded(", ".join(each.cells[number].strip() for each in group[: table.keys]), width):
             yield line, "bold"
-        for place in others:
-            for line in _folded(f"  {' '.join(heads[place])}: {row[place].strip()}", width, 2):
+        for each in group[table.keys :]:
+            for line in _folded(f"  {' '.join(each.heads)}: {each.cells[number].strip()}", width, 2):
                 yield line, ""
 
 
