@@ -1,7 +1,7 @@
-"""A run as columns: one row for each planned step, in plan order, and what each protocol says of it, as arrays.
+"""A run as columns: one row for each planned step, in plan order, and how each protocol judges it, as arrays.
 
-Figures, intervals, comparisons, breakdowns and plots all start from here, so that what was planned, what was answered and what
-was judged is worked out once. Denominators come from the plan, never from what happens to be recorded.
+Figures, intervals, comparisons, breakdowns and plots all start from here, so that planned, answered and judged steps are
+determined once. Denominators come from the plan, never from the records that happen to exist.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import ACTION_TYPES
+from guieval.errors import UsageError, nearest
 from guieval.steps import VERDICTS, EpisodeKey, StepKey, Verdict
 
 End: TypeAlias = Verdict | Literal["not_reached", "not_run"]
@@ -28,10 +29,10 @@ TYPES: tuple[str, ...] = (*ACTION_TYPES, "UNSUPPORTED")
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What one protocol says of a run's n steps; arrays of length n.
+    """How one protocol judges a run's n steps; arrays of length n.
 
-    ``end``: int8, indices into :data:`ENDS`. ``type_match``, ``exact_match``: bool, of the first sample, false where there was
-    no judgement. ``distance``: thousandths of the screen, NaN where it has no meaning. ``similarity``: of texts, in [0, 1],
+    ``end``: int8, indices into :data:`ENDS`. ``type_match``, ``exact_match``: bool, of the first sample, false without a
+    judgement. ``distance``: thousandths of the screen, NaN where it has no meaning. ``similarity``: of texts, in [0, 1],
     or NaN. ``exact_samples``: int16, how many of the step's answered samples match exactly. ``vote``: bool, whether the
     action that most of its samples agree on does (the first sample's where there is one sample).
     """
@@ -53,7 +54,7 @@ class Judged:
 
     @cached_property
     def reached(self) -> NDArray[np.bool_]:
-        """(n,) steps that the mode reaches; the others are in no step figure."""
+        """(n,) steps that the mode reaches; step figures leave the others out."""
         others: NDArray[np.bool_] = self.end != NOT_REACHED
         return others
 
@@ -70,21 +71,21 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class RunColumns:
-    """One run (or predictions file): n planned steps of e episodes, and what each of some protocols says of them.
+    """One run (or predictions file): n planned steps of e episodes, judged by some protocols.
 
     Rows are in plan order: episode by episode, steps ascending. ``episode``: int32, indices into ``episodes``.
     ``step_index``: int32, the step's place in its episode; ``length``: int32, the episode's whole length as the benchmark has
     it (of a step that was never recorded, the number of its planned steps). ``reference_type``, ``predicted_type``: int8,
     indices into :data:`TYPES`, -1 for a step without a record, or a reply without an action. ``covered``: bool, the
-    prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; the label is not asked).
+    prediction lies in the action spaces of both model and benchmark (GUIEvalKit paper 3.3.1; it does not depend on the label).
     ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` where that is the
     same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
     predicted point lies in one of the step's boxes (border included, as published, not enlarged) that does not hold the
-    reference point; ``None`` where nobody told. ``key_of`` names a row.
+    reference point; ``None`` where that is unknown. ``key_of`` names a row.
 
-    ``title`` names the run to a person, ``dataset`` is what protocols choose their rules by, ``mode`` and ``stop`` are the
-    run's. ``selection`` says which steps these are, ``left_out`` how many rows of a predictions file that holds its own steps
-    are not among them because they have no answer that can be read.
+    ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
+    ``selection`` describes the steps, ``left_out`` is the number of rows of a predictions file with its own steps that are
+    missing here because their answer cannot be read.
     """
 
     title: str
@@ -124,13 +125,19 @@ class RunColumns:
         """The number of answers in both action spaces, and of all that were judged."""
         return int((self.covered & judged.measured).sum()), int(judged.measured.sum())
 
+    def judged_by(self, protocol: str) -> Judged:
+        """The judgements of a protocol; :class:`UsageError` if the run was not judged by it."""
+        if protocol not in self.judged:
+            raise UsageError(f"{self.title!r} was not judged by {protocol!r}{nearest(protocol, self.judged)}")
+        return self.judged[protocol]
+
     @cached_property
     def starts(self) -> NDArray[np.intp]:
         """(e,) each episode's first row."""
         return np.searchsorted(self.episode, np.arange(len(self.episodes)))
 
     def labels(self, key: str) -> Sequence[str]:
-        """The n values of one key of the steps' labels, "" where there is none; of ``subset`` the episodes' by default."""
+        """The n values of one key of the steps' labels, "" for none; ``subset`` defaults to the episodes' subsets."""
         if key in self.groups:
             return self.groups[key]
         if key == "subset":
@@ -167,9 +174,9 @@ def _taken(of: RunColumns | Judged, rows: NDArray[np.intp]) -> dict[str, Any]:
 
 
 def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp], allowed: float = 0) -> Judged:
-    """The same in a mode where an episode ends at its first measured step that is no exact match.
+    """The same in a mode where an episode ends at its first measured step without an exact match.
 
-    ``allowed`` so many such steps are patched before it ends with the next.
+    ``allowed`` is the number of such steps that are patched before the next one ends the episode.
     """
     if not len(episode):
         return judged

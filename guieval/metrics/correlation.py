@@ -1,7 +1,7 @@
-"""Does a figure of static data tell how well models do live? Least squares, Spearman's rho and Legendre curves of few points.
+"""Does a figure of static data predict live performance? Least squares, Spearman's rho and Legendre curves of few points.
 
-There are never more than a few models, so the p-value is exact where it can be, and nothing here says that a correlation holds
-beyond the models it was computed from. Sources: UI-S1 paper, appendix C (R² of a straight line); GUIEvalKit paper, Figure 3
+There are never more than a few models, so the p-value is exact if possible, and a correlation may not hold beyond the models
+it was computed from. Sources: UI-S1 paper, appendix C (R² of a straight line); GUIEvalKit paper, Figure 3
 (second-order Legendre curves) and Table 20 (its printed R² are the straight line's).
 """
 
@@ -29,7 +29,7 @@ class Fit:
     """A least-squares polynomial of one degree.
 
     ``coefficients``: of the Legendre polynomials P0, P1, ... over ``domain`` (the smallest and the largest x) mapped to
-    [-1, 1]. ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. A curve through every point has 1 and says nothing.
+    [-1, 1]. ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. It is 1 for any curve through every point.
     """
 
     degree: int
@@ -58,8 +58,8 @@ class Rank:
 
 @dataclass(frozen=True)
 class Correlation:
-    """How y goes with x over ``n`` models; ``fits`` are of degree 1 to 3 (the first is the straight line), as far as there
-    are more points than coefficients and more different x than the degree."""
+    """How y depends on x over ``n`` models; ``fits`` are of degree 1 to 3 (the first is the straight line), where there are
+    more points than coefficients and more distinct x than the degree."""
 
     n: int
     rank: Rank
@@ -72,18 +72,18 @@ class Correlation:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader must not make of it."""
-        said = []
+        """Reasons for caution."""
+        warnings = []
         if self.n < 10:
-            said.append(f"only {self.n} points: one model more or less can change every number here")
+            warnings.append(f"only {self.n} points: one model more or less can change every number here")
         for fit in self.fits:
             if self.n - fit.degree - 1 == 1:
-                said.append(f"the curve of degree {fit.degree} has {fit.degree + 1} coefficients for {self.n} points")
-        return said
+                warnings.append(f"the curve of degree {fit.degree} has {fit.degree + 1} coefficients for {self.n} points")
+        return warnings
 
 
 def correlate(x: Sequence[float], y: Sequence[float], degrees: Sequence[int] = DEGREES) -> Correlation:
-    """How y (n values, say success in a live environment) goes with x (n values, say a figure of static data).
+    """The correlation of y (n values, e.g. success in a live environment) with x (n values, e.g. a figure of static data).
 
     Raises :class:`UsageError` below three points, for unlike numbers of values or one that is not finite, and where every x is
     the same.
@@ -96,9 +96,9 @@ def correlate(x: Sequence[float], y: Sequence[float], degrees: Sequence[int] = D
     if not (np.isfinite(across).all() and np.isfinite(up).all()):
         raise UsageError("a correlation needs finite numbers")
     if np.ptp(across) == 0:
-        raise UsageError(f"every x is {across[0]:g}, so nothing can go with it")
-    told = [degree for degree in degrees if degree + 1 < len(across) and degree < len(np.unique(across))]
-    fits = tuple(fit(across, up, degree) for degree in told)
+        raise UsageError(f"every x is {across[0]:g}, so there is no correlation")
+    usable = [degree for degree in degrees if degree + 1 < len(across) and degree < len(np.unique(across))]
+    fits = tuple(fit(across, up, degree) for degree in usable)
     return Correlation(len(across), spearman(across, up), fits)
 
 

@@ -2,7 +2,7 @@
 
 Every figure here is a function of sums over episodes (:func:`terms`), so that intervals and comparisons resample episodes of
 exactly the number that is shown. What a source leaves out of a figure stays visible: :attr:`FigureValue.strict` counts it as
-wrong. How sure a figure is, is :mod:`guieval.metrics.intervals`' business; what a step's judgement is, the evaluators'.
+wrong. Intervals are computed in :mod:`guieval.metrics.intervals`, judgements of steps by the evaluators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BY_EPISODE = frozenset({"progress", "success", "score"})
 class FigureValue:
     """One figure of one run; fractions in [0, 1].
 
-    ``value`` is ``None`` when there is nothing to divide by, or when what it skips cannot be told (see :func:`compute`).
+    ``value`` is ``None`` without a denominator, or when the steps to skip are not known (see :func:`compute`).
     ``n`` counts what it is an average of: steps (of step-weighted progress the steps of all episodes), episodes, or cells;
     ``count`` is the sum over these: exact matches, prefixes, or the values of episodes or cells. ``strict`` is ``value`` with
     every step that the policy drops counted as wrong. ``upper`` is what it would be if every step that was not measured were
@@ -105,7 +105,7 @@ def by_size(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def _fates(policy: FailurePolicy, columns: RunColumns, judged: Judged) -> NDArray[np.int8]:
-    """What becomes of each step: its judgement, or what the policy makes of its lack. A step not reached is a mismatch."""
+    """How each step counts: by its judgement, or, without one, by the policy. A step that is not reached is a mismatch."""
     fates = np.full(len(columns), _JUDGED, dtype=np.int8)
     if policy.outside != "wrong":  # such an action that is left in is judged like any other
         fates[~columns.covered & (judged.end < UNPARSEABLE)] = _FATES[policy.outside]
@@ -157,16 +157,14 @@ def _terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: J
 def _episodes(
     figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]
 ) -> tuple[Floats, Floats]:
-    """(e,) numerators and denominators of a figure that is told by whole episodes: the sequences of their steps that count."""
+    """(e,) numerators and denominators of a figure of whole episodes, the sequences of their steps that count."""
     scope = _in_scope(figure, columns)
     sequence = scope & (fates < _LEFT_OUT)
     exact = sequence & ((judged.exact_match & (fates == _JUDGED)) | (fates == _RIGHT))
     failed = scope & (fates == _ZERO)
-    gap = failed
-    if policy.missing == "zero":  # where a step that is missing is a gap in the episode, so is one that does not count
-        gap = (
-            gap | ~scope
-        )  # GUIEvalKit compares step numbers with places, so it overlooks a gap behind the last step that counts
+    # Where a missing step is a gap in the episode, so is one that does not count. GUIEvalKit compares step numbers with
+    # places, so it overlooks a gap after the last step that counts.
+    gap = failed | ~scope if policy.missing == "zero" else failed
     rows = np.arange(len(columns))
     beyond = len(columns)
     first_miss = np.minimum.reduceat(np.where(sequence & ~exact, rows, beyond), columns.starts) if beyond else rows
@@ -198,26 +196,24 @@ def _cells(
     numerator: Floats,
     denominator: Floats,
 ) -> Terms:
-    """Sums apart by cell, of things (steps or episodes) that stand in certain rows; one without a key is in no cell."""
+    """Sums by cell of steps or episodes in some rows; one without a key is in no cell."""
     labels = [[values[row] for row in rows.tolist()] for values in map(columns.labels, figure.keys)]
     cell_of: dict[tuple[str, ...], int] = {}
     cells = np.array(
         [cell_of.setdefault(each, len(cell_of)) if all(each) else -1 for each in zip(*labels, strict=True)], dtype=np.intp
     )
-    inside = cells >= 0 if len(cells) else np.zeros(0, dtype=np.bool_)
-    shape = (len(columns.episodes), max(1, len(cell_of)))
-    sums = np.zeros(shape), np.zeros(shape)
+    inside = cells >= 0
+    sums = np.zeros((2, len(columns.episodes), max(1, len(cell_of))))
     for total, values in zip(sums, (numerator, denominator), strict=True):
-        if len(cells):
-            np.add.at(total, (episode[inside], cells[inside]), values[inside])
+        np.add.at(total, (episode[inside], cells[inside]), values[inside])
     filled = sums[1].sum(axis=0) > 0
     if filled.any():
-        sums = sums[0][:, filled], sums[1][:, filled]
+        sums = sums[:, :, filled]
     return Terms(*sums, mean_of_cells if figure.average == "cells" else by_size)
 
 
 def _total(figure: Figure, made: Terms) -> tuple[float | None, float, int]:
-    """The figure, the sum over what it is an average of, and how many these are."""
+    """The figure, the sum that it is an average of, and the number of addends."""
     numerator, denominator = _sums(made.numerator), _sums(made.denominator)
     if not sum(denominator):
         return None, 0.0, 0

@@ -1,8 +1,8 @@
-"""How sure a figure is: intervals that take whole episodes as the independent things, because steps of one are not.
+"""Confidence intervals that take whole episodes as independent, because the steps of one episode are not.
 
 Every figure here is a function of sums over episodes (:data:`Combine`), so a resampled set is a vector of sums, and resampling
-costs no more than counting. Comparing runs is left to :mod:`guieval.metrics.paired`, several answers to one step to
-:mod:`guieval.metrics.sampling`.
+costs no more than counting. :mod:`guieval.metrics.paired` compares runs, :mod:`guieval.metrics.sampling` handles several
+answers to one step.
 
 Sources: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), the BCa interval; T. Hesterberg, "What teachers
 should know about the bootstrap", Am. Statistician 69 (2015), its correction for few episodes; E. B. Wilson, "Probable
@@ -33,7 +33,7 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, of confidence ``level``. ``resamples`` is 0 and ``seed`` says nothing where none were drawn."""
+    """From ``low`` to ``high``, of confidence ``level``. Without resampling, ``resamples`` is 0 and ``seed`` has no meaning."""
 
     low: float
     high: float
@@ -67,7 +67,7 @@ class Resampled:
 
     ``value``: on the whole set, NaN where it is not defined. ``drawn``: (r,) on each resampled set. ``left_out``: (u,) with
     one episode left out, of each of u different kinds; ``terms``: (u, 2c) their sums; ``kinds``: (u,) how many episodes are of
-    the kind. ``deciding``: how many episodes have a say: all, or of a difference those in which its two figures' sums differ.
+    the kind. ``deciding``: the number of episodes with an influence: all, or for a difference those whose two sums differ.
     """
 
     value: float
@@ -126,8 +126,8 @@ class Resampled:
     def p_value(self) -> float | None:
         """How surprising the difference would be if it were really 0, two-sided: 1 - the level at which the interval meets 0.
 
-        At least 2 / (resamples + 1), for no fewer can be told apart, and at least 2 / 2^d, the chance that all d deciding
-        episodes lean to one side. 1 where all resampled sets agree on 0; ``None`` where there is no interval.
+        At least 2 / (resamples + 1), the resolution of the resampling, and at least 2 / 2^d, the probability that all d
+        deciding episodes favour one side. 1 where all resampled sets agree on 0; ``None`` where there is no interval.
         """
         known = self._known()
         if known is None:
@@ -147,7 +147,7 @@ class Resampled:
         return max(2.0 * min(tail, 1.0 - tail), least)
 
     def _known(self) -> Floats | None:
-        """The figures of the resampled sets on which it is defined; ``None`` where they tell nothing."""
+        """The figures of the resampled sets on which it is defined; ``None`` where there is no interval."""
         known = self.drawn[np.isfinite(self.drawn)]
         if not np.isfinite(self.value) or self.kinds.sum() < 2 or self.deciding == 1 or 2 * len(known) < len(self.drawn):
             return None
@@ -210,7 +210,7 @@ def bootstrap(
     """The interval of a figure that is ``combine`` of sums over e independent episodes, each (e,) or (e, c).
 
     BCa rather than plain percentiles: it costs nothing more here, and its ends lie where they should for shares near 0 or 1,
-    whose spread depends on themselves (percentile intervals lean towards the middle there). Corrected for few episodes
+    whose spread depends on themselves (percentile intervals are biased towards the middle there). Corrected for few episodes
     (:meth:`Resampled.interval`), it still is a little too narrow below about 20 of them.
 
     Where every numerator is 0, or every one equals its denominator, all resampled sets agree and the bootstrap knows nothing;
@@ -239,7 +239,7 @@ def quoted(
     """The interval to print beside a figure: Wilson's where every episode is one observation, else :func:`bootstrap`'s.
 
     One observation each have success rates and grounding (single-step episodes), pooled: numerators are then 0 or 1 and
-    denominators 1. Resampling episodes is right there too, and says nearly the same; Wilson's needs no drawing and holds its
+    denominators 1. Resampling episodes gives nearly the same; Wilson's interval needs no resampling and keeps its
     level near 0 and 1.
     """
     above, below = _columns(numerator), _columns(denominator)

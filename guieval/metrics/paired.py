@@ -1,9 +1,9 @@
-"""Two or more runs on the same steps: is one better, by how much, and what difference could have been seen at all?
+"""Two or more runs on the same steps: is one better, by how much, and which difference could have been detected?
 
 The answer to quote is the paired bootstrap's (:func:`difference`): it resamples whole episodes, the same ones for both runs,
 so it keeps both what makes an episode's steps alike and what makes an episode hard for both runs. McNemar's test
 (:func:`mcnemar`) takes every step for independent; it is exact for grounding and for whether episodes succeed, and finds
-differences too easily among the steps of longer episodes. It is shown beside the other because readers expect it.
+differences too easily among the steps of longer episodes. It is shown as well because readers expect it.
 
 Sources: Q. McNemar, Psychometrika 12 (1947); M. Fagerland, S. Lydersen, P. Laake, "The McNemar test for binary matched-pairs
 data: mid-p and asymptotic are better than exact conditional", BMC Med. Res. Methodol. 13:91 (2013); S. Holm, "A simple
@@ -37,7 +37,7 @@ class Difference:
 
     ``p_value``: two-sided, below 1 - level where ``interval`` leaves out 0, but that few episodes or resampled sets cannot make
     it as small as that (:meth:`guieval.metrics.intervals.Resampled.p_value`). ``standard_error``: the bootstrap's. All three
-    are ``None`` where nothing can be said, ``value`` where one of the figures is not defined.
+    are ``None`` where there is no interval, ``value`` where one of the figures is not defined.
     """
 
     value: float | None
@@ -75,26 +75,23 @@ def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, Run
 def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Difference:
     """The first run's figure minus the second's, by the paired bootstrap: row i of both is the same episode.
 
-    Raises ``ValueError`` for unlike numbers of episodes.
+    Raises ``ValueError`` for different numbers of episodes.
     """
-    one, other = resample([first, second], seed, resamples)
-    return _difference(one, other, level)
+    return _difference(*resample([first, second], seed, resamples), level)
 
 
-def differences(
-    figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
-) -> list[list[Difference]]:
+def differences(figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES) -> list[list[Difference]]:
     """(k, k) :func:`difference` of every two of k runs on the same episodes, all on the same resampled sets."""
     drawn = resample(figures, seed, resamples) if figures else []
-    return [[_difference(one, other, level) for other in drawn] for one in drawn]
+    return [[_difference(one, other, LEVEL) for other in drawn] for one in drawn]
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> McNemar:
-    """McNemar's test on (n,) right or wrong of two runs; only pairs in which they differ have a say.
+    """McNemar's test on (n,) right or wrong of two runs; only pairs in which they differ count.
 
     Exact (binomial) below :data:`FEW_DISCORDANT` such pairs. From there on mid-p, whose errors of the first kind stay near
-    the level, where the exact test's stay below it and the continuity-corrected chi-square's yet further below (Fagerland et
-    al. 2013). p is 1 where there is no such pair.
+    the level, where the exact test's stay below it and the continuity-corrected chi-square's still further below (Fagerland
+    et al. 2013). p is 1 where there is no such pair.
     """
     only_first = int(np.count_nonzero(first & ~second))
     only_second = int(np.count_nonzero(second & ~first))
@@ -116,7 +113,9 @@ def smallest_difference(standard_error: float, power: float = 0.8, alpha: float 
 
     ``standard_error`` is that of the difference, e.g. :attr:`Difference.standard_error`; the difference is taken as normal.
     """
-    return _reach(power, alpha) * standard_error
+    from scipy.special import ndtri
+
+    return float(ndtri(1 - alpha / 2) + ndtri(power)) * standard_error
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -129,11 +128,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def holm_pairs(table: Sequence[Sequence[Difference]]) -> Floats:
-    """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of :func:`differences`; NaN where nothing can be said."""
+    """(k, k) Holm's adjusted p-values of the k (k - 1) / 2 pairs of :func:`differences`; NaN where there is none."""
     k = len(table)
-    found = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}
+    pairs = {(i, j): p for i in range(k) for j in range(i + 1, k) if (p := table[i][j].p_value) is not None}
     adjusted = np.full((k, k), np.nan)
-    for (i, j), p_value in zip(found, holm(list(found.values())), strict=True):
+    for (i, j), p_value in zip(pairs, holm(list(pairs.values())), strict=True):
         adjusted[i, j] = adjusted[j, i] = p_value
     return adjusted
 
@@ -149,20 +148,20 @@ def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> li
     another that does has opened the group above it.
     """
     order = sorted(range(len(figures)), key=lambda run: -figures[run])
-    found = [1] * len(figures)
+    rank_of = [1] * len(figures)
     best: list[int] = []
     rank, placed = 1, 0
     for _, alike in groupby(order, key=lambda run: figures[run]):
         same = list(alike)
         apart = [run for run in same if all(p_values[each, run] < alpha for each in best)]
         for run in same:
-            found[run] = rank
+            rank_of[run] = rank
         placed += len(same)
         if apart:
             best, rank = apart, placed - len(apart) + 1
             for run in apart:
-                found[run] = rank
-    return found
+                rank_of[run] = rank
+    return rank_of
 
 
 def _difference(one: Resampled, other: Resampled, level: float) -> Difference:
@@ -175,9 +174,3 @@ def _difference(one: Resampled, other: Resampled, level: float) -> Difference:
         p_value=between.p_value(),
         standard_error=between.standard_error if interval is not None else None,
     )
-
-
-def _reach(power: float, alpha: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(1 - alpha / 2) + ndtri(power))

@@ -1,7 +1,7 @@
 """Several answers to one step, in one run or in several runs with different seeds: how much of a figure is luck?
 
-None of these is an exact match: that one is of the first answer only. They have their own names and their own type, so that
-none can slip into its column. An answer that never came counts as wrong, as everywhere.
+None of these figures is exact match, which is of the first answer only. They have their own names and their own type, so that
+none can be mistaken for it. A missing answer counts as wrong, as everywhere.
 
 Sources: M. Chen et al., "Evaluating large language models trained on code" (2021), section 2.1, the unbiased pass@k;
 S. Yao et al., "tau-bench" (2024), pass^k; GUIEvalKit paper, Figure 6 (PASS@n).
@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import UsageError
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.intervals import RESAMPLES, Floats, Interval, quoted
 
@@ -27,14 +27,14 @@ Luck: TypeAlias = Literal["any", "all", "mean", "vote"]
 """``any``: pass@k, one of k answers is right; ``all``: pass^k, all k are; ``mean``: the share of right answers; ``vote``: the
 action most answers agree on is right."""
 MOST = 2**31
-"""The most answers to a step of which pass@k is computed."""
+"""The largest number of answers to a step for which pass@k is computed."""
 _EXACT = 1000
-"""Up to how many factors a chance is computed in whole numbers; of more it is right within 1e-12 of itself."""
+"""Up to so many factors a probability is computed exactly; beyond that its relative error is below 1e-12."""
 
 
 @dataclass(frozen=True)
 class SampledFigure:
-    """A figure over ``n`` steps with ``samples`` answers each; ``k`` is how many of them it asks about.
+    """A figure over ``n`` steps with ``samples`` answers each, of which it concerns ``k``.
 
     ``value`` and ``interval`` (over episodes) are ``None`` where no step was reached.
     """
@@ -50,7 +50,7 @@ class SampledFigure:
 def pass_any(n: NDArray[np.integer], right: NDArray[np.integer], k: int) -> Floats:
     """(m,) pass@k, the chance that at least one of k answers drawn from ``n``, of which ``right`` are right, is right.
 
-    1 - C(n - right, k) / C(n, k), unbiased for answers drawn anew (Chen et al. 2021, equation 1). Raises :class:`UsageError`
+    1 - C(n - right, k) / C(n, k), unbiased for independent answers (Chen et al. 2021, equation 1). Raises :class:`UsageError`
     for k below 1 or above some n, and for an n above :data:`MOST`.
     """
     return _per_pair(n, right, k, lambda total, good: float(1 - _chance_of_none(total, good, k)))
@@ -77,9 +77,9 @@ def pass_figure(
 ) -> tuple[float | None, Interval | None]:
     """pass@k (``any``) or pass^k (``all``) over the ``counted`` of m units, and its interval over episodes.
 
-    ``over_episodes`` sums (m,) values within each episode. Where every value is 1 (of pass^k: 0) the resampled sets are all
-    alike, and Wilson's interval takes each episode for one answer. What is known of the largest k with other values holds
-    there too, since further answers can only help (of pass^k: harm), so the nearer of the two ends is taken.
+    ``over_episodes`` sums (m,) values within each episode. Where every value is 1 (for pass^k: 0), all resampled sets are
+    equal, and Wilson's interval counts each episode as one answer. The interval of the largest k with other values also holds
+    there, since further answers can only raise pass@k and lower pass^k, so the tighter end of the two is used.
     """
     values_of = pass_any if luck == "any" else pass_all
     settled = 1.0 if luck == "any" else 0.0
@@ -96,14 +96,14 @@ def pass_figure(
     total = int(counted.sum())
     if not total:
         return None, None
-    found = interval(values)
-    if found is not None and not differs(k):
+    own = interval(values)
+    if own is not None and not differs(k):
         fewer = bisect.bisect_left(range(1, k), True, key=lambda each: not differs(each))
         known = interval(values_of(n, right, fewer)) if fewer else None
         if known is not None:
-            low, high = (max(found.low, known.low), 1.0) if luck == "any" else (0.0, min(found.high, known.high))
-            found = replace(found, low=low, high=high)
-    return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, found
+            low, high = (max(own.low, known.low), 1.0) if luck == "any" else (0.0, min(own.high, known.high))
+            own = replace(own, low=low, high=high)
+    return math.fsum(over_episodes(np.where(counted, values, 0.0)).tolist()) / total, own
 
 
 def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None = None, *, seed: int = 0) -> SampledFigure:
@@ -140,7 +140,7 @@ def sampled(runs: Sequence[RunColumns], protocol: str, luck: Luck, k: int | None
 
 
 def most_drawn(run: RunColumns) -> int:
-    """How many answers a step of the run was asked for, at most."""
+    """The largest number of answers that were requested for a step of the run."""
     return int((run.samples if run.drawn is None else run.drawn).max(initial=1))
 
 
@@ -148,8 +148,7 @@ def _check_runs(runs: Sequence[RunColumns], protocol: str) -> None:
     if not runs:
         raise UsageError("there is no run to take samples from")
     for run in runs:
-        if protocol not in run.judged:
-            raise UsageError(f"{run.title!r} was not judged by {protocol!r}{nearest(protocol, run.judged)}")
+        run.judged_by(protocol)
         same = run.episodes == runs[0].episodes and np.array_equal(run.episode, runs[0].episode)
         if not (same and np.array_equal(run.step_index, runs[0].step_index)):
             raise UsageError(f"{run.title!r} and {runs[0].title!r} do not hold the same steps; cut them to shared steps first")

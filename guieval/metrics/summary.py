@@ -1,4 +1,4 @@
-"""What a run's figures look like: small frozen values that say how each number came about and go into ``metrics.json``.
+"""The data model of a run's figures: small frozen values that hold how each number was computed and go into ``metrics.json``.
 
 Every figure carries the number it was divided by, and is a fraction in [0, 1], never a percentage. Values are computed in
 :mod:`guieval.metrics.tally`; how they are shown is :mod:`guieval.reports`.
@@ -31,7 +31,7 @@ class Rate(_Value):
 
 
 class Average(_Value):
-    """A mean (or, where the name says so, a median) over ``n`` things; ``value`` is ``None`` when there were none.
+    """A mean (or, if its name contains it, a median) over ``n`` things; ``value`` is ``None`` when there were none.
 
     ``upper`` is what ``value`` would be if every step that was not measured were right; ``None`` where it would be the same.
     """
@@ -42,17 +42,17 @@ class Average(_Value):
 
 
 class Total(_Value):
-    """A sum over the ``n`` steps that told the number."""
+    """A sum over the ``n`` steps with a known number."""
 
     value: int
     n: int
 
 
 class Verdicts(_Value):
-    """How many planned steps ended in which way; the seven counts add up to ``planned``.
+    """The number of planned steps that ended in each way; the seven counts add up to ``planned``.
 
-    ``not_reached`` is by design (the mode ends an episode at its first mismatch). ``infrastructure_failure`` (asked, no
-    answer) and ``not_run`` (no record at all: the run was cut, or an earlier step of the episode failed) are not measured.
+    ``not_reached`` is by design (the mode ends an episode at its first mismatch). ``infrastructure_failure`` (a request
+    without an answer) and ``not_run`` (no record: the run stopped, or an earlier step of the episode failed) are not measured.
     """
 
     right: int
@@ -97,7 +97,7 @@ class Cell(_Value):
 
 
 class GroupTable(_Value):
-    """Scores apart by one key of ``task.groups``, or by each pair of values of two keys.
+    """Scores by one key of ``task.groups``, or by each pair of values of two keys.
 
     A step without one of the keys is in no cell. The means are over cells, each weighing the same however many steps it has,
     so their ``n`` is the number of cells.
@@ -113,7 +113,7 @@ class StepFigures(_Value):
     """Step metrics over one set of steps.
 
     ``type_match`` and ``exact_match`` divide by every planned step that the mode reaches: a reply that cannot be parsed or
-    expressed is a mismatch, and so is a request that failed (``upper`` then tells the other bound). ``coverage`` is the share
+    expressed is a mismatch, and so is a request that failed (``upper`` is then the other bound). ``coverage`` is the share
     of measured predictions that lie in both the model's and the benchmark's action space; the covered figures are over
     those steps only, and may be reported when ``coverage_ok`` (GUIEvalKit paper, 3.3.1).
     """
@@ -129,8 +129,8 @@ class StepFigures(_Value):
 class WithoutOpen(StepFigures):
     """The figures with steps left out whose reference action is OPEN, as the GUIEvalKit paper does (4.1).
 
-    A step counts as OPEN by its reference, asked or not. In a run of an earlier version, which did not write down the
-    references of steps without a record, these stay in. The episode figures skip the OPEN steps of each episode, and leave out
+    A step counts as OPEN by its reference, with or without a record. Runs of earlier versions did not store the references of
+    steps without a record; these steps stay in. The episode figures skip the OPEN steps of each episode, and leave out
     an episode that has no other; they are ``None`` where the references of steps that were not reached are not known.
     """
 
@@ -152,11 +152,11 @@ class Sop(_Value):
 
 
 class Diagnostics(_Value):
-    """What helps to understand a run but is no score.
+    """Numbers that help to understand a run but are not scores.
 
     ``click_distance_median`` is in thousandths of the screen, over measured steps whose reference is CLICK and whose outcome
     has a distance; ``text_similarity_mean`` is in [0, 1]; ``seconds_mean`` is the time from sending a request to its whole
-    answer; tokens are as the server told them, over all samples of the steps that count.
+    answer; tokens are as reported by the server, over all samples of the steps that count.
     """
 
     click_distance_median: Average
@@ -167,11 +167,11 @@ class Diagnostics(_Value):
 
 
 class RunSummary(StepFigures):
-    """Everything a run's end tells, over the episodes it set out to do, each being the sequence of its steps that count.
+    """All figures of a run over its planned episodes, each the sequence of its steps that count.
 
     ``complete`` is false when ``incomplete`` steps, in ``incomplete_episodes`` episodes, were not measured. ``unplanned``
-    counts steps in the journal that lie outside the plan and so count nowhere, ``left_out`` rows of a predictions file that
-    holds its own steps which have no answer that can be read, and so no step. The prefix of an episode is its steps before
+    counts recorded steps outside the plan, which enter no figure, ``left_out`` rows of a predictions file with its own steps
+    whose answer cannot be read. The prefix of an episode is its steps before
     the first one that is not exact (or not measured): ``progress_episode_mean`` is the mean over episodes of prefix / length
     (AgentCPM-GUI, CoAT), ``progress_step_weighted`` the sum of prefixes / the sum of lengths (GUIEvalKit), ``success_rate``
     the share of episodes that are prefix throughout.
