@@ -209,7 +209,7 @@ def _cells(
     filled = sums[1].sum(axis=0) > 0
     if filled.any():
         sums = sums[:, :, filled]
-    return Terms(*sums, mean_of_cells if figure.average == "cells" else by_size)
+    return Terms(sums[0], sums[1], mean_of_cells if figure.average == "cells" else by_size)
 
 
 def _total(figure: Figure, made: Terms) -> tuple[float | None, float, int]:

@@ -77,7 +77,8 @@ def difference(first: Terms, second: Terms, seed: int = 0, resamples: int = RESA
 
     Raises ``ValueError`` for different numbers of episodes.
     """
-    return _difference(*resample([first, second], seed, resamples), level)
+    one, other = resample([first, second], seed, resamples)
+    return _difference(one, other, level)
 
 
 def differences(figures: Sequence[Terms], seed: int = 0, resamples: int = RESAMPLES) -> list[list[Difference]]:

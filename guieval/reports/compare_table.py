@@ -24,7 +24,7 @@ def compare_tables(comparison: Comparison) -> list[Table]:
 
 
 def headings(comparison: Comparison) -> Iterator[str]:
-    """Who is compared, what speaks against it, and what the reader should know."""
+    """The two runs, the reasons against comparing them, and notes."""
     for letter, run in (("A", comparison.first), ("B", comparison.second)):
         yield f"{letter}: {run.model}, {run.benchmark}, {run.mode} ({len(run):,} steps of {len(run.episodes):,} episodes)"
     yield from (f"Warning: unlike runs, compared anyway: {line}" for line in comparison.unlike)
@@ -32,7 +32,7 @@ def headings(comparison: Comparison) -> Iterator[str]:
 
 
 def footnotes(comparison: Comparison) -> Iterator[str]:
-    """What stands below the tables: the steps that flipped, and how to read the columns."""
+    """The lines below the tables: the steps that flipped, and how to read the columns."""
     for name, found in comparison.exact.items():
         discordant = found.only_first + found.only_second
         n = found.both + found.neither + discordant
@@ -51,7 +51,7 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
 
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:
-    """All of it; fractions in [0, 1]."""
+    """The whole comparison; fractions in [0, 1]."""
     return {
         "runs": {letter: _named(run) for letter, run in (("A", comparison.first), ("B", comparison.second))},
         "unlike": comparison.unlike,
@@ -75,7 +75,7 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value as a reader wants it."""
+    """A p-value with three digits."""
     if p is None:
         return NOTHING
     return "< 0.001" if p < 0.001 else f"{p:.3f}"

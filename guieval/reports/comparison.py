@@ -29,7 +29,7 @@ from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import EpisodeKey, StepKey
 
 _DUST = 1e-12
-"""A standard error below this is rounding: all episodes differ alike, which says nothing of what could be found."""
+"""A standard error below this is rounding: all episodes differ alike, so no detectable difference can be computed."""
 _WHOLE_EPISODES = frozenset({"progress", "success", "score"})
 
 
@@ -38,7 +38,7 @@ class FigureDifference:
     """One figure of both runs; ``difference`` is the second minus the first.
 
     ``smallest`` is the smallest true difference that these steps would show four times out of five (power 0.8, level 0.05).
-    ``shared`` says that the figure is over the steps that both runs answered, or, for a figure of whole episodes, over those in
+    ``shared``: the figure is over the steps that both runs answered, or, for a figure of whole episodes, over those in
     which no answer of either is missing, and that these are not all.
     """
 
@@ -101,15 +101,15 @@ def compare_runs(
     """Compare two run directories under ``protocols`` (default: the one both were run with; ``all``: all of their data set).
 
     Raises :class:`UsageError` naming every reason why the runs are unlike: benchmark, steps, data set, overlay, protocol (where
-    none is asked for), a mode that stops beside one that does not. With ``anyway`` they are compared all the same, on the
-    steps they share, and the reasons are in ``unlike``; with none in common there is nothing to compare.
+    none is given), a mode that stops and one that does not. With ``anyway`` they are compared on the steps they share, and the
+    reasons are in ``unlike``; without shared steps there is nothing to compare.
     """
     manifests = [read_manifest(each) for each in (first, second)]
-    unlike = [*_unlike_manifests(*manifests, asked=bool(protocols)), *_unlike_plans(first, second)]
+    unlike = [*_unlike_manifests(*manifests, protocol_given=bool(protocols)), *_unlike_plans(first, second)]
     if unlike and not anyway:
         raise UsageError(_refusal(first, second, unlike))
-    asked = list(protocols or [manifests[0].protocol.name])
-    (answers_of_first, names), (answers_of_second, others) = (judged_with_own(each, asked) for each in (first, second))
+    requested = list(protocols or [manifests[0].protocol.name])
+    (answers_of_first, names), (answers_of_second, others) = (judged_with_own(each, requested) for each in (first, second))
     answers = (answers_of_first, answers_of_second)
     names = [name for name in names if name in others]
     whole = [each.columns(protocols=names) for each in answers]
@@ -169,12 +169,12 @@ def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
     return f"{str(first)!r} and {str(second)!r} cannot be compared: {reasons}; --anyway compares the steps they share"
 
 
-def _unlike_manifests(first: Manifest, second: Manifest, *, asked: bool) -> Iterator[str]:
+def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool) -> Iterator[str]:
     pairs = {
         "the benchmark": [each.benchmark.name for each in (first, second)],
         "the overlay of accepted actions": [_overlay(each) for each in (first, second)],
     }
-    if not asked:
+    if not protocol_given:
         pairs["the protocol"] = [each.protocol.name for each in (first, second)]
     for what, (one, other) in pairs.items():
         if one != other:
@@ -260,8 +260,8 @@ def _figures(
 ) -> Iterator[FigureDifference]:
     """Every figure of a protocol on what both runs answered; ``lost``: (n,) steps that at least one of them did not.
 
-    What no model failed at makes no difference: a step that one run lost to its server would else be in one of the two
-    figures only, or count as wrong in one.
+    A failure of a server must not make a difference: otherwise such a step would be in one of the two figures only, or count
+    as wrong in one.
     """
     known = get_protocol(protocol)
     figures = list(known.figures)

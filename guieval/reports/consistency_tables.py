@@ -33,7 +33,7 @@ MEANING = {
 
 
 def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Table]:
-    """Everything that is counted. Undecided steps stand apart, or count as ``undecided_as``."""
+    """All counts and rates. Undecided steps are counted separately, or as ``undecided_as``."""
     made = [_votes(found)]
     if found.labelled:
         made += [_rates(found, undecided_as), _confusion(found, undecided_as)]
@@ -42,7 +42,7 @@ def tables(found: Consistency, *, undecided_as: bool | None = None) -> list[Tabl
 
 
 def examples(found: Consistency, each: int) -> list[tuple[str, Trace]]:
-    """The first ``each`` inconsistent traces of every kind; whose judges agree most come first."""
+    """The first ``each`` inconsistent traces of every kind, in order of the judges' agreement."""
     shown: list[tuple[str, Trace]] = []
     for kind, traces in failures(found.traces).items():
         ordered = sorted(traces, key=lambda trace: -_agreement(trace.joint))
@@ -135,7 +135,7 @@ def decided(finding: Finding) -> str:
 
 
 def _cut(text: str) -> str:
-    line = " ".join(_CONTROL.sub(" ", text).split())  # a thought may hold anything, a terminal's commands too
+    line = " ".join(_CONTROL.sub(" ", text).split())  # a thought may contain anything, even terminal commands
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
@@ -223,19 +223,17 @@ def _ratio(traces: Iterable[Trace], kind: bool | None, undecided_as: bool | None
             one[1] += 1.0
     if not sums:
         return Number(None)
-    both = np.array(list(sums.values()), dtype=np.float64)
-    right, n = both.sum(axis=0)
-    return per_cent(float(right / n), int(n), quoted(both[:, 0], both[:, 1]), unit="", show_n=False)
+    right, n = np.array(list(sums.values())).T
+    return per_cent(float(right.sum() / n.sum()), int(n.sum()), quoted(right, n), unit="", show_n=False)
 
 
 def _association(table: Contingency) -> Table:
-    difference = NOTHING if table.difference is None else f"{100 * table.difference:+.2f} points"
     rows = (
-        ("difference of the match ratios", difference, ""),
-        ("relative risk", _number(table.relative_risk), _ends(table.relative_risk_interval())),
-        ("odds ratio", _number(table.odds_ratio), _ends(table.odds_ratio_interval())),
-        ("chi-square, 1 degree of freedom", _number(table.chi_square), ""),
-        ("phi", NOTHING if table.phi is None else f"{table.phi:.3f}", ""),
+        ("difference of the match ratios", Number(table.difference, "+.2f", 100, " points"), ""),
+        ("relative risk", Number(table.relative_risk, ".2f"), _ends(table.relative_risk_interval())),
+        ("odds ratio", Number(table.odds_ratio, ".2f"), _ends(table.odds_ratio_interval())),
+        ("chi-square, 1 degree of freedom", Number(table.chi_square, ".2f"), ""),
+        ("phi", Number(table.phi, ".3f"), ""),
         ("p", _p(table), ""),
     )
     notes = (
@@ -255,10 +253,6 @@ def _taxonomy(found: Consistency) -> Table:
     )
     header = columns("failure", "steps", "ratio (%)", "what it is", folds=("what it is",))
     return Table(f"Failures: {total:,} inconsistent steps", header, rows, name="failures")
-
-
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"
 
 
 def _ends(interval: tuple[float, float] | None) -> str:

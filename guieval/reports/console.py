@@ -1,6 +1,6 @@
-"""What a run prints at its end as tables, also for several runs side by side: a column for each run.
+"""The tables that a run prints at its end, also for several runs side by side: a column for each run.
 
-Percentages appear here only, each with the number it was divided by and, where it is known, its interval.
+Percentages appear here only, each with its denominator and, where it is known, its interval.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def intervals(columns: RunColumns, protocol: str) -> dict[Figure, Interval]:
 def run_table(runs: Sequence[Run]) -> Table:
     """Every headline figure: step and episode figures, coverage, and how each planned step ended.
 
-    What has no meaning in any of the runs is left out: figures of episodes where every episode is one step (grounding), and
-    figures without OPEN steps where there are none. The click distance is in thousandths of the screen.
+    Figures without a meaning in any of the runs are left out: figures of episodes where every episode is one step
+    (grounding), and figures without OPEN steps where there are none. The click distance is in thousandths of the screen.
     """
     sections = [_shares(_STEPS, runs), _ends(runs), _diagnostics(runs)]
     if any(run.summary.verdicts.planned > run.summary.episodes for run in runs):
@@ -151,7 +151,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
         yield (
             f"{label}: incomplete: {summary.incomplete:,} of {verdicts.planned:,} steps, in {summary.incomplete_episodes:,} of "
             f"{summary.episodes:,} episodes, were not measured ({verdicts.infrastructure_failure:,} failed, "
-            f"{verdicts.not_run:,} never asked). They count as wrong: exact match is at least {per_cent(exact.value)} "
+            f"{verdicts.not_run:,} never sent). They count as wrong: exact match is at least {per_cent(exact.value)} "
             f"and at most {per_cent(upper)}."
         )
     if summary.coverage.value is not None and not summary.coverage_ok:

@@ -1,4 +1,4 @@
-"""What is missing from a run: answers that never came, and, in a mode that stops, what other protocols would have asked for."""
+"""Steps that are missing from a run: without an answer, or, in a mode that stops, reached under other protocols only."""
 
 from __future__ import annotations
 
@@ -14,37 +14,36 @@ from guieval.scoring.matrix import ALL, JudgedAnswers, judge_run
 
 
 def judged_with_own(directory: Path, protocols: Sequence[str] | None) -> tuple[JudgedAnswers, list[str]]:
-    """A run judged under ``protocols`` (``None`` or empty: its own) and its own, with the names of those that were asked for.
+    """A run judged under ``protocols`` (``None`` or empty: its own) and its own, with the names of those requested.
 
-    Raises :class:`guieval.errors.UsageError` when there is no run or no such protocol.
+    Raises :class:`guieval.errors.UsageError` for a missing run or an unknown protocol.
     """
-    asked = list(dict.fromkeys(protocols or ()))
-    own = read_manifest(directory).protocol.name
-    answers = judge_run(directory, [*asked, own])
-    return answers, asked if asked and ALL not in asked else list(answers.protocols)
+    names = list(dict.fromkeys(protocols or ()))
+    answers = judge_run(directory, [*names, read_manifest(directory).protocol.name])
+    return answers, names if names and ALL not in names else list(answers.protocols)
 
 
 def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
-    """One sentence for each protocol that would have gone on where the run stopped: its figures are then lower bounds."""
+    """One sentence for each protocol that would have continued where the run stopped: its figures are then lower bounds."""
     if answers.answered.mode.stop != "first-mismatch":
         return
     columns = answers.columns()
     own = answers.answered.protocol
     stopped = columns.judged[own].end == NOT_REACHED
     for name in names:
-        unasked = int(np.count_nonzero(stopped & (columns.judged[name].end == NOT_RUN)))
-        if unasked:
+        missing = int(np.count_nonzero(stopped & (columns.judged[name].end == NOT_RUN)))
+        if missing:
             yield (
-                f"stopped by {own}: {unasked:,} steps that {name} would have gone on to were never asked and count as "
-                f"missing, so its figures are lower bounds; a run with --protocol {name} tells them"
+                f"stopped by {own}: {missing:,} steps that {name} would have reached were never sent and count as "
+                f"missing, so its figures are lower bounds; run with --protocol {name} for its own figures"
             )
 
 
 def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
     """(n,) steps whose request failed or was never made.
 
-    Where a run stopped by its ``own`` protocol is judged by another, what that one would have gone on to is left to
-    :func:`cut_short`.
+    Where a run stopped by its ``own`` protocol is judged by another, :func:`cut_short` reports the steps that the other one
+    would have reached.
     """
     judged = next(iter(columns.judged.values()))
     if columns.stop != "first-mismatch" or judged.protocol == own:

@@ -1,4 +1,4 @@
-"""The tables of ``guieval decisions``. Which of the paper's tables and figures each one answers to is in its title."""
+"""The tables of ``guieval decisions``; each title names the corresponding table or figure of the paper."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One prediction under every protocol, as a table: a column for each protocol, its source's own figures as rows.
 
-Beside each figure stands its interval, and below it, where a protocol drops steps, the figure with these counted as wrong when
-the two differ. Then come coverage and how each planned step ended.
+Each figure has its interval, and, where a protocol drops steps, the figure with these counted as wrong below it if the two
+differ. Coverage and the counts of how planned steps ended follow.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ def matrix_table(placed: Sequence[Placed]) -> Table:
 def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
     """Every protocol in one row: type match and exact match on the same steps, and its source's leading figure on its own.
 
-    The first two are over all steps of ``run`` that the mode reaches, whatever was not judged counting as wrong, so that the
-    rules alone make the difference.
+    The first two are over all steps of ``run`` that the mode reaches, unjudged ones as wrong, so that only the rules differ.
     """
     rows: list[Row] = []
     for each in placed:
@@ -86,7 +85,7 @@ def unmeasured_lines(placed: Sequence[Placed]) -> list[str]:
             counts = each.judged.counts
             found[counts["infrastructure_failure"], counts["not_run"], len(each.columns)].append(each.protocol.name)
     return [
-        f"incomplete: {failed + missing:,} of {planned:,} steps were not measured ({failed:,} failed, {missing:,} never asked) "
+        f"incomplete: {failed + missing:,} of {planned:,} steps were not measured ({failed:,} failed, {missing:,} never sent) "
         f"under {'every protocol' if len(names) == len(placed) else ', '.join(names)}"
         for (failed, missing, planned), names in found.items()
     ]

@@ -1,6 +1,6 @@
-"""Past runs as a list: what each run below a folder was, what it came to, and in which state it is.
+"""Past runs as a list: the settings, headline figures and state of each run below a folder.
 
-The headlines are those of ``guieval score``, computed from the journal as it does.
+The headline figures are those of ``guieval score``, computed from the journal in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
 
 @dataclass(frozen=True)
 class PastRun:
-    """One run directory. ``name`` is its path below the folder that was searched; ``problem`` says why it is broken.
+    """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
 
     ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` where nothing was answered.
     """
@@ -47,7 +47,7 @@ class PastRun:
 
 
 def past_runs(folder: Path) -> list[PastRun]:
-    """Every run below a folder, or in it, the newest first; the runs of a sweep are left to the sweep's own figures."""
+    """Every run below a folder, or in it, the newest first, without the runs of a sweep, which has its own figures."""
     return sorted(
         (_read(folder, each) for each in run_directories(folder)), key=lambda run: (run.created, run.name), reverse=True
     )
@@ -59,7 +59,7 @@ def run_directories(folder: Path) -> Iterator[Path]:
         if SWEEP in files:
             below.clear()
         elif MANIFEST in files and not _OF_A_RUN.isdisjoint(files):
-            below.clear()  # parts of the run, say of its workers
+            below.clear()  # parts of the run, e.g. of its workers
             yield Path(place)
 
 

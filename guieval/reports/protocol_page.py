@@ -53,9 +53,9 @@ def protocol_page(protocols: Sequence[Protocol]) -> str:
 
 
 def measured_part(answers: JudgedAnswers, command: str) -> str:
-    """What every protocol that judged says of the same answers, up to the line :data:`MEASURED_END`.
+    """The same answers under every protocol that judged them, up to the line :data:`MEASURED_END`.
 
-    ``command`` is what a reader types to see the same. Steps without an answer count as wrong, whatever a source does.
+    ``command`` prints the same table. Steps without an answer count as wrong, also where a source treats them otherwise.
     """
     columns = answers.columns()
     shares = {name: float((judged.end == RIGHT).mean()) for name, judged in columns.judged.items()}

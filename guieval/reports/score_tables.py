@@ -1,4 +1,4 @@
-"""What `guieval score` shows beside a run's report: figures with their intervals, several answers a step, and breakdowns.
+"""What `guieval score` shows next to a run's report: figures with their intervals, several answers a step, and breakdowns.
 
 Shares are in per cent. Intervals are over whole episodes (:mod:`guieval.metrics.intervals`), drawn with seed 0.
 """
@@ -19,21 +19,21 @@ from guieval.metrics.sampling import Luck, most_drawn, sampled
 from guieval.reports.tables import Row, Table, bracketed, columns, per_cent
 
 ERROR = "error"
-"""The breakdown of the misses by what went wrong."""
+"""The breakdown of the mismatches by kind of error."""
 _NAMES = {"action-type": "action"}
-"""What users call a breakdown, where it is called otherwise inside."""
+"""Names of breakdowns for users that differ from the internal ones."""
 _HEADLINES = (TYPE_MATCH, EXACT_MATCH, PROGRESS, SUCCESS_RATE)
 _INTERVAL = f"{100 * LEVEL:.0f}% interval"
 _SAMPLED: tuple[Luck, ...] = get_args(Luck)
 
 
 def interval_json(interval: Interval | None) -> dict[str, Any] | None:
-    """All of it, its seed included."""
+    """The whole interval, including its seed."""
     return None if interval is None else asdict(interval)
 
 
 def own_figures(run: RunColumns, protocol: str) -> list[tuple[Figure, FigureValue, Interval | None]]:
-    """The protocol's own figures that :func:`guieval.reports.console.run_table` lacks, each with its interval."""
+    """The protocol's own figures that :func:`guieval.reports.console.run_table` does not show, each with its interval."""
     own, judged = get_protocol(protocol), run.judged[protocol]
     return [
         (figure, *compute_with_interval(figure, own.failure, run, judged)) for figure in own.figures if figure not in _HEADLINES
@@ -76,7 +76,7 @@ def sample_json(columns: RunColumns, protocol: str) -> list[dict[str, Any]]:
 
 
 def breakdown_table(run: RunColumns, protocol: str, by: str) -> Table:
-    """The steps apart by ``action-type``, ``length``, ``step``, ``ratio``, ``subset`` or a label, or the misses by ``error``.
+    """The steps by ``action-type``, ``length``, ``step``, ``ratio``, ``subset`` or a label, or the misses by ``error``.
 
     Raises :class:`guieval.errors.UsageError` for a name that the run cannot be broken down by.
     """

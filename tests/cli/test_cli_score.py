@@ -129,7 +129,7 @@ def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_pa
     done = guieval("score", file, "--protocol", "all", *options)
     assert done.code == 0 and done.err.endswith(f"note: {len(rows) - 1} predictions\n")
     assert re.search(rf"unparseable( +{len(rows) - 1})+\n", done.out) and re.search(r"not run( +1)+\n", done.out)
-    assert "1 never asked" in done.out
+    assert "1 never sent" in done.out
     assert "needs --bench" in guieval.sentence("score", file, "--protocol", "all")
 
 

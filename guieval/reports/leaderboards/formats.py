@@ -45,7 +45,7 @@ _ENDINGS: dict[str, Format] = {".txt": "text", ".md": "md", ".csv": "csv", ".tex
 
 
 def format_named(name: str | None, out: Path | None, *, terminal: bool = False) -> Format:
-    """The format asked for, else the one that the file's ending says, else text on a terminal and Markdown elsewhere.
+    """The named format, else that of the file's ending, else text on a terminal and Markdown elsewhere.
 
     Raises :class:`UsageError` for any other.
     """
@@ -78,7 +78,7 @@ def _text(board: Board) -> str:
 
 
 def rank_note(board: Board) -> str:
-    """How to read the figures: what bold, rank and brackets say, and the seed that draws them again."""
+    """How to read the figures: the meaning of bold, rank and brackets, and the seed."""
     return (
         "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
         f"bootstrap over episodes, Holm's correction, 0.05); [..]: 95 % intervals over episodes; seed {board.seed}. "
@@ -180,7 +180,7 @@ def as_json(board: Board) -> str:
 
 
 def as_latex(board: Board) -> str:
-    """One booktabs table, the best of each column and mode in bold; notes and differences stand below it in small print."""
+    """One booktabs table, the best of each column and mode in bold; notes and differences are below it in small print."""
     heads = (*_KEYS, *(Column(column.title, _head(column)) for column in board.columns))
     notes = (rank_note(board), *map(str, board.reproductions), *board.notes)
     table = Table("", heads, _rows(board, range(len(board.columns)), ranks=False), notes, "leaderboard", keys=2)
@@ -195,7 +195,7 @@ def html(board: Board) -> str:
     nothing even if it were not escaped.
     """
     folder = Path(__file__).parent / "templates"
-    # Both stand in the page as they are, for the policy allows what has their hash.
+    # Both are in the page unchanged, because the policy allows them by their hash.
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("leaderboard.css", "leaderboard.js"))
     return page(
         folder / "leaderboard.html.jinja",
@@ -220,7 +220,7 @@ def _hash(text: str) -> str:
 
 
 def _head(column: BoardColumn) -> tuple[str, str]:
-    """What stands above a figure: the benchmark with its steps, and the protocol."""
+    """The headings above a figure: the benchmark with its steps, and the protocol."""
     heading = column.heading
     over = f"{column.step_count:,} steps"
     if column.selection:

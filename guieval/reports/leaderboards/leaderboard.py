@@ -1,8 +1,8 @@
 """Several runs as one table: a row for each model and mode, a column for each figure, with ranks that chance cannot explain.
 
-What may not be compared stands in columns of its own: another benchmark, other steps, another overlay, protocol or figure.
-Modes share a column, each has rows of its own, and ranks are within a mode. Published tables stand beside one's own figures,
-with the difference. :mod:`guieval.reports.leaderboards.formats` writes a board in every format.
+Figures that may not be compared have separate columns: by benchmark, steps, overlay, protocol and figure. Modes share a column
+in separate rows, and ranks are within a mode. Published tables are shown next to one's own figures, with the difference.
+:mod:`guieval.reports.leaderboards.formats` writes a board in every format.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WORTH_SAYING = 0.001
 
 
 class Heading(NamedTuple):
-    """What a column is of; runs share one exactly where all of this is equal. ``steps`` is a digest of the planned steps."""
+    """What a column contains; runs share one if all of this is equal. ``steps`` is a digest of the planned steps."""
 
     benchmark: str
     steps: str
@@ -68,8 +68,8 @@ class Cell:
 
     ``rank`` is among the runs of the same column and mode (``None`` where there is no other); rank 1 is the best run and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces,
-    ``ends`` how the planned steps ended. ``published_steps`` says whether the run was over the steps that the source's
-    numbers count, where there is a set of these.
+    ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the source's
+    numbers, where these are a known set.
     """
 
     value: float | None
@@ -148,7 +148,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Board:
-    """The whole table. ``notes`` are sentences that belong under it, whatever its format; ``seed`` is the bootstraps'."""
+    """The whole table. ``notes`` are sentences below it in every format; ``seed`` is the bootstraps'."""
 
     columns: tuple[BoardColumn, ...]
     rows: tuple[BoardRow, ...]
@@ -182,7 +182,7 @@ def leaderboard(
     """Score every run and put the figures into one table.
 
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. Raises
-    :class:`guieval.errors.UsageError` for a directory that is no run and for an unknown protocol.
+    :class:`guieval.errors.UsageError` for a directory without a run and for an unknown protocol.
     """
     scored = [_scored(each, protocols) for each in directories]
     runs = [run for run in scored if run.columns.answered]
@@ -317,7 +317,7 @@ def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int)
 
 
 def _aligned(columns: RunColumns, heading: Heading) -> Terms:
-    """A figure's terms with the episodes in one order for all runs, whatever order they were planned in."""
+    """A figure's terms with the episodes in the same order for all runs."""
     protocol = get_protocol(heading.protocol)
     figure = next(each for each in protocol.figures if each.name == heading.figure)
     made = terms(figure, protocol.failure, columns, columns.judged[protocol.name])
@@ -405,7 +405,7 @@ def _reference_notes(
     columns: Sequence[BoardColumn],
     rows: Sequence[BoardRow],
 ) -> Iterator[str]:
-    """Where a published figure stands in a column whose head names other steps than its own, or perhaps other ones."""
+    """Notes on columns in which a published figure is, or may be, over other steps than the runs."""
     if not matching:
         yield f"{table.source} has none of these figures"
     for here in dict.fromkeys(here for _, here, _ in matching):

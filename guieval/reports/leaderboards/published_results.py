@@ -1,8 +1,8 @@
 """Published tables as data: what papers print, with source, definitions and everything that could not be read for certain.
 
 A table is one YAML file in ``configs/results``. Its numbers are as printed, in percent unless a column says otherwise; what a
-paper leaves blank is ``None``. Columns say which figure of which protocol they are, where that is known, so that one's own can
-stand beside them (:mod:`guieval.reports.leaderboards.leaderboard`).
+paper leaves blank is ``None``. Columns name their protocol and figure, where these are known, so that one's own can be
+shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Value(BaseModel):
 class Column(_Value):
     """One figure of a table; the last four fields are given together, and only where guieval computes the same figure."""
 
-    name: str = Field(min_length=1, description="what the column is asked for by")
+    name: str = Field(min_length=1, description="what options call the column")
     title: str = Field(min_length=1, description="its head, short")
     metric: str = Field(min_length=1, description="what it is, with its unit")
     decimals: int = Field(ge=0, description="as printed")
@@ -46,7 +46,7 @@ class Row(_Value):
 
     model: str = Field(min_length=1, description="as the paper calls it")
     variant: str = Field("", description="what sets this row apart from others of the model")
-    checkpoint: str | None = Field(None, description="name in configs/models, where that is the same model asked the same way")
+    checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
     thinking: bool | None = Field(None, description="on or off, where the paper has the checkpoint both ways")
     values: tuple[float | None, ...]
 
@@ -57,7 +57,7 @@ class Row(_Value):
 
 
 class Statistic(_Value):
-    """What the paper says of its columns as a whole."""
+    """A statistic that the paper prints for its columns."""
 
     name: Literal["r2", "spearman"]
     title: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FigureRow(NamedTuple):
-    """A figure: a fraction, or for diagnostics a number, with the ends of its 95 % interval and what it was divided by."""
+    """A figure: a fraction, or for diagnostics a number, with the ends of its 95 % interval and its denominator."""
 
     figure: str
     value: float | None
@@ -35,7 +35,7 @@ class FigureRow(NamedTuple):
 class Figures:
     """The figures of one run under one protocol.
 
-    ``tables`` are those that ``guieval score`` prints, ``rows`` the single figures, ``steps`` says what they are over, and
+    ``tables`` are those that ``guieval score`` prints, ``rows`` the single figures, ``steps`` describes their steps, and
     ``notes`` what a reader should know.
     """
 

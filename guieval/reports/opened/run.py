@@ -1,4 +1,4 @@
-"""A run directory, or a rollout, as an object to look at in a script or a notebook.
+"""A run directory, or a rollout, as an object for scripts and notebooks.
 
 Opening one reads its files and runs nothing that they name. Answers are judged when they are read, as ``guieval score`` judges
 them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.figures` agree.

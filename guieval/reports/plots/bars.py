@@ -21,8 +21,8 @@ _BAR = 0.105
 def bars(runs: Mapping[str, Sequence[Cell]], words: str = "exact match (%)", width: Width = "column") -> Figure:
     """Exact match of each cell (:func:`guieval.metrics.breakdown.breakdown`) as a bar, one for each named run.
 
-    Bars lie, so that names of action types can be read in a narrow column; below each name stands the number of steps. Whiskers
-    are the cells' intervals; a cell without one has none, a run without the cell no bar. ``words`` name the axis.
+    Bars are horizontal, so that names of action types fit a narrow column; the number of steps is below each name. Whiskers are
+    the cells' intervals; a cell without one has none, a run without the cell no bar. ``words`` name the axis.
     Raises :class:`guieval.errors.UsageError` for no run, no cell, or too many runs.
     """
     looks_of = looks(list(runs) if any(runs.values()) else [])

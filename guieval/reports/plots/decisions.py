@@ -42,8 +42,8 @@ def pass_curves(runs: Sequence[DecisionColumns], width: Width = "column", seed: 
 def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Figure:
     """The share of each run's steps by their diversity, in bars 0.25 nats wide (Figure 7).
 
-    The share is on a logarithmic scale, for most steps have hardly any diversity and the few that have are what is looked for;
-    a mark on the axis below is the run's mean. Raises :class:`UsageError` for no step with a decision, or too many runs.
+    The share is on a logarithmic scale, because most steps have hardly any diversity and the few others are of interest; a mark
+    on the axis below is the run's mean. Raises :class:`UsageError` for no step with a decision, or too many runs.
     """
     look_of = looks([run.title for run in runs])
     values = {run.title: run.diversity[run.decided] for run in runs}
@@ -91,7 +91,7 @@ def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Fig
 
 
 def level_shifts(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
-    """Of each pair of runs the steps by the baseline's stability level and by what became of the stability (Figure 4).
+    """For each pair of runs, the steps by the baseline's stability level and by the change of the stability (Figure 4).
 
     A cell holds a count and its share of all the pair's steps, and is darker for more, on one scale for all pairs.
     Raises :class:`UsageError` for no pair.
@@ -115,10 +115,10 @@ def level_shifts(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
 
 
 def trade_offs(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
-    """Of each pair of runs, how diversity and stability moved together (Figure 8).
+    """For each pair of runs, how diversity and stability moved together (Figure 8).
 
-    Left: shares of the steps by what became of the effective support size; right: by the baseline's stability level. Each bar
-    is parted by what became of the stability. Raises :class:`UsageError` for no pair.
+    Left: shares of the steps by the change of the effective support size; right: by the baseline's stability level. Each bar
+    is divided by the change of the stability. Raises :class:`UsageError` for no pair.
     """
     if not shifts:
         raise UsageError("there is nothing to draw")

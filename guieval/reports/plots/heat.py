@@ -34,7 +34,7 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
     """The grid as a heat map, in percent, darker for more, from white at 0 to dark blue at 100; an empty cell has a dash.
 
     Lightness alone shows the value, so grey print loses nothing; digits are black or white, whichever contrasts more. The
-    columns' steps stand in a row of their own below. Columns' names lean where they would run into each other.
+    columns' numbers of steps are in a row below. Long column names are rotated.
     Raises :class:`UsageError` for an empty grid.
     """
     if not grid.rows or not grid.columns:
@@ -76,8 +76,8 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
 
 
 def _set_row_height(figure: Figure, axes: Axes, lines: int) -> None:
-    """Make the figure as high as its names ask for, so that a row is as high as in every other picture."""
-    for _ in range(2):  # what stands beside the axes may move a little with their height
+    """Make the figure as high as its names need, so that rows have the same height in all pictures."""
+    for _ in range(2):  # the labels next to the axes may move a little with their height
         figure.draw_without_rendering()
         inches, height = figure.get_size_inches()
         figure.set_size_inches(inches, height + _ROW * lines - axes.get_window_extent().height / figure.dpi)

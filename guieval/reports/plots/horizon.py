@@ -1,4 +1,4 @@
-"""Horizon curves: how exact match goes with the place of a step in its episode, or with the episode's length.
+"""Horizon curves: exact match by the place of a step in its episode, or by the episode's length.
 
 Source: GUIEvalKit paper, appendix D.4 and Figure 19 (by step index and by step ratio).
 """
@@ -36,9 +36,9 @@ def horizon(
     """Exact match as curves, one for each named run, with their intervals as bands (a point
     without a neighbour has a whisker).
 
-    ``by`` says what :func:`guieval.metrics.breakdown.breakdown` cut the runs by: ``ratio``, ``step``, ``length``, or
+    ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``, or
     ``ratio-step`` for cells of both labels, which gives a panel for each fifth of the episode, as in Figure 19. By step, cells
-    of fewer than ``least`` steps are left out, and no line leads over the place of one. In a mode that stops, a cell holds
+    of fewer than ``least`` steps are left out, and the line is interrupted there. In a mode that stops, a cell holds
     the steps that were reached, hence only episodes that were right so far.
     Raises :class:`UsageError` for another ``by``, no run, too many, or where no cell is large enough.
     """
@@ -89,7 +89,7 @@ def _curve(axes: Axes, places: Mapping[str, float], held: Mapping[str, Cell], lo
     low = [np.nan if span is None else 100 * span.low for span in spans]
     high = [np.nan if span is None else 100 * span.high for span in spans]
     axes.fill_between(at, low, high, color=look.colour, alpha=0.18, linewidth=0)
-    for border in (low, high):  # grey print does not tell the bands apart, their borders do
+    for border in (low, high):  # in grey print only the borders distinguish the bands
         axes.plot(at, border, color=look.colour, linewidth=0.4, linestyle=look.line)
     (line,) = axes.plot(at, values, color=look.colour, linestyle=look.line, marker=look.marker, clip_on=False)
     alone = _alone(np.isfinite(values))

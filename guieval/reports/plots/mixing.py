@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def mixing(
     regimes: Mapping[str, Sequence[tuple[float, float]]], rho: Mapping[str, float | None], width: Width = "column"
 ) -> Figure:
-    """The points (OSR, exact match; fractions) of each regime, whose Spearman correlation ``rho`` stands in the legend.
+    """The points (OSR, exact match; fractions) of each regime, with their Spearman correlation ``rho`` in the legend.
 
-    The more points, the smaller and the fainter they are. The axis of exact match spans what there is, for the effect is one
-    of few points. Raises :class:`UsageError` where there is no point.
+    The more points, the smaller and fainter they are. The axis of exact match spans only the data, because the effect is a few
+    percentage points. Raises :class:`UsageError` without any point.
     """
     drawn = {name: points for name, points in regimes.items() if points}
     if not drawn:

@@ -83,7 +83,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
 def check_file(file: Path) -> str:
     """The format that the file's suffix names.
 
-    Raises :class:`UsageError` for another one, and where matplotlib is not installed, so that nothing is computed in vain.
+    Raises :class:`UsageError` for another one, and without matplotlib, before anything is computed.
     """
     _need_matplotlib()
     suffix = file.suffix.lower().removeprefix(".")
@@ -119,14 +119,14 @@ def drawing(width: Width, height: float) -> Iterator[Figure]:
     with _style():
         figure = Figure(figsize=(WIDTHS[width], height), dpi=_DPI, layout="constrained")
         yield figure
-        # Ticks are made when they are first drawn, with whatever style holds then.
+        # Ticks are created at the first drawing, with the style of that moment.
         figure.draw_without_rendering()
 
 
 def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
     """Add a legend above the axes, in as many columns as the figure is wide for; it grows by the legend's height.
 
-    Too long a name is broken.
+    Long names are wrapped.
     """
     from textwrap import fill
 
@@ -155,7 +155,7 @@ def percent_axis(axes: Axes, which: Literal["x", "y"], words: str) -> None:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """What a user's own matplotlib is set to must not change a picture, so its defaults come first."""
+    """matplotlib's defaults with this style, so that a user's settings do not change a picture."""
     from matplotlib import rc_context, rcParamsDefault
 
     keep = ("backend", "backend_fallback", "interactive")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 _FAR = (4.0, 7.0, 12.0, 18.0, 26.0, 36.0)
-"""How far from its point a name may stand, in points; from the third on a line leads to it."""
+"""Distances of a name from its point, in points; from the third on a line connects the two."""
 _LONG = 24
 """Letters after which a name is broken."""
 _ANGLES = (0, 180, 90, 270, 45, 135, 225, 315)
@@ -33,7 +33,7 @@ _ANGLES = (0, 180, 90, 270, 45, 135, 225, 315)
 
 @dataclass(frozen=True)
 class Panel:
-    """One static figure of some models: names, x in the units that ``words`` say, and y."""
+    """One static figure of some models: names, x in the units given by ``words``, and y."""
 
     words: str
     names: Sequence[str]
@@ -44,9 +44,9 @@ class Panel:
 def reliability(panels: Sequence[Panel], words: str, degree: int = 1, width: Width = "column") -> Figure:
     """Every panel as a scatter plot with named points, the curve of ``degree``, and above it R², rho, its p-value and n.
 
-    ``words`` name the y axis, which all panels share and which starts at 0; x axes are cut to the points, for figures of
-    static data lie in a narrow range. A wide figure has its panels side by side. Raises :class:`UsageError` for no panel, one
-    of fewer than three points, or one with too few for the degree.
+    ``words`` name the y axis, which all panels share and which starts at 0; x axes span only the points, because figures
+    of static data lie in a narrow range. A wide figure has its panels side by side. Raises :class:`UsageError` for no panel,
+    one of fewer than three points, or one with too few for the degree.
     """
     if not panels:
         raise UsageError("there is nothing to draw")

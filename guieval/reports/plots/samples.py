@@ -1,4 +1,4 @@
-"""What several answers to a step are worth: pass@n, pass^n, their mean and their vote against n.
+"""The value of several answers to a step: pass@n, pass^n, their mean and their vote against n.
 
 Source: GUIEvalKit paper, Figure 6 (PASS@n); they are defined in :mod:`guieval.metrics.sampling`.
 """
@@ -27,17 +27,15 @@ HOLLOW = ("vote@", "pass^")
 
 
 def samples(runs: Mapping[str, Sequence[SampledFigure]], words: str = "steps right (%)", width: Width = "column") -> Figure:
-    """Each named run's :func:`guieval.metrics.sampling.sampled` figures against the number of answers they ask about.
+    """Each named run's :func:`guieval.metrics.sampling.sampled` figures against the number of answers they are over.
 
-    Colour and marker tell the run, line and hollow marks the figure; bands are intervals. A figure known for one n alone is a
-    mark with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no figure, too many runs, one answer to a
+    Colour and marker show the run, line and hollow marks the figure; bands are intervals. A figure with a single n is a mark
+    with a whisker. n is on a scale of doublings. Raises :class:`UsageError` for no figure, too many runs, one answer to a
     step alone, or a figure of another name.
     """
     looks_of = looks(list(runs) if any(runs.values()) else [])
     if max(each.k for figures in runs.values() for each in figures) < 2:
-        raise UsageError(
-            "there is one answer to each step, of which no curve can be drawn; name further tries, or runs with more"
-        )
+        raise UsageError("there is one answer to each step, which gives no curve; add further tries, or runs with more answers")
     with drawing(width, 2.1) as figure:
         from matplotlib.lines import Line2D
 

@@ -29,7 +29,7 @@ class Trend:
 
 
 def scaling(trends: Sequence[Trend], x: str, y: str, *, doublings: bool, width: Width = "column") -> Figure:
-    """Every series with its curve and its interval; ``x`` and ``y`` name the axes, in ``doublings`` x goes by powers of 2.
+    """Every series with its curve and its interval; ``x`` and ``y`` name the axes, ``doublings`` scales x by powers of 2.
 
     A legend names the series when there are several. Raises :class:`UsageError` for none, or for more than there are looks.
     """

@@ -1,8 +1,8 @@
-"""Tables for a terminal of a known width: no line is wider, and no word, number or id goes over two lines.
+"""Tables for a terminal of a known width: no line is wider, and no word, number or id is split over two lines.
 
-In order: what fits is printed as it is; sentences and headings are folded between words; spare columns are left out, and a note
-says so; the other columns are cut into several tables; and where not even one column fits beside a row's name, rows become
-paragraphs. A single word that is wider than its place loses its middle.
+In this order: a table that fits is printed unchanged; sentences and headings are wrapped between words; spare columns are left
+out with a note; the other columns are split into several tables; and where not even one column fits next to a row's name, rows
+become paragraphs. A single word that is wider than its column is shortened in the middle.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PIPED_WIDTH = 160
-"""How wide tables are in files, and where the output goes to another program."""
+"""The width of tables in files and in output to another program."""
 _GAP = 2
 _SENTENCE = 24
-"""What a column of sentences has at least, in cells of the terminal."""
+"""The minimal width of a column of sentences, in cells of the terminal."""
 _WIDE = re.compile("[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\U0001f300-\U0003ffff]")
 _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
 
 
 def rendered(table: Table, width: int, full: str = "") -> list[Text]:
-    """The table's lines. ``full`` says where everything is shown that is left out, e.g. "--json shows them"."""
+    """The table's lines. ``full`` is a hint where to find the columns that are left out, e.g. "--json shows them"."""
     from rich.text import Text
 
     return [Text(line, style) if isinstance(line, str) else line for line, style in _lines(table, width, full)]
 
 
 def fold(sentence: str, width: int, indent: int = 0) -> list[str]:
-    """A sentence as lines of at most ``width``, further ones indented; a word that is longer, say a path, stays whole."""
+    """A sentence as lines of at most ``width``, further ones indented; a longer word, e.g. a path, stays whole."""
     return _folded(sentence, width, indent, shorten=False)
 
 
@@ -84,7 +84,7 @@ def _lines(table: Table, width: int, full: str) -> Iterator[tuple[str | Text, st
 
 
 def clean(value: str) -> str:
-    """Text that moves no cursor and has the width that it seems to have; leading blanks stay."""
+    """Text without control characters, so that its width is as displayed; leading blanks stay."""
     lead = len(value) - len(value.lstrip(" "))
     return " " * lead + harmless(" ".join(value.split()))
 
@@ -104,7 +104,7 @@ def _needed(columns: Sequence[_Shown]) -> int:
 
 
 def _kept(columns: Sequence[_Shown], width: int) -> tuple[list[_Shown], list[_Shown]]:
-    """The columns that are shown, and those for which the width does not suffice."""
+    """The columns that are shown, and those that do not fit."""
     shown, left_out = list(columns), []
     while _needed(shown) > width:
         spare = max(shown, key=lambda each: each.column.spare)
@@ -112,7 +112,7 @@ def _kept(columns: Sequence[_Shown], width: int) -> tuple[list[_Shown], list[_Sh
             break
         shown.remove(spare)
         left_out.append(spare)
-    for each in reversed(left_out[:-1]):  # a wide column that went last may leave room for narrow ones that went before it
+    for each in reversed(left_out[:-1]):  # the wide column removed last may leave room for narrow ones removed before
         if _needed([*shown, each]) <= width:
             shown.append(each)
     return [each for each in columns if each in shown], [each for each in columns if each not in shown]
@@ -168,7 +168,7 @@ def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> It
 
 
 def _embolden(line: Text, cells: Sequence[Cell], widths: Sequence[int]) -> None:
-    """Set the best cells in bold, colour or not: their place is known by cells, so wide characters before them are counted."""
+    """Set the best cells in bold. Positions are in terminal cells, so wide characters before them are counted."""
     at = 0
     for cell, width in zip(cells, widths, strict=True):
         if isinstance(cell, Number) and cell.best:
@@ -211,14 +211,14 @@ def _folded(value: str, width: int, indent: int = 0, *, shorten: bool = True) ->
 
 
 def _words(value: str) -> Iterator[re.Match[str]]:
-    """Words; what is mostly East Asian, which has no blanks, may be folded at any character."""
+    """Words; mostly East Asian text, which has no blanks, may be wrapped at any character."""
     for found in re.finditer(r"\S+", value):
         word = found.group()
         yield from _WORDS.finditer(value, *found.span()) if 2 * len(_WIDE.findall(word)) > len(word) else [found]
 
 
 def _short(word: str, width: int) -> str:
-    """A word without its middle where it is too wide: names often differ at their ends."""
+    """A word that is too wide without its middle, since names often differ at their ends."""
     if _wide(word) <= width:
         return word
     from rich.cells import chop_cells, set_cell_size

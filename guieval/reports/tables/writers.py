@@ -84,7 +84,7 @@ def comma_separated(tables: Sequence[Table]) -> str:
 
 
 def latex(table: Table, *, caption: str) -> str:
-    """A booktabs table with its label; the notes stand below it in small print. ``\\usepackage{booktabs}`` is all it needs."""
+    """A booktabs table with its label; the notes are below it in small print. It needs ``\\usepackage{booktabs}``."""
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         r"% needs \usepackage{booktabs}",

@@ -130,7 +130,7 @@ def script_text(function: str, number: int, json_text: str) -> str:
 
 
 class _Folder:
-    """The files of a report; paths of this computer that stand in a text are cut short on the way."""
+    """The files of a report; paths of this computer in texts are shortened."""
 
     def __init__(self, out: Path, private: Iterable[str]) -> None:
         self._out = out
