@@ -80,6 +80,33 @@ def latency_of(seed: int, tag: str, k: int, mean: float, sigma: float) -> float:
     return mean * math.exp(sigma * z - sigma * sigma / 2.0)
 
 
+class _Exchange:
+    """A request with its body, and the ways to answer it."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.body = body
+        self.transport: asyncio.Transport | None = scope.get("transport")
+        self._receive = receive
+        self._send = send
+
+    async def answer(
+        self, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = (), kind: bytes = b"application/json"
+    ) -> None:
+        await self.begin((b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers, status=status)
+        await self.send(body)
+
+    async def begin(self, *headers: tuple[bytes, bytes], status: int = 200) -> None:
+        await self._send({"type": "http.response.start", "status": status, "headers": list(headers)})
+
+    async def send(self, body: bytes, *, more: bool = False) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def disconnected(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
 class MockApp:
     """The ASGI application.
 
@@ -128,31 +155,30 @@ class MockApp:
         if scope["type"] != "http":
             return
         path: str = scope["path"].rstrip("/")
+        exchange = _Exchange(scope, receive, send, await _body(receive) if scope["method"] == "POST" else b"")
         if scope["method"] == "POST":
-            await self._completion(scope, receive, send)
+            await self._completion(exchange)
         elif path == "/stats":
-            await _send(send, 200, _json(self.stats()))
+            await exchange.answer(200, _json(self.stats()))
         elif path in ("/health", "/v1/health"):
-            await _send(send, 200, b"{}")
+            await exchange.answer(200, b"{}")
         elif path.endswith("/models"):
-            if not self._knows(headers := dict(scope["headers"])):
-                await self._fail(401, headers=headers, send=send)
+            if not self._knows(exchange.headers):
+                await self._fail(exchange, 401)
                 return
             models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.listed_models]
-            await _send(send, 200, _json({"object": "list", "data": models}))
+            await exchange.answer(200, _json({"object": "list", "data": models}))
         else:
-            await _send(send, 404, _error(f"there is nothing at {path!r}"))
+            await exchange.answer(404, _error(f"there is nothing at {path!r}"))
 
-    async def _completion(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await _body(receive)
+    async def _completion(self, exchange: _Exchange) -> None:
+        body = exchange.body
         if self.seen.maxlen:
-            headers: dict[bytes, bytes] = dict(scope["headers"])
-            self.seen.append(
-                SeenRequest({name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}, body)
-            )
-        tag = _tag(dict(scope["headers"]).get(b"x-request-id", b""), body)
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+            self.seen.append(SeenRequest(headers, body))
+        tag = _tag(exchange.headers.get(b"x-request-id", b""), body)
         if tag is None:
-            await _send(send, 200, _completion_body(Answer("alive")))
+            await exchange.answer(200, _completion_body(Answer("alive")))
             return
         arrival = time.time()
         self._first = self._first or arrival
@@ -172,7 +198,7 @@ class MockApp:
             self._in_flight -= name != "hung"
 
         try:
-            await self._respond(tag, k, latency, body, scope, receive, send, becomes)
+            await self._respond(exchange, tag, k, latency, becomes)
         finally:
             if outcome is None:
                 becomes("gone")
@@ -183,48 +209,38 @@ class MockApp:
                 line = {"arrival": arrival, "end": self._last, "tag": tag.text, "k": k, "latency": latency}
                 print(json.dumps({**line, "bytes": len(body), "outcome": outcome}), file=self._log, flush=True)
 
-    async def _respond(
-        self,
-        tag: Tag,
-        k: int,
-        latency: float,
-        body: bytes,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        becomes: Callable[[str], None],
-    ) -> None:
+    async def _respond(self, exchange: _Exchange, tag: Tag, k: int, latency: float, becomes: Callable[[str], None]) -> None:
         """Answer or not; ``becomes`` is called with the name of the request's count, unless its client has disconnected."""
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        if refusal := self._refusal(headers, body):
+        if refusal := self._refusal(exchange.headers, exchange.body):
             becomes("failed")
-            await self._fail(*refusal, headers=headers, send=send)
+            await self._fail(exchange, *refusal)
             return
-        fault = self._fault(tag.text, k, body)
+        fault = self._fault(tag.text, k, exchange.body)
         if fault == "hang":
             becomes("hung")
-            await _disconnected(receive)
+            await exchange.disconnected()
             return
         if fault.isdecimal():
             becomes("failed")
-            await self._fail(int(fault), headers=headers, send=send)
+            await self._fail(exchange, int(fault))
             return
-        if not await self._serve(tag, latency, receive):
+        if not await self._serve(exchange, tag, latency):
             return
         try:
-            answer = self._answers(tag, body)
+            answer = self._answers(tag, exchange.body)
         except LookupError as error:
             becomes("failed")
-            await _send(send, 400, _error(str(error.args[0])))
+            await exchange.answer(400, _error(str(error.args[0])))
             return
         if fault:
             becomes("malformed")
-            await _send_malformed(send, fault, answer, receive, scope.get("transport"))
+            await _send_malformed(exchange, fault, answer)
             return
         becomes("served")
-        await _send(send, 200, _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(body))))
+        calls = "<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body))
+        await exchange.answer(200, _completion_body(answer, calls=calls))
 
-    async def _serve(self, tag: Tag, latency: float, receive: Receive) -> bool:
+    async def _serve(self, exchange: _Exchange, tag: Tag, latency: float) -> bool:
         """Take a slot for the request's latency; false if the client disconnects in the meantime."""
         if self._slots is not None:
             await self._slots.acquire()
@@ -234,7 +250,7 @@ class MockApp:
             if latency > 0.0:
                 try:
                     async with asyncio.timeout(latency):
-                        await _disconnected(receive)
+                        await exchange.disconnected()
                     return False
                 except TimeoutError:
                     pass
@@ -261,24 +277,20 @@ class MockApp:
             return 400, "This model's maximum context length is 4096 tokens; the prompt is longer"
         return None
 
-    async def _fail(self, status: int, message: str = "", *, headers: dict[bytes, bytes], send: Send) -> None:
+    async def _fail(self, exchange: _Exchange, status: int, message: str = "") -> None:
         message = message or f"the mock server fails with status {status}"
         if self.settings.echo_key:
-            sent = headers.get(b"authorization", b"no key")
-            told = (
-                sent,
-                base64.b64encode(sent),
-                base64.urlsafe_b64encode(sent),
-                quote(sent.decode("latin-1"), safe="").encode(),
-            )
-            message += f" ({', '.join(each.decode('latin-1') for each in told)})"
-        extra = []
-        if self.settings.retry_after is not None and status in (429, 503):
-            extra.append((b"retry-after", self.settings.retry_after.encode()))
-        if self.settings.retry_after_date is not None and status in (429, 503):
-            date = formatdate(time.time() + self.settings.retry_after_date, usegmt=True)
-            extra.append((b"retry-after", date.encode()))
-        await _send(send, status, _error(message), extra)
+            key = exchange.headers.get(b"authorization", b"no key")
+            quoted = quote(key.decode("latin-1"), safe="").encode()
+            spellings = (key, base64.b64encode(key), base64.urlsafe_b64encode(key), quoted)
+            message += f" ({', '.join(spelling.decode('latin-1') for spelling in spellings)})"
+        waits = []
+        if status in (429, 503):
+            if self.settings.retry_after is not None:
+                waits.append(self.settings.retry_after)
+            if self.settings.retry_after_date is not None:
+                waits.append(formatdate(time.time() + self.settings.retry_after_date, usegmt=True))
+        await exchange.answer(status, _error(message), [(b"retry-after", wait.encode()) for wait in waits])
 
     def _fault(self, tag: str, k: int, body: bytes) -> str:
         """``hang``, a status, a malformed kind, or nothing."""
@@ -310,11 +322,6 @@ async def _body(receive: Receive) -> bytes:
             return b"".join(chunks)
 
 
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 def _tag(header: bytes, body: bytes) -> Tag | None:
     name = without_try(header.decode("latin-1"))
     found = _EPISODE_TAG.search(body)
@@ -327,43 +334,36 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
     return Tag(text, chain, name, key)
 
 
-async def _send(
-    send: Send, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = (), kind: bytes = b"application/json"
-) -> None:
-    fields = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": fields})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _send_malformed(send: Send, kind: str, answer: Answer, receive: Receive, transport: asyncio.Transport | None) -> None:
+async def _send_malformed(exchange: _Exchange, kind: str, answer: Answer) -> None:
     whole = _completion_body(answer)
     match kind:
         case "reset":
-            await _send_half(send, whole)
-            if transport is not None:
-                _reset(transport)
+            await exchange.begin((b"content-type", b"application/json"), (b"content-length", str(len(whole)).encode()))
+            await exchange.send(whole[: len(whole) // 2], more=True)
+            if exchange.transport is not None:
+                _reset(exchange.transport)
         case "drip":
-            await _drip(send, receive, whole)
+            await _drip(exchange, whole)
         case "gzip":
-            await _send(send, 200, _compressed(whole), [(b"content-encoding", b"gzip")])
+            await exchange.answer(200, _compressed(whole), [(b"content-encoding", b"gzip")])
         case "gzip-bomb":
-            await _send(send, 200, _bomb(), [(b"content-encoding", b"gzip")])
+            await exchange.answer(200, _bomb(), [(b"content-encoding", b"gzip")])
         case "flood":
-            await _send(send, 200, whole + b" " * _FLOOD)
+            await exchange.answer(200, whole + b" " * _FLOOD)
         case "twice":
-            await _send_twice(send, whole, transport)
+            await _send_twice(exchange, whole)
         case "absurd-numbers":
-            await _send(send, 200, _with_absurd_numbers(whole))
+            await exchange.answer(200, _with_absurd_numbers(whole))
         case "cut-json":
-            await _send(send, 200, whole[:150])
+            await exchange.answer(200, whole[:150])
         case "html":
-            await _send(send, 200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
+            await exchange.answer(200, b"<html><body><h1>Bad gateway</h1></body></html>", kind=b"text/html")
         case "null-content":
-            await _send(send, 200, _completion_body(Answer(answer.text, answer.text), content=None))
+            await exchange.answer(200, _completion_body(Answer(answer.text, answer.text), content=None))
         case "empty-choices":
-            await _send(send, 200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
+            await exchange.answer(200, _json({"id": "mock", "object": "chat.completion", "choices": []}))
         case _:
-            await _send(send, 200, _completion_body(Answer(answer.text[: len(answer.text) // 2])))
+            await exchange.answer(200, _completion_body(Answer(answer.text[: len(answer.text) // 2])))
 
 
 _FLOOD = 9 * 1024 * 1024
@@ -371,25 +371,19 @@ _DRIP = 0.05
 _DRIPS = 200
 
 
-async def _drip(send: Send, receive: Receive, body: bytes) -> None:
+async def _drip(exchange: _Exchange, body: bytes) -> None:
     """Send a whole answer without its end, then a blank from time to time, so that a read timeout never expires."""
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
-    left = asyncio.ensure_future(_disconnected(receive))
+    await exchange.begin((b"content-type", b"application/json"))
+    left = asyncio.ensure_future(exchange.disconnected())
     try:
         for number in range(_DRIPS):
-            await send({"type": "http.response.body", "body": b" " if number else body, "more_body": True})
+            await exchange.send(b" " if number else body, more=True)
             await asyncio.wait((left,), timeout=_DRIP)
             if left.done():
                 return
-        await send({"type": "http.response.body", "body": b""})
+        await exchange.send(b"")
     finally:
         left.cancel()
-
-
-async def _send_half(send: Send, body: bytes) -> None:
-    fields = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": fields})
-    await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
 
 
 def _reset(transport: asyncio.Transport) -> None:
@@ -400,13 +394,14 @@ def _reset(transport: asyncio.Transport) -> None:
     transport.abort()
 
 
-async def _send_twice(send: Send, body: bytes, transport: asyncio.Transport | None) -> None:
+async def _send_twice(exchange: _Exchange, body: bytes) -> None:
     """Send an answer and, in the same packet, the same answer again."""
+    transport = exchange.transport
     connection = None if transport is None else transport.get_extra_info("socket")
     if transport is None or connection is None:
         raise RuntimeError("an answer can be sent twice over a connection only")
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
-    await _send(send, 200, body)
+    await exchange.answer(200, body)
     transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
 
@@ -414,7 +409,7 @@ async def _send_twice(send: Send, body: bytes, transport: asyncio.Transport | No
 def _with_absurd_numbers(body: bytes) -> bytes:
     values = json.loads(body)
     values["usage"] = {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
-    values["choices"][0]["logprobs"] = {"content": [{"token": "a", "logprob": each} for each in (1e308, 1e308, 10**400)]}
+    values["choices"][0]["logprobs"] = {"content": [{"token": "a", "logprob": value} for value in (1e308, 1e308, 10**400)]}
     return _json(values)
 
 
@@ -434,12 +429,12 @@ _SAME = object()
 def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = False) -> bytes:
     """``calls``: the client offered functions, so calls in the text are sent in the protocol's format."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text if content is _SAME else content}
-    words, found = text_as_calls(answer.text) if calls else (answer.text, [])
-    if found:
-        message |= {"content": words or None, "tool_calls": found}
+    text, tool_calls = text_as_calls(answer.text) if calls else (answer.text, [])
+    if tool_calls:
+        message |= {"content": text or None, "tool_calls": tool_calls}
     if answer.reasoning is not None:
         message["reasoning_content"] = answer.reasoning
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if found else "stop"}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if tool_calls else "stop"}
     usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
     return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
 

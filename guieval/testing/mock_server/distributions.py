@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from guieval.actions import Action, Click, LongPress, Point
-from guieval.errors import UsageError, first_problem
-from guieval.steps import StepKey, StepTaskModel
+from guieval.errors import DataError, UsageError
+from guieval.steps import StepKey, StepTaskModel, validated
 from guieval.testing.mock_server.app import Answer, Answers, Tag
 
 if TYPE_CHECKING:
@@ -56,23 +56,21 @@ class Distribution(BaseModel):
     draws: tuple[Draw, ...] = Field(min_length=1)
 
 
-def read_distributions(file: Path) -> dict[str, Distribution]:
-    """The distributions of a file by step; :class:`UsageError` for an unreadable file or an invalid line."""
+Line = TypeVar("Line", bound=BaseModel)
+
+
+def read_lines(file: Path, model: type[Line]) -> Iterator[Line]:
+    """The lines of a policy's JSONL file; :class:`UsageError` for an unreadable file or an invalid line."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise UsageError(f"the distributions {str(file)!r} cannot be read: {error.strerror}") from None
-    distributions: dict[str, Distribution] = {}
+        raise UsageError(f"the script {str(file)!r} cannot be read: {error.strerror}") from None
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            distribution = Distribution.model_validate_json(line)
-        except ValidationError as error:
-            problem = first_problem(error, Distribution)
-            raise UsageError(f"{str(file)!r}, line {number}, field {problem.field}: {problem.message}") from None
-        distributions[distribution.key] = distribution
-    return distributions
+        if line.strip():
+            try:
+                yield validated(model, line, file=file, line=number)
+            except DataError as error:
+                raise UsageError(str(error)) from None
 
 
 def distribution_answers(
@@ -83,7 +81,7 @@ def distribution_answers(
     seed: int,
 ) -> Answers:
     """The policy: a draw is a function of ``seed``, the request's step and sample, and the sampling seed in its body."""
-    distributions = read_distributions(file)
+    distributions = {line.key: line for line in read_lines(file, Distribution)}
 
     def answer(tag: Tag, body: bytes) -> Answer:
         if tag.key is None:

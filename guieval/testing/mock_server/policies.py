@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from guieval.models import ABCModel
 
 from guieval.testing.mock_server.app import Answer, Answers, Tag, uniform
+from guieval.testing.mock_server.distributions import distribution_answers, read_lines
 from guieval.testing.mock_server.settings import MockSettings
 
 DEFAULT_SIZE: Size = (1080, 2400)
@@ -118,8 +119,6 @@ def _own_share(task: StepTaskModel, body: bytes) -> float:
 
 
 def _drawn(settings: MockSettings, model: ABCModel, benchmark: ABCBenchmark) -> Answers:
-    from guieval.testing.mock_server.distributions import distribution_answers
-
     if settings.script is None:
         raise UsageError("the mock server's policy 'distribution' needs a script file")
 
@@ -154,19 +153,8 @@ def _without_reference(settings: MockSettings, model: ABCModel, benchmark: ABCBe
 def _scripted(settings: MockSettings) -> Answers:
     if settings.script is None:
         raise UsageError("the mock server's policy 'script' needs a script file")
-    replies: dict[str, Answer] = {}
-    try:
-        lines = settings.script.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"the script {str(settings.script)!r} cannot be read: {error.strerror}") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            entry = _ScriptLine.model_validate_json(line)
-        except ValueError:
-            raise UsageError(f"{settings.script}, line {number}: expected {{key, reply}} with text in both") from None
-        replies[entry.key] = Answer(entry.reply, entry.reasoning)
+    lines = read_lines(settings.script, _ScriptLine)
+    replies = {line.key: Answer(line.reply, line.reasoning) for line in lines}
 
     def answer(tag: Tag, body: bytes) -> Answer:
         names = [tag.name, tag.name.rpartition("|")[0], *([str(tag.key)] if tag.key else []), tag.text, "*"]
