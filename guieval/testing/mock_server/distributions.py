@@ -77,7 +77,7 @@ def distribution_answers(
     file: Path,
     model: ABCModel,
     find: Callable[[StepKey], StepTaskModel],
-    wrong: Callable[[StepTaskModel, float], Action],
+    wrong: Callable[[StepTaskModel], Action],
     seed: int,
 ) -> Answers:
     """The policy: a draw is a function of ``seed``, the request's step and sample, and the sampling seed in its body."""
@@ -94,15 +94,16 @@ def distribution_answers(
         task = find(tag.key)
         if draw.action is None:
             return Answer(NO_ACTION)
+        action: Action
         if draw.action == "wrong":
-            wanted: list[Action] = [wrong(task, 0.0)]
+            action = wrong(task)
+        elif draw.action == "reference":
+            right = (option for option in (task.action, *task.alternatives) if option in model.action_space)
+            action = next(right, None) or wrong(task)
         else:
-            wanted = [task.action, *task.alternatives] if draw.action == "reference" else [draw.action]
-        if draw.action == "reference" and not any(option in model.action_space for option in wanted):
-            wanted = [wrong(task, 0.0)]
-        action = next((option for option in wanted if option in model.action_space), None)
-        if action is None:
-            raise LookupError(f"the model's format cannot express {wanted[0].type}, which is drawn at step {tag.key}")
+            action = draw.action
+        if action not in model.action_space:
+            raise LookupError(f"the model's format cannot express {action.type}, which is drawn at step {tag.key}")
         return Answer(model.render(task, _spread(action, draw.spread, source), draw.thought))
 
     return answer

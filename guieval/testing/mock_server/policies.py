@@ -122,8 +122,8 @@ def _drawn(settings: MockSettings, model: ABCModel, benchmark: ABCBenchmark) -> 
     if settings.script is None:
         raise UsageError("the mock server's policy 'distribution' needs a script file")
 
-    def wrong(task: StepTaskModel, draw: float) -> Action:
-        return wrong_action(task, model.action_space, draw)
+    def wrong(task: StepTaskModel) -> Action:
+        return wrong_action(task, model.action_space, 0.0)
 
     return distribution_answers(settings.script, model, _step_finder(benchmark), wrong, settings.seed)
 
@@ -197,9 +197,7 @@ def _blank_task(size: Size) -> StepTaskModel:
         episode_id="0",
         step_index=0,
         episode_length=1,
-        setting="high",
         instruction="",
-        low_level_instruction=None,
         screenshot="",
         screenshot_size=size,
         action=Wait(),

@@ -1,4 +1,4 @@
-"""What a page is made of, before it has a place on the screen: the words between :mod:`.apps` and :mod:`.layout`."""
+"""The parts of a page before they have a place on the screen. :mod:`.apps` makes them, and :mod:`.layout` places them."""
 
 from __future__ import annotations
 
@@ -7,50 +7,25 @@ from typing import Literal, TypeAlias
 
 from guieval.testing.phone.state import Effects
 
-Role: TypeAlias = Literal[
-    # content of a page, stacked from top to bottom (icons and tiles side by side)
-    "header",
-    "row",
-    "field",
-    "search",
-    "button",
-    "text",
-    "big",
-    "art",
-    "received",
-    "sent",
-    "icon",
-    "tile",
-    # parts with a fixed place
-    "switch",
-    "action",
-    "tab",
-    "fab",
-    "key",
-    "choice",
-    # what is drawn but never touched
-    "status",
-    "bar",
-    "title",
-    "card",
-    "scrim",
-    "spinner",
-    "toast",
-    "clock",
-    "dots",
-    "empty",
-    "list",
+Content: TypeAlias = Literal[
+    "header", "row", "field", "search", "button", "text", "big", "art", "received", "sent", "icon", "tile", "empty"
 ]
+"""Content of a page, stacked from top to bottom (icons and tiles side by side)."""
+Fixed: TypeAlias = Literal["switch", "action", "tab", "fab", "key", "choice"]
+"""Parts with a fixed place."""
+Passive: TypeAlias = Literal["status", "bar", "title", "card", "scrim", "spinner", "toast", "clock", "dots", "list"]
+"""Parts of the screen that do not belong to a page."""
+Role: TypeAlias = Content | Fixed | Passive
 
 
 @dataclass(frozen=True)
 class Widget:
     """One part of a page.
 
-    ``name`` addresses it and is unique on its page (empty for parts nobody touches); ``label`` is its main text, which is
-    drawn except where a pictogram stands for it (``action``, ``fab``): there it is the accessible description. ``detail`` and
-    ``trailing`` are smaller texts, ``hint`` stands in an empty field. ``on`` is a switch's or a selectable part's state,
-    ``None`` for all others. ``symbol`` names a pictogram, ``tap`` and ``hold`` say what touching does.
+    ``name`` is unique on its page, and empty for parts that cannot be touched. ``label`` is its main text; a pictogram
+    (``action``, ``fab``) replaces it, and then it is the accessible description. ``detail`` and ``trailing`` are smaller
+    texts, ``hint`` is shown in an empty field. ``on`` is the state of a switch or a selectable part, ``None`` for all others.
+    ``symbol`` names a pictogram; ``tap`` and ``hold`` are the effects of a tap and of a long press.
     """
 
     role: Role
@@ -68,7 +43,7 @@ class Widget:
 
 @dataclass(frozen=True)
 class Page:
-    """An app's page: a top bar (``title``, back arrow, ``actions``), what is pinned below it, the scrolling ``body``, a
+    """An app's page: a top bar (``title``, back arrow, ``actions``), parts ``pinned`` below it, the scrolling ``body``, a
     ``footer`` that stays above the keyboard, ``tabs`` and a floating button.
 
     ``from_end`` shows the body's end first (conversations), ``refreshes`` reloads it when it is pulled down, and

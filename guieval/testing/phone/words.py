@@ -164,44 +164,28 @@ MISSING_THINGS = {
     "Recipes": "Look up a recipe for pancakes in Recipes",
     "Stocks": "Look at the price chart of gold in Stocks",
 }
-SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    (
-        "Network and internet",
-        "Wi-Fi, mobile, hotspot",
-        ("Wi-Fi", "Mobile data", "Roaming", "Hotspot", "Data saver", "Airplane mode"),
-    ),
-    ("Connected devices", "Bluetooth, pairing", ("Bluetooth", "NFC", "Nearby share", "Android Auto", "Printing")),
-    ("Apps", "Default apps, permissions", ("Instant apps", "Unused app cleanup", "Unknown sources")),
-    (
-        "Notifications",
-        "History, conversations",
-        ("Notification history", "Bubbles", "Lock screen alerts", "Icon badges", "Snoozing"),
-    ),
-    ("Battery", "Saver, usage", ("Battery saver", "Adaptive battery", "Battery percentage", "Fast charging")),
-    ("Storage", "Space, clean-up", ("Smart storage", "Trash bin", "Storage alerts")),
-    (
-        "Sound",
-        "Volume, vibration",
-        ("Do not disturb", "Vibrate for calls", "Dial pad tones", "Touch sounds", "Charging sounds"),
-    ),
-    ("Display", "Theme, brightness", ("Dark theme", "Adaptive brightness", "Night light", "Auto-rotate", "Screen saver")),
-    ("Wallpaper and style", "Colours, icons, grid", ("Themed icons", "Colour by wallpaper", "Wallpaper dimming")),
-    (
-        "Accessibility",
-        "Screen reader, text",
-        ("TalkBack", "Magnification", "Live captions", "Mono audio", "High contrast text", "Large pointer"),
-    ),
-    ("Security", "Lock, fingerprint", ("Find my device", "Smart lock", "Fingerprint unlock", "App pinning")),
-    (
-        "Privacy",
-        "Permissions, activity",
-        ("Camera access", "Microphone access", "Show passwords", "Usage statistics", "Clipboard alerts"),
-    ),
-    ("Location", "On, app access", ("Location services", "Wi-Fi scanning", "Emergency location", "Location history")),
-    ("Safety", "Medical info, alerts", ("Emergency alerts", "Crash detection", "Safety check")),
-    ("Passwords and accounts", "Saved, autofill", ("Autofill service", "Account sync", "Password alerts")),
-    ("Digital wellbeing", "Screen time, timers", ("Bedtime mode", "Focus mode", "Heads up", "Screen time reminders")),
-    ("System", "Languages, gestures", ("Gesture navigation", "Automatic updates", "Spell checker", "One-handed mode")),
+_SECTIONS = """
+Network and internet | Wi-Fi, mobile, hotspot | Wi-Fi, Mobile data, Roaming, Hotspot, Data saver, Airplane mode
+Connected devices | Bluetooth, pairing | Bluetooth, NFC, Nearby share, Android Auto, Printing
+Apps | Default apps, permissions | Instant apps, Unused app cleanup, Unknown sources
+Notifications | History, conversations | Notification history, Bubbles, Lock screen alerts, Icon badges, Snoozing
+Battery | Saver, usage | Battery saver, Adaptive battery, Battery percentage, Fast charging
+Storage | Space, clean-up | Smart storage, Trash bin, Storage alerts
+Sound | Volume, vibration | Do not disturb, Vibrate for calls, Dial pad tones, Touch sounds, Charging sounds
+Display | Theme, brightness | Dark theme, Adaptive brightness, Night light, Auto-rotate, Screen saver
+Wallpaper and style | Colours, icons, grid | Themed icons, Colour by wallpaper, Wallpaper dimming
+Accessibility | Screen reader, text | TalkBack, Magnification, Live captions, Mono audio, High contrast text, Large pointer
+Security | Lock, fingerprint | Find my device, Smart lock, Fingerprint unlock, App pinning
+Privacy | Permissions, activity | Camera access, Microphone access, Show passwords, Usage statistics, Clipboard alerts
+Location | On, app access | Location services, Wi-Fi scanning, Emergency location, Location history
+Safety | Medical info, alerts | Emergency alerts, Crash detection, Safety check
+Passwords and accounts | Saved, autofill | Autofill service, Account sync, Password alerts
+Digital wellbeing | Screen time, timers | Bedtime mode, Focus mode, Heads up, Screen time reminders
+System | Languages, gestures | Gesture navigation, Automatic updates, Spell checker, One-handed mode
+"""
+SECTIONS = tuple(
+    (name, subtitle, _listed(switches))
+    for name, subtitle, switches in (line.split(" | ") for line in _SECTIONS.strip().splitlines())
 )
 """Name, subtitle and switches of every section of the settings app."""
 CHOICES: tuple[tuple[str, str, tuple[str, ...]], ...] = (

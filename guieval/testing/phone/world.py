@@ -1,4 +1,4 @@
-"""Furnishes a phone: look, installed apps and what they hold, all drawn from one :class:`~guieval.testing.phone.dice.Dice`."""
+"""Furnishes a phone: its look, its apps and their content, all drawn from one :class:`~guieval.testing.phone.dice.Dice`."""
 
 from __future__ import annotations
 
@@ -86,6 +86,10 @@ def _popup(dice: Dice, app: str) -> Overlay:
     return Overlay("dialog", title, (Choice("Not now", (bind(close),)), Choice(yes, (bind(close), bind(say, answer)))), text)
 
 
+def _flag(name: str, on: bool) -> frozenset[str]:
+    return frozenset({name} if on else ())
+
+
 def _people(dice: Dice) -> tuple[Item, ...]:
     count = dice.between(24, 34)
     names = zip(dice.sample(words.FIRST_NAMES, count), dice.sample(words.LAST_NAMES, count), strict=True)
@@ -97,15 +101,15 @@ def _people(dice: Dice) -> tuple[Item, ...]:
 
 
 def _settings(dice: Dice) -> tuple[Item, ...]:
-    found: list[Item] = []
+    items: list[Item] = []
     for section, _, names in words.SECTIONS:
         for name in names:
-            flags = frozenset({"on"} if dice.chance(0.45) else ())
-            found.append(Item(f"s{len(found)}", name, group=section, flags=flags))
+            flags = _flag("on", dice.chance(0.45))
+            items.append(Item(f"s{len(items)}", name, group=section, flags=flags))
         for group, name, options in words.CHOICES:
             if group == section:
-                found.append(Item(f"s{len(found)}", name, group=section, value=dice.pick(options), options=options))
-    return tuple(found)
+                items.append(Item(f"s{len(items)}", name, group=section, value=dice.pick(options), options=options))
+    return tuple(items)
 
 
 def _about(dice: Dice) -> tuple[Item, ...]:
@@ -126,7 +130,7 @@ def _alarms(dice: Dice) -> tuple[Item, ...]:
             f"{hour:02d}:{5 * dice.below(12):02d}",
             labels[i],
             group=dice.pick(words.ALARM_DAYS),
-            flags=frozenset({"on"} if dice.chance(0.5) else ()),
+            flags=_flag("on", dice.chance(0.5)),
         )
         for i, hour in enumerate(hours)
     )
@@ -135,24 +139,19 @@ def _alarms(dice: Dice) -> tuple[Item, ...]:
 def _cities(dice: Dice) -> tuple[Item, ...]:
     shown = frozenset(dice.sample(words.CITIES, 3))
     return tuple(
-        Item(
-            f"w{i}",
-            city,
-            f"{dice.between(0, 23)}:{dice.between(0, 59):02d}",
-            flags=frozenset({"shown"} if city in shown else ()),
-        )
+        Item(f"w{i}", city, f"{dice.between(0, 23)}:{dice.between(0, 59):02d}", flags=_flag("shown", city in shown))
         for i, city in enumerate(words.CITIES)
     )
 
 
 def _products(dice: Dice) -> tuple[Item, ...]:
-    found: list[Item] = []
+    items: list[Item] = []
     for noun in dice.shuffled(words.PRODUCTS):
         for brand in dice.sample(words.BRANDS, dice.between(1, 3)):
             price = f"${dice.between(8, 180)}.{dice.pick(('00', '50', '90', '99'))}"
-            flags = frozenset({"sold out"} if dice.chance(0.15) else ())
-            found.append(Item(f"g{len(found)}", f"{brand} {noun}", price, dice.pick(words.PRODUCT_TEXTS), noun, flags=flags))
-    return tuple(dice.shuffled(found))
+            flags = _flag("sold out", dice.chance(0.15))
+            items.append(Item(f"g{len(items)}", f"{brand} {noun}", price, dice.pick(words.PRODUCT_TEXTS), noun, flags=flags))
+    return tuple(dice.shuffled(items))
 
 
 def _chats(dice: Dice, people: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -180,6 +179,6 @@ def _mails(dice: Dice, people: tuple[Item, ...]) -> tuple[Item, ...]:
 def _songs(dice: Dice) -> tuple[Item, ...]:
     titles = dice.sample(words.SONGS, dice.between(18, 24))
     return tuple(
-        Item(f"u{i}", title, dice.pick(words.ARTISTS), flags=frozenset({"liked"} if dice.chance(0.25) else ()))
+        Item(f"u{i}", title, dice.pick(words.ARTISTS), flags=_flag("liked", dice.chance(0.25)))
         for i, title in enumerate(sorted(titles))
     )
