@@ -70,7 +70,7 @@ def inspect(benchmark: ABCBenchmark, refs: Sequence[EpisodeRef], plan: Plan, *, 
     if deadline is not None:
         random.Random(0).shuffle(order)
     inspection = Inspection()
-    known: dict[tuple[str, tuple[int, int]], _Problem | None] = {}
+    known: dict[tuple[str, tuple[int, int]], tuple[bool, str] | None] = {}
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="preflight") as threads:
         for start in range(0, len(order), _BATCH):
             if deadline is not None and not inspection.reasons and time.monotonic() > deadline:
@@ -85,17 +85,12 @@ def inspect(benchmark: ABCBenchmark, refs: Sequence[EpisodeRef], plan: Plan, *, 
                 problem = known[task.screenshot, task.screenshot_size]
                 inspection.steps += 1
                 if problem is not None:
-                    inspection.missing += problem.missing
-                    inspection.damaged += not problem.missing
-                    inspection.reasons.setdefault(task.episode_key, problem.reason)
+                    missing, reason = problem
+                    inspection.missing += missing
+                    inspection.damaged += not missing
+                    inspection.reasons.setdefault(task.episode_key, reason)
     inspection.reasons = {ref.key: inspection.reasons[ref.key] for ref in refs if ref.key in inspection.reasons}
     return inspection
-
-
-@dataclass(frozen=True)
-class _Problem:
-    missing: bool
-    reason: str
 
 
 def _planned_steps(
@@ -112,14 +107,14 @@ def _planned_steps(
         yield from (steps[index] for index in planned if index < len(steps))
 
 
-def _problem(root: Path, screenshot: str, size: tuple[int, int]) -> _Problem | None:
-    """Why a screenshot cannot be used; ``None`` if no problem shows."""
+def _problem(root: Path, screenshot: str, size: tuple[int, int]) -> tuple[bool, str] | None:
+    """Whether an unusable screenshot is missing, and why it cannot be used; ``None`` if no problem shows."""
     if _looks_whole(root, screenshot, size):
         return None
     try:
         read_screenshot(root, screenshot, size)
     except ScreenshotError as error:
-        return _Problem(not os.path.exists(root / screenshot), str(error))
+        return not os.path.exists(root / screenshot), str(error)
     return None
 
 

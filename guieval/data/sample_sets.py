@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -33,9 +33,14 @@ class StepLabel(NamedTuple):
     groups: Mapping[str, str]
 
     @classmethod
-    def of(cls, task: StepTaskModel) -> StepLabel:
+    def of(cls, task: StepTaskModel) -> Self:
         """The label of a step."""
         return cls(task.action.type, task.groups)
+
+    @classmethod
+    def of_steps(cls, steps: Iterable[StepTaskModel]) -> dict[int, Self]:
+        """The labels of an episode's steps by index."""
+        return {task.step_index: cls.of(task) for task in steps}
 
 
 Labels: TypeAlias = Callable[[EpisodeRef], Mapping[int, StepLabel]]

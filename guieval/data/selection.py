@@ -79,7 +79,7 @@ def select(benchmark: ABCBenchmark, choice: Choice, unusable: Mapping[EpisodeKey
     _check_listed(refs, where)
 
     def labels(ref: EpisodeRef) -> Mapping[int, StepLabel]:
-        return {task.step_index: StepLabel.of(task) for task in benchmark.load(ref).steps}
+        return StepLabel.of_steps(benchmark.load(ref).steps)
 
     def readable(ref: EpisodeRef) -> bool:
         if unusable and ref.key in unusable:

@@ -13,10 +13,6 @@ from guieval.history.modes import Mode
 from guieval.steps import Plan, ReferenceTypes, Sample, Setting, StepTaskModel
 
 
-def _nothing(ref: EpisodeRef) -> Iterable[StepTaskModel]:
-    return ()
-
-
 @dataclass(frozen=True, eq=False)
 class Answered:
     """Answers and the steps they answer.
@@ -46,7 +42,7 @@ class Answered:
     answers: Callable[[ActionEvaluator], Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]]
     select: Callable[[Choice], Selection]
     notes: Callable[[Sequence[str]], list[str]]
-    unanswered: Callable[[EpisodeRef], Iterable[StepTaskModel]] = _nothing
+    unanswered: Callable[[EpisodeRef], Iterable[StepTaskModel]] = lambda ref: ()
     types: ReferenceTypes | None = None
     overlays: tuple[str, ...] = ()
     left_out: int = 0

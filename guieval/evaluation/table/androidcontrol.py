@@ -161,7 +161,7 @@ PROTOCOLS = (
             "an episode no progress at all, as ui-s1-sop-released does.",
             "Every scroll is right, for the comparison of directions is commented out.",
             "An empty text is part of every text, so typing nothing is always right.",
-            "Figures are meant for runs that stop at the first mismatch and tell the model its own past answers.",
+            "Figures are meant for runs that stop at the first mismatch and show the model its own past answers.",
         ),
         mends="ui-s1-sop-released",
         version=2,  # PG and score are those of appendix C
@@ -264,7 +264,7 @@ PROTOCOLS = (
         figures=(Figure("accuracy", "exact"),),
         failure=FailurePolicy(missing="left-out"),
         notes=(
-            "Typing asks for the right field as well there; a unified action does not tell where a text goes.",
+            "Typing requires the right field as well there; a unified action does not say where a text goes.",
             "A click on an element whose text holds the app's name opens it, and one whose text holds the word back goes "
             "back, only where the data give each box its text.",
             "Where a click is labelled and an app is opened, the source asks the label for an app name that it does not have, "

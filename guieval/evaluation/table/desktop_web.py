@@ -56,9 +56,9 @@ PROTOCOLS = (
         figures=(Figure("step_acc", "exact"), Figure("macro_step_acc", "exact", average="episodes")),
         notes=(
             "The scorer asks for operation F1 = 1 over the words of operation and value, which is the same set of words.",
-            "It asks for the place of a typed value too, which a unified action does not tell: such steps are judged more "
+            "It requires the place of a typed value too, which a unified action does not have: such steps are judged more "
             "kindly here, and element_acc is known for clicks alone.",
-            "Steps that the lists leave out of a task count as wrong there; here they are not asked.",
+            "Steps that the lists leave out of a task count as wrong there; here they are left out.",
         ),
     ),
 )

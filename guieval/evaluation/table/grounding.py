@@ -1,6 +1,6 @@
 """Protocols of grounding benchmarks: one target, one point.
 
-Most judge a point alike, border included; they differ in how they read numbers (told in their notes, for it lies outside a
+Most judge a point alike, border included; they differ in how they read numbers (see their notes, because it lies outside a
 judgement of unified points), in what they do with failures, and in how they average.
 """
 
@@ -82,7 +82,7 @@ PROTOCOLS = (
         figures=(Figure("action_acc", "exact"),),
         notes=(
             "The figure counts every target alike; by group, application and kind of element the scorer gives shares, no mean.",
-            "Whether refusing is allowed when a model is asked is decided by the last sample of the list, for all of them.",
+            "Whether a model is allowed to refuse is decided by the last sample of the list, for all of them.",
             "The negative instructions are not released.",
         ),
         version=2,  # a refusal must be one
@@ -95,7 +95,8 @@ PROTOCOLS = (
         figures=(Figure("accuracy", "exact"), Figure("mean of the tasks", "exact", average="cells", keys=("task",))),
         notes=(
             "Each model has a script of its own, which reads its numbers its own way.",
-            "Bbox2Text, the third task, compares a told text with the label's and is no action; the paper's average counts it.",
+            "Bbox2Text, the third task, compares a predicted text with the label's and is not an action; the paper's average "
+            "counts it.",
         ),
     ),
     _pointing(
@@ -188,7 +189,7 @@ PROTOCOLS = (
         datasets=("screenspot-pro",),
         figures=(Figure("acc", "exact"),),
         notes=(
-            "What a number means is told by its size: up to 1 a fraction, up to 1000 thousandths, else pixels, so a pixel "
+            "The size of a number decides its meaning: up to 1 a fraction, up to 1000 thousandths, else pixels, so a pixel "
             "answer near the upper left corner is misread.",
         ),
     ),
@@ -250,7 +251,7 @@ PROTOCOLS = (
         datasets=("screenspot", "screenspot-v2", "screenspot-pro"),
         figures=(Figure("hit_top1", "exact"),),
         notes=(
-            "hit_topk asks whether any of three points hits, which one action does not tell.",
+            "hit_topk asks whether any of three points hits, which one action cannot answer.",
             "overlap_top1 and overlap_topk add a patch of 14 to a point in screen fractions, so the patch covers every target.",
             "A box of which no corner exceeds 1 is taken for screen fractions.",
         ),
@@ -263,7 +264,7 @@ PROTOCOLS = (
         datasets=("screenspot-v2", "screenspot-pro", "ui-vision", "mmbench-gui-l2"),
         figures=(Figure("correct_accuracy", "exact"),),
         notes=(
-            "has_correct_accuracy asks whether any of the told points hits, which one action does not tell.",
+            "has_correct_accuracy asks whether any of the predicted points hits, which one action cannot answer.",
             "Where there is no target, a reply that cannot be read counts as a refusal; no data set it reads has such samples.",
             "Its ray casting takes in only half of a polygon's border.",
         ),
@@ -287,7 +288,7 @@ PROTOCOLS = (
         notes=(
             "A point beside its target is given no verdict at all instead of wrong; the share of right ones is the same, but "
             "counts of wrong ones and of format errors are not to be trusted.",
-            "A told box stands for its centre, which is compared in pixels of the image.",
+            "A predicted box stands for its centre, which is compared in pixels of the image.",
         ),
     ),
     _pointing(

@@ -36,11 +36,11 @@ _PHONE_SETS = {
 }
 _PHONE_AND_CHINESE_SETS = {**_PHONE_SETS, "cagui": "cagui-agent-4516"}
 _GAPS_IN_ODYSSEY = (
-    "On GUI-Odyssey episodes are cut anew where step numbers have gaps; here they are the data's own, which changes the "
+    "On GUI-Odyssey episodes are split where step numbers have gaps; here they are the data's own, which changes the "
     "figures of whole episodes but not those of steps."
 )
 _EMPTY_TEXT = "An empty text is part of every text, so typing nothing is always right."
-_SHORT_TOUCH = "A touch that is told to last less than 200 ms is no tap but a wait there; here it is a tap."
+_SHORT_TOUCH = "A touch with a duration below 200 ms is a wait there and not a tap; here it is a tap."
 
 _GUIEVALKIT_SETS = {**_PHONE_AND_CHINESE_SETS, "androidcontrol": "ac-valtest-finish-10814"}
 _GUIEVALKIT = StepRules(click=_AROUND_TARGET, tap_limit=200.0)

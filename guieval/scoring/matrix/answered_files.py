@@ -6,7 +6,7 @@ denominator, its data folder gives the steps. What the formats are is :mod:`guie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def _by_itself(
             return Selection(refs, plan, "", text)
         if choice.sample_set is not None:
             check_dataset(choice.sample_set, first.dataset, where)
-        found = narrow(refs, choice, lambda ref: _labels(by_episode[ref.key].values()), where, plan=plan)
+        found = narrow(refs, choice, lambda ref: StepLabel.of_steps(by_episode[ref.key].values()), where, plan=plan)
         return restrict(found, plan, where)
 
     def judged(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
@@ -180,7 +180,3 @@ def _by_itself(
         left_out=left_out,
         count=len(answers),
     )
-
-
-def _labels(steps: Iterable[StepTaskModel]) -> dict[int, StepLabel]:
-    return {task.step_index: StepLabel.of(task) for task in steps}
