@@ -79,7 +79,7 @@ def recorded_answers(
         select=select,
         notes=notes,
         types=planned.types,
-        overlays=tuple(describe_overlay(each.file, each.sha256, each.steps) for each in overlays if each is not None),
+        overlays=tuple(describe_overlay(used.file, used.sha256, used.steps) for used in overlays if used is not None),
         served=caveats.mark(manifest),
     )
 

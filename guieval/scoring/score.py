@@ -1,6 +1,6 @@
 """The summary of recorded answers, a run's or a file's, under one protocol. No model is queried.
 
-Answers under several protocols at once are :mod:`guieval.scoring.matrix`'s business.
+Answers under several protocols at once are in :mod:`guieval.scoring.matrix`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Scored:
 
 
 class Scorer:
-    """Takes in answers one by one and summarises them under ``protocol`` (default: their own).
+    """Takes answers one by one and summarises them under ``protocol`` (default: their own).
 
     Raises :class:`guieval.errors.UsageError` for an unknown protocol.
     """

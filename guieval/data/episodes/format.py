@@ -49,12 +49,14 @@ class StepLine(BaseModel):
     def _read_by_rules(cls, extras: dict[str, Any]) -> dict[str, Any]:
         """Refuse what the rules would pass over silently."""
         patterns = extras.get("text_patterns", [])
-        if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
             raise ValueError(f"text_patterns must be a list of regular expressions, got {patterns!r:.80}")
         if problem := next(filter(None, map(pattern_problem, patterns)), None):
             raise ValueError(problem)
         corners = extras.get("polygon", [[0, 0]] * 3)
-        numbers = [side for each in corners if isinstance(each, list) for side in each] if isinstance(corners, list) else []
+        numbers = (
+            [side for corner in corners if isinstance(corner, list) for side in corner] if isinstance(corners, list) else []
+        )
         if len(numbers) < 6 or len(numbers) != 2 * len(corners) or not all(type(side) in (int, float) for side in numbers):
             raise ValueError(f"polygon must be a list of at least three [x, y] in thousandths, got {corners!r:.80}")
         return extras
@@ -130,13 +132,13 @@ def read_preparation(folder: Path) -> Preparation:
     """The content of ``prepared.json``; :class:`UsageError` when this version cannot read it."""
     file = folder / PREPARED
     try:
-        found = Preparation.model_validate_json(file.read_bytes())
+        preparation = Preparation.model_validate_json(file.read_bytes())
     except OSError as error:
         raise UsageError(f"{str(file)!r} cannot be read: {error.strerror}") from None
     except ValidationError as error:
         problem = first_problem(error)
         place = f"field {problem.field}: " if problem.field else ""
         raise UsageError(f"{str(file)!r} cannot be read: {place}{problem.message}") from None
-    if found.format != FORMAT:
-        raise UsageError(f"{str(file)!r} is of format {found.format!r}; this version reads {FORMAT!r}")
-    return found
+    if preparation.format != FORMAT:
+        raise UsageError(f"{str(file)!r} is of format {preparation.format!r}; this version reads {FORMAT!r}")
+    return preparation

@@ -43,7 +43,7 @@ class EpisodeIndex(Sequence[EpisodeRef]):
     def __getitem__(self, position: slice) -> Sequence[EpisodeRef]: ...
     def __getitem__(self, position: int | slice) -> EpisodeRef | Sequence[EpisodeRef]:
         if isinstance(position, slice):
-            return [self[each] for each in range(*position.indices(len(self)))]
+            return [self[number] for number in range(*position.indices(len(self)))]
         position = range(len(self))[position]
         key = EpisodeKey(self.benchmark, self.subsets[position], self.ids[position])
         return EpisodeRef(key, self.lengths[position], position, self.splits[position])

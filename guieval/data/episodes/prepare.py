@@ -118,7 +118,7 @@ def _check_folders(kind: type[ABCBenchmark], source: Path, out: Path) -> None:
         )
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {str(out)!r} is a file; give a folder to be made")
-    if out.is_dir() and not is_prepared(out) and (_has_lines(out) or {each.name for each in out.iterdir()} - _FIRST_NAMES):
+    if out.is_dir() and not is_prepared(out) and (_has_lines(out) or {entry.name for entry in out.iterdir()} - _FIRST_NAMES):
         raise UsageError(f"the folder {str(out)!r} is not empty and no preparation was begun in it; take another --out")
 
 

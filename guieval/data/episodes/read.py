@@ -53,14 +53,14 @@ class EpisodesFolder(ABCBenchmark):
                 f"the folder {str(root)!r} was not prepared to its end; go on with `{self._preparation.command(root)}`"
             )
         names = (EPISODES, PACKED) if file is None else (file,)
-        found = [root / name for name in names if (root / name).is_file()]
-        if not found:
+        existing = [root / name for name in names if (root / name).is_file()]
+        if not existing:
             if self._preparation is not None:
                 raise UsageError(f"the folder {str(root)!r} has lost its {EPISODES}; prepare it again")
-            files = (each.name for each in root.iterdir() if each.name.endswith((".jsonl", ".jsonl.gz")))
+            files = (entry.name for entry in root.iterdir() if entry.name.endswith((".jsonl", ".jsonl.gz")))
             raise self.wrong_folder(root, " or ".join(names) + nearest(names[0], files))
-        self._file = found[0]
-        self._lines = LineFile(found[0])
+        self._file = existing[0]
+        self._lines = LineFile(existing[0])
         self._index: EpisodeIndex | None = None
 
     def declared(self) -> dict[str, str]:

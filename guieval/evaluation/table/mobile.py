@@ -103,7 +103,7 @@ PROTOCOLS = (
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
             _GAPS_IN_ODYSSEY,
         ),
-        version=2,  # a labelled press is no tap, however short
+        version=2,  # a labelled press is never a tap, however short
     ),
     Protocol(
         name="guievalkit-intended",
@@ -119,7 +119,7 @@ PROTOCOLS = (
         ),
         notes=(_EMPTY_TEXT, _SHORT_TOUCH, _GAPS_IN_ODYSSEY),
         mends="guievalkit",
-        version=2,  # a labelled press is no tap, however short
+        version=2,  # a labelled press is never a tap, however short
     ),
     Protocol(
         name="agentcpm",
@@ -151,7 +151,7 @@ PROTOCOLS = (
             "A box cut at the upper or left edge of the screen keeps its size, so it reaches further down or right.",
             _GAPS_IN_ODYSSEY,
         ),
-        version=2,  # a labelled press is no tap, however short
+        version=2,  # a labelled press is never a tap, however short
     ),
     Protocol(
         name="magicgui",
@@ -189,7 +189,7 @@ PROTOCOLS = (
             "Steps without a stored reply leave every figure; replies that cannot be read are wrong.",
             _GAPS_IN_ODYSSEY,
         ),
-        version=2,  # a labelled press is no tap, however short
+        version=2,  # a labelled press is never a tap, however short
     ),
     Protocol(
         name="osatlas",

@@ -1,7 +1,7 @@
 """Answers from a predictions file of any format that guieval reads, together with the steps they answer.
 
 Most formats hold the labels too, so such a file is scored by itself; otherwise, or to have a benchmark's whole data as the
-denominator, its data folder gives the steps. What the formats are is :mod:`guieval.scoring.predictions`' business.
+denominator, its data folder gives the steps. The formats are in :mod:`guieval.scoring.predictions`.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _by_itself(
             return Selection(refs, plan, "", text)
         if choice.sample_set is not None:
             check_dataset(choice.sample_set, first.dataset, where)
-        found = narrow(refs, choice, lambda ref: StepLabel.of_steps(by_episode[ref.key].values()), where, plan=plan)
-        return restrict(found, plan, where)
+        chosen = narrow(refs, choice, lambda ref: StepLabel.of_steps(by_episode[ref.key].values()), where, plan=plan)
+        return restrict(chosen, plan, where)
 
     def judged(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
         for task, row in answers:

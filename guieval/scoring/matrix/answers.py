@@ -92,7 +92,7 @@ class JudgedAnswers:
                 yield task, samples[0].action
 
     def hold(self, plan: Plan) -> bool:
-        """Whether there is a record of every step of ``plan``, be it of a request that failed."""
+        """Whether there is a record of every step of ``plan``, even of a failed request."""
         return self._ledger.hold(self._ledger.rows_of(plan))
 
     def columns(self, choice: Choice | None = None, protocols: Sequence[str] | None = None) -> RunColumns:

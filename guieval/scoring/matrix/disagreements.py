@@ -52,7 +52,9 @@ def agreeing(columns: RunColumns) -> list[tuple[str, ...]]:
 def disagreements(columns: RunColumns, answers: JudgedAnswers) -> Iterator[Disagreement]:
     """Every disputed step of ``columns``, which are of ``answers``; these are read once more, in the order they stand there."""
     rows = {columns.key_of(row): row for row in np.flatnonzero(disputed(columns)).tolist()}
-    evaluators = {each.protocol.name: each for each in answers.evaluators if each.protocol.name in columns.judged}
+    evaluators = {
+        name: evaluator for name, evaluator in zip(answers.protocols, answers.evaluators, strict=True) if name in columns.judged
+    }
     for task, action in answers.again() if rows else ():
         if task.key in rows:
             ends = {name: columns.judged[name].end[rows[task.key]] for name in evaluators}

@@ -182,7 +182,7 @@ class Ledger:
             group_of: list[int] = []
             for evaluator in self.evaluators:
                 rules = evaluator.protocol.rules_for(task.dataset)
-                deciding = tuple(rules.deciding(each, action.type) for each in accepted)
+                deciding = tuple(rules.deciding(type_, action.type) for type_ in accepted)
                 if deciding not in groups:
                     groups[deciding] = len(groups)
                     chosen.append(evaluator)

@@ -62,8 +62,9 @@ def on_own_sets(answers: JudgedAnswers, choice: Choice | None = None) -> list[Pl
 
 def _sets(answers: JudgedAnswers) -> dict[str, str]:
     """The sample set that a protocol's published numbers count, of those that have one for the data."""
-    named = {each.protocol.name: each.protocol.sample_sets.get(answers.answered.dataset) for each in answers.evaluators}
-    return {protocol: name for protocol, name in named.items() if name is not None}
+    protocols = [evaluator.protocol for evaluator in answers.evaluators]
+    named = {protocol.name: protocol.sample_sets.get(answers.answered.dataset) for protocol in protocols}
+    return {protocol: sample_set for protocol, sample_set in named.items() if sample_set is not None}
 
 
 def _whole(answers: JudgedAnswers, sample_set: str) -> Selection | None:

@@ -198,9 +198,9 @@ class _KnownSteps:
         if any((task.boxes, task.extras.get("polygon")) != (alike[0].boxes, alike[0].extras.get("polygon")) for task in alike):
             box = row.value(self._layout.box)
             raise row.error(self._layout.box, f"{box!r:.120} is not the box of any step with that image and instruction")
-        found = next((task for task in alike if task.key not in self._answered), alike[0])
-        self._answered.add(found.key)
-        return found
+        task = next((task for task in alike if task.key not in self._answered), alike[0])
+        self._answered.add(task.key)
+        return task
 
     def _unknown(self, row: Row) -> DataError:
         named = self._by_id.get(str(row.values.get("id")))

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from guieval.data import typed_rows as rows
-from guieval.data.text_files import lines, open_text, rest
+from guieval.data.text_files import MARK, lines, open_text, rest
 from guieval.errors import DataError, first_problem
 from guieval.steps import StepTaskModel
 
@@ -55,7 +55,7 @@ class Row(rows.Row):
 
 
 def open_rows(file: Path) -> Iterator[Row | DataError]:
-    """Every row of a UTF-8 file in its order; what is no row comes as the :class:`DataError` to raise or to count.
+    """Every row of a UTF-8 file in its order; what is not a row is returned as the :class:`DataError` to raise or to count.
 
     JSON lines are read one at a time; a list, or the rows inside one object, as a whole. Raises
     :class:`DataError` at once when the file cannot be read, or is one JSON value that holds no rows.
@@ -74,7 +74,7 @@ def open_rows(file: Path) -> Iterator[Row | DataError]:
 
 def _first_line(file: Path, stream: BinaryIO) -> bytes:
     for line in lines(file, stream):
-        stripped: bytes = line.removeprefix(b"\xef\xbb\xbf").strip()  # the byte-order mark some editors write
+        stripped: bytes = line.removeprefix(MARK).strip()  # the byte-order mark some editors write
         if stripped:
             return stripped
     return b""
@@ -96,7 +96,7 @@ def _whole(first: bytes) -> bool:
 
 def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
     for number, line in enumerate(lines(file, stream), 1):
-        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        line = line.removeprefix(MARK) if number == 1 else line
         if not line.strip():
             continue
         where = f"{file}, line {number}"
@@ -110,7 +110,7 @@ def _lines(file: Path, stream: BinaryIO) -> Iterator[Row | DataError]:
 
 def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
     try:
-        value = from_json(data.removeprefix(b"\xef\xbb\xbf"))
+        value = from_json(data.removeprefix(MARK))
     except ValueError as error:
         raise DataError(f"{file}: is not JSON ({error})") from None
     field = ""
