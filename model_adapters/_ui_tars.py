@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -19,7 +18,7 @@ from guieval.actions import Action, Click, LongPress, Point, Scroll, Type, Wait,
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelConfig, ParsedResponse
+from guieval.models import Message, ParsedResponse
 from guieval.parsing import ScrollWords, call_text, decoded, first_call, is_place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
@@ -40,20 +39,6 @@ class UITarsOptions(ImageLimits):
     max_images: int = Field(5, ge=1, description="screenshots per request, the current one included (#121)")
 
 
-@dataclass(frozen=True)
-class CallForm:
-    """How a prompt's action space writes what the prompts write differently."""
-
-    scroll: Literal["word", "point and word", "path"]
-    timed_press: bool
-
-
-def call_form(text: str) -> CallForm:
-    """The form that a prompt's text asks for."""
-    word: Literal["point and word", "path"] = "point and word" if ", direction=" in text else "path"
-    return CallForm("word" if "scroll(direction=" in text else word, ", time=''" in text)
-
-
 class UITarsModel(FamilyModel):
     """What the adapters of both versions do alike."""
 
@@ -61,19 +46,24 @@ class UITarsModel(FamilyModel):
     """What the names of the version's prompt files begin with."""
     _options: UITarsOptions
 
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        self._form = call_form(self._prompt(self._options.prompt))
-
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return parse_reply(
-            text,
-            self.frame(task),
-            task.screenshot_size,
-            scroll_words=self._options.scroll_words,
-            mouse=self._options.prompt == "computer",
-            bare_point=task.setting == "grounding",
-        )
+        """Read ``Thought: ..\\nAction: call``.
+
+        As in the authors' parser the last ``Action:`` counts (at the start of a line, if there is one), and of several calls
+        after it the first. Tolerated beyond :func:`guieval.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
+        continued turn), if the call begins a line; a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or
+        in tags; ``point`` for ``start_box``; ``text`` for ``content``. A grounding query may be answered by a coordinate alone,
+        which is a click (its prompt asks for one); with the computer prompt a drag is a mouse drag, which the unified space has
+        no word for, and not a swipe.
+        """
+        frame, size = self.frame(task), task.screenshot_size
+        thought, body = _parts(text)
+        whole = body.strip().rstrip(".")
+        if task.setting == "grounding" and is_place(whole):
+            return ParsedResponse(Click(point=decoded(whole, frame, size)), thought)
+        call = first_call(body, CALLS)
+        table = MOUSE_CALLS if self._options.prompt == "computer" else CALLS
+        return ParsedResponse(table.read(call.name, call.arguments, frame, size, self._options.scroll_words), thought)
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
         return reply_begun(thought)
@@ -118,7 +108,31 @@ class UITarsModel(FamilyModel):
         return f"Thought: {words}\nAction: {call}"
 
     def _call(self, task: StepTaskModel, action: Action) -> str:
-        return write_call(action, self.frame(task), task.screenshot_size, self._form, self._options.scroll_words)
+        """Any action as a call, also one that no published prompt lists, which the past may hold.
+
+        PRESS(ENTER) becomes the family's idiom for it, a submitted empty input. Prompts differ in how a scroll is written (a
+        word, a place and a word, or a path) and in whether a long press has a time.
+        """
+        if action == calls.ENTER:
+            return "type(content='\\n')"
+        prompt = self._prompt(self._options.prompt)
+
+        def written(point: Point) -> str:
+            return box(point, self.frame(task), task.screenshot_size)
+
+        if not isinstance(action, Scroll):
+            name, arguments = CALLS.write(action, written)
+            if isinstance(action, LongPress) and ", time=''" in prompt:
+                # nobody states the unit of the 1.0 prompts' time, and it is left empty
+                arguments["time"] = ""
+            return call_text(name, {key: str(value) for key, value in arguments.items()})
+        word = {"direction": calls.turned(action.direction, self._options.scroll_words)}
+        if "scroll(direction=" in prompt:
+            return call_text("scroll", word)
+        if ", direction=" in prompt:
+            return call_text("scroll", {"start_box": written(action.point), **word})
+        start, end = scroll_path(action)
+        return call_text("scroll", {"start_box": written(start), "end_box": written(end)})
 
 
 _BARE_BOX = re.compile(r"(start_box|end_box)='\((\d+),\s*(\d+)\)'")
@@ -183,32 +197,6 @@ MAX_LABELS, MAX_READ = 20, 100_000
 a loop writes thousands."""
 
 
-def parse_reply(
-    text: str,
-    frame: Frame,
-    size: Size,
-    *,
-    scroll_words: ScrollWords = "content",
-    mouse: bool = False,
-    bare_point: bool = False,
-) -> ParsedResponse:
-    """Read ``Thought: ..\\nAction: call`` with points in ``frame`` on a screenshot of ``size``.
-
-    As in the authors' parser the last ``Action:`` counts (at the start of a line, if there is one), and of several calls
-    after it the first. Tolerated beyond :func:`guieval.parsing.first_call`: ``Action：``; no ``Action:`` at all (a
-    continued turn), if the call begins a line; a thought labelled ``Reason:``, ``Reflection:`` or ``Action_Summary:``, or in
-    tags; ``point`` for ``start_box``; ``text`` for ``content``. With ``bare_point`` a lone coordinate is a click (the
-    grounding prompt asks for one); with ``mouse`` a drag is a mouse drag, which the unified space has no word for, and not a
-    swipe.
-    """
-    thought, body = _parts(text)
-    whole = body.strip().rstrip(".")
-    if bare_point and is_place(whole):
-        return ParsedResponse(Click(point=decoded(whole, frame, size)), thought)
-    call = first_call(body, CALLS)
-    return ParsedResponse((MOUSE_CALLS if mouse else CALLS).read(call.name, call.arguments, frame, size, scroll_words), thought)
-
-
 def _parts(text: str) -> tuple[str | None, str]:
     """A reply's thought, and what its call is to be looked for in."""
     text = whole_text(text)
@@ -244,26 +232,6 @@ def _call_end(text: str, start: int) -> int:
 
 
 # --- calls ----------------------------------------------------------------------------------------------------------
-
-
-def write_call(action: Action, frame: Frame, size: Size, form: CallForm, scroll_words: ScrollWords = "content") -> str:
-    """Any action as a call, also one that no published prompt lists, which the past may hold.
-
-    PRESS(ENTER) becomes the family's idiom for it, a submitted empty input.
-    """
-    if action == calls.ENTER:
-        return "type(content='\\n')"
-    if not isinstance(action, Scroll):
-        name, arguments = CALLS.write(action, lambda point: box(point, frame, size))
-        if isinstance(action, LongPress) and form.timed_press:
-            # nobody states the unit of the 1.0 prompts' time, and it is left empty
-            arguments["time"] = ""
-        return call_text(name, {key: str(value) for key, value in arguments.items()})
-    word = {"direction": calls.turned(action.direction, scroll_words)}
-    if form.scroll == "path":
-        start, end = scroll_path(action)
-        return call_text("scroll", {"start_box": box(start, frame, size), "end_box": box(end, frame, size)})
-    return call_text("scroll", ({} if form.scroll == "word" else {"start_box": box(action.point, frame, size)}) | word)
 
 
 def box(point: Point, frame: Frame, size: Size) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Press, StopStatus, Unsupported
 from guieval.errors import ParseError
-from guieval.frames import RELATIVE, Frame, Size
+from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
@@ -56,10 +56,33 @@ class Aguvis(FamilyModel):
         return f"{ALL}Thought: {thought}\n{sentence}"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return parse_reply(text, self.frame(task), task.screenshot_size)
+        """Read a reply; the first call counts.
+
+        A call begins a line; in a turn addressed to ``os``, only what follows is read. Tolerated: the special tokens or what
+        is left of them when a server drops them (``assistantall``, ``assistantos``); fences; the module's name left out;
+        arguments by position; the arguments' other names that the authors' agent corrects (``text``, ``content``, ``key``,
+        ``button``). The sentence after ``Action:`` is the conclusion, what stands before it the thought.
+        """
+        text = _END.split(whole_text(text), maxsplit=1)[0]
+        marker = _TO_OS.search(text) or ("assistantos" in text and _TO_OS_STRIPPED.search(text)) or None
+        start = marker.end() if marker is not None else 0
+        body = text[start:]
+        found = _CALL.search(body)
+        if found is None:
+            raise ParseError(f"the reply holds no call: {body.strip()[:80]!r}")
+        name = found[1] or found[2]
+        call = first_call(f"{name}({_with_keys(name, body[found.end() :])}", CALLS)
+        words = _without_tokens(text[: marker.start()] if marker is not None else body[: found.start()])
+        sentence = _SENTENCE.search(words)
+        thought = words[: sentence.start()] if sentence is not None else words
+        conclusion = sentence[1].strip() if sentence is not None else ""
+        action = CALLS.read(call.name, call.arguments, self.frame(task), task.screenshot_size)
+        return ParsedResponse(action, _LABEL.sub("", thought).strip("\n\t `") or None, conclusion or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = write_call(action, self.frame(task), task.screenshot_size)
+        size = task.screenshot_size
+        call = CALLS.write_text(action, lambda point: list(map(float, RELATIVE.quantise(point, size))))
+        call = f"{'pyautogui' if call.split('(')[0] in _PYAUTOGUI else 'mobile'}.{call}"
         beginning = self._beginning(task)
         # a turn that begins with the step instruction, or with recipient os, goes on with the call
         if beginning == OS or task.setting != "high" or not (thought or conclusion):
@@ -151,31 +174,6 @@ _TWO_LISTS = re.compile(r"\s*([\[(][^\])]{1,60}[\])])\s*,\s*([\[(][^\])]{1,60}[\
 _KEYED = re.compile(r"\s*(?:[A-Za-z_]\w{0,40}\s*=|\)|\Z)")
 
 
-def parse_reply(text: str, frame: Frame, size: Size) -> ParsedResponse:
-    """Read a reply with points in ``frame`` on a screenshot of ``size``: the first call counts.
-
-    A call begins a line; where a turn is addressed to ``os``, only what follows is looked at. Tolerated: the special tokens or
-    what is left of them when a server drops them (``assistantall``, ``assistantos``); fences; the module's name left out;
-    arguments by position; the arguments' other names that the authors' agent corrects (``text``, ``content``, ``key``,
-    ``button``). The sentence after ``Action:`` is the conclusion, what stands before it the thought.
-    """
-    text = _END.split(whole_text(text), maxsplit=1)[0]
-    marker = _TO_OS.search(text) or ("assistantos" in text and _TO_OS_STRIPPED.search(text)) or None
-    start = marker.end() if marker is not None else 0
-    body = text[start:]
-    found = _CALL.search(body)
-    if found is None:
-        raise ParseError(f"the reply holds no call: {body.strip()[:80]!r}")
-    name = found[1] or found[2]
-    call = first_call(f"{name}({_with_keys(name, body[found.end() :])}", CALLS)
-    words = _without_tokens(text[: marker.start()] if marker is not None else body[: found.start()])
-    sentence = _SENTENCE.search(words)
-    thought = words[: sentence.start()] if sentence is not None else words
-    conclusion = sentence[1].strip() if sentence is not None else ""
-    action = CALLS.read(call.name, call.arguments, frame, size)
-    return ParsedResponse(action, _LABEL.sub("", thought).strip("\n\t `") or None, conclusion or None)
-
-
 def _without_tokens(text: str) -> str:
     text = _TOKENS.sub("", text)
     return _TOKENS_STRIPPED.sub("", text) if "assistant" in text else text
@@ -192,9 +190,3 @@ def _with_keys(name: str, arguments: str) -> str:
     if name in _FIRST_KEYS and not _KEYED.match(arguments):
         return f"{_FIRST_KEYS[name]}={arguments.lstrip()}"
     return arguments
-
-
-def write_call(action: Action, frame: Frame, size: Size) -> str:
-    """The call for an action, as :func:`parse_reply` reads it."""
-    call = CALLS.write_text(action, lambda point: list(map(float, frame.quantise(point, size))))
-    return f"{'pyautogui' if call.split('(')[0] in _PYAUTOGUI else 'mobile'}.{call}"

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from guieval.actions import DIRECTIONS, Action, ActionSpace, Click
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame, Size
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, Part, fill
 from guieval.parsing import ScrollWords, decoded
@@ -75,13 +75,35 @@ class OSAtlas(FamilyModel):
         return f"thoughts:\n{thought}\nactions:\n"
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        return parse_reply(
-            text,
-            self.frame(task),
-            task.screenshot_size,
-            scroll_words=self._scroll_words,
-            bare_place=self._base or task.setting == "grounding",
-        )
+        """Read ``thoughts: .. actions: CALL``.
+
+        Tolerated: labels in either number and case, in bold, or with a full-width colon; words around the call; bullets,
+        numbers and fences before it; several calls, of which the first counts; no labels at all (a continued turn,
+        OS-Kairos's records), if a call in capitals begins a line. A grounding query, and every query to a Base checkpoint,
+        may be answered by a point or box alone, which is a click on it.
+        """
+        frame, size = self.frame(task), task.screenshot_size
+        bare_place = self._base or task.setting == "grounding"
+        text = whole_text(text)
+        label = _ACTIONS.search(text)
+        body = text[label.end() :] if label else text
+        thought = text[: label.start()] if label else ""
+        found = _first_call(body, labelled=label is not None, bare_place=bare_place)
+        if found is None and bare_place:
+            place = _MARKED_PLACE.search(body)
+            if place is not None:
+                return ParsedResponse(Click(point=decoded(place[1] or place[3] or "", frame, size)))
+            # looking for a pair is slow where many are begun and none is closed
+            bare = _BARE_PLACE.search(body) if any(mark in body for mark in "])）］") else None
+            if bare is not None:
+                return ParsedResponse(Click(point=decoded(bare[0], frame, size)))
+        if found is None:
+            raise ParseError("the reply holds no action")
+        name = found[1].upper()
+        if not label:
+            thought = body[: found.start()]
+        action = CALLS.read(name, _arguments(name, body[found.end() :]), frame, size, self._scroll_words)
+        return ParsedResponse(action, _THOUGHTS.sub("", thought).strip() or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if self._base and isinstance(action, Click):
@@ -138,36 +160,6 @@ _DECIMAL = r"-?\d++(?:\.\d++)?+"
 _PAIR = rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}\s?[\])）］]{{1,2}}"
 _BARE_PLACE = re.compile(rf"{_PAIR}(?:[,，]?\s?{_PAIR})?")
 _MARKED_PLACE = re.compile(r"<\|box_start\|>([^<]*)<\|box_end\|>|<(point|box|bbox)>([^<]*)</\2>")
-
-
-def parse_reply(text: str, frame: Frame, size: Size, *, scroll_words: ScrollWords, bare_place: bool) -> ParsedResponse:
-    """Read ``thoughts: .. actions: CALL`` with points in ``frame`` on a screenshot of ``size``.
-
-    Tolerated: labels in either number and case, in bold, or with a full-width colon; words around the call, bullets, numbers
-    and fences before it; several calls, of which the first counts; no labels at all (a continued turn, OS-Kairos's records),
-    if a call in capitals begins a line. With ``bare_place`` a point or box alone is a click on it, which is what the Base
-    prompts ask for.
-    """
-    text = whole_text(text)
-    label = _ACTIONS.search(text)
-    body = text[label.end() :] if label else text
-    thought = text[: label.start()] if label else ""
-    found = _first_call(body, labelled=label is not None, bare_place=bare_place)
-    if found is None and bare_place:
-        place = _MARKED_PLACE.search(body)
-        if place is not None:
-            return ParsedResponse(Click(point=decoded(place[1] or place[3] or "", frame, size)))
-        # looking for a pair is slow where many are begun and none is closed
-        bare = _BARE_PLACE.search(body) if any(mark in body for mark in "])）］") else None
-        if bare is not None:
-            return ParsedResponse(Click(point=decoded(bare[0], frame, size)))
-    if found is None:
-        raise ParseError("the reply holds no action")
-    name = found[1].upper()
-    if not label:
-        thought = body[: found.start()]
-    action = CALLS.read(name, _arguments(name, body[found.end() :]), frame, size, scroll_words)
-    return ParsedResponse(action, _THOUGHTS.sub("", thought).strip() or None)
 
 
 def _first_call(body: str, *, labelled: bool, bare_place: bool) -> re.Match[str] | None:

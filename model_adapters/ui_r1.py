@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, Open, Press, Type, Unsupported
+from guieval.actions import Action, ActionSpace, Click, Open, Type
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, split_reasoning, tagged
+from guieval.parsing import call_tables as calls
+from guieval.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import QWEN_PIXELS, FamilyModel, ImageLimits
@@ -72,7 +73,10 @@ class UIR1(FamilyModel):
             action = {"coordinate": action}
         if not isinstance(action, dict):
             raise ParseError(f"the reply's answer is not an action: {action!r:.80}")
-        return ParsedResponse(self._translate(task, action, grounding), thought or None)
+        if grounding and "coordinate" in action:
+            action = {"action": "click", **action}
+        name, arguments = named_object(action, "action")
+        return ParsedResponse(CALLS.read(name, arguments, self.frame(task), task.screenshot_size), thought or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         name, coordinate = "navigate_back", [0, 0]  # the authors' filler where there is no place
@@ -81,24 +85,27 @@ class UIR1(FamilyModel):
         answer = f"<answer>{[{'action': name, 'coordinate': coordinate}]!r}</answer>"
         return _thinking(thought) + answer if thought and self._thinks else answer
 
-    def _translate(self, task: StepTaskModel, arguments: dict[str, Any], grounding: bool) -> Action:
-        if not arguments:
-            raise ParseError("the reply's answer is an empty action")
-        name = arguments.get("action", "click" if grounding and "coordinate" in arguments else None)
-        match name:
-            case "click" | "left_click":  # the base model's own word for it
-                if "coordinate" not in arguments:
-                    raise ParseError("the reply's click gives no coordinate")
-                return Click(point=decoded(arguments["coordinate"], self.frame(task), task.screenshot_size))
-            case "navigate_back":
-                return Press(button="BACK")
-            case "input_text" if isinstance(arguments.get("text"), str):
-                return Type(text=arguments["text"])
-            case "open_app" if isinstance(arguments.get("app_name"), str) and arguments["app_name"].strip():
-                return Open(app=arguments["app_name"])
-            case "input_text" | "open_app" | "scroll":
-                return Unsupported(name=name, arguments={key: value for key, value in arguments.items() if key != "action"})
-        raise ParseError(f"the reply's action {name!r:.80} is not an action of this family")
+
+def _typed(call: calls.Arguments) -> Action:
+    text = call.values.get("text")
+    return Type(text=text) if isinstance(text, str) else call.unsupported()
+
+
+def _opened(call: calls.Arguments) -> Action:
+    app = call.values.get("app_name")
+    return Open(app=app) if isinstance(app, str) and app.strip() else call.unsupported()
+
+
+CALLS = calls.CallTable(
+    {
+        # the second is the base model's own word for it
+        **dict.fromkeys(("click", "left_click"), calls.tap("coordinate")),
+        "navigate_back": calls.BACK,
+        "input_text": calls.Form(Type, _typed),
+        "open_app": calls.Form(Open, _opened),
+        "scroll": calls.OUTSIDE,
+    }
+)
 
 
 def _thinking(thought: str) -> str:

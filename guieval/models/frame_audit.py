@@ -117,40 +117,29 @@ class FrameAudit:
         self.steps = 0
         self._hits: Counter[int] = Counter()  # which readings hit, as a bit set, with the number of steps
         self._outside: Counter[int] = Counter()
-        self._scales: dict[tuple[Size, Frame | None], tuple[tuple[float, float, int, int], ...]] = {}
 
     def add(self, x: float, y: float, size: Size, targets: Sequence[Region], declared: Frame | None = None) -> None:
         """Take in one answer: the numbers as the model wrote them, on a screenshot of ``size``.
 
         ``declared`` stands in place of the declared frame for an answer that the adapter reads in another one.
         """
-        key = size, declared
-        scales = self._scales.get(key)
-        if scales is None:
-            scales = self._scales[key] = self._scales_for(size, declared)
         hits = outside = 0
-        for across, down, bits, swapped in scales:
-            for u, v, readings in ((x * across, y * down, bits), (y * across, x * down, swapped)):
+        frames = self._frames if declared is None else (declared, *self._frames[1:])
+        for index, frame in enumerate(frames):
+            across, down = _scale(frame, size)
+            swapped = index + len(frames)
+            for u, v, reading in ((x * across, y * down, 1 << index), (y * across, x * down, 1 << swapped)):
                 # what was decoded and encoded again may miss the edge by a float's last digit
                 if not (-BORDER <= u <= 1000.0 + BORDER and -BORDER <= v <= 1000.0 + BORDER):
-                    outside |= readings
-                    continue
-                for left, top, right, bottom in targets:
-                    if left - BORDER <= u <= right + BORDER and top - BORDER <= v <= bottom + BORDER:
-                        hits |= readings
-                        break
+                    outside |= reading
+                elif any(
+                    left - BORDER <= u <= right + BORDER and top - BORDER <= v <= bottom + BORDER
+                    for left, top, right, bottom in targets
+                ):
+                    hits |= reading
         self.steps += 1
         self._hits[hits] += 1
         self._outside[outside] += 1
-
-    def _scales_for(self, size: Size, declared: Frame | None) -> tuple[tuple[float, float, int, int], ...]:
-        """Each distinct scale of the axes, with the readings that have it, as they are and swapped."""
-        readings: dict[tuple[float, float], int] = {}
-        frames = self._frames if declared is None else (declared, *self._frames[1:])
-        for index, frame in enumerate(frames):
-            scale = _scale(frame, size)
-            readings[scale] = readings.get(scale, 0) | 1 << index
-        return tuple((*scale, bits, bits << len(self._frames)) for scale, bits in readings.items())
 
     def report(self) -> FrameReport:
         """What is known so far."""

@@ -7,12 +7,12 @@ fingerprint tells a resumed run that its prompts have changed since; what an ada
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 from guieval.actions import Action, Click, Point, Scroll, Stop
 from guieval.frames import Size
 from guieval.history import HistoryEntry, reference_entry
-from guieval.models import ABCModel, ImageRef, ModelInput, Part
+from guieval.models import ABCModel, ImageRef, Message, ModelInput, Part
 from guieval.steps import Episode, Setting, StepTaskModel
 
 PHONE: Size = (1080, 2400)
@@ -74,7 +74,7 @@ def example_requests(model: ABCModel) -> list[list[str]]:
         past = (reference_entry(steps[0]), own)[:index]
         try:
             prepared = model.prepare_input(steps[index], past)
-            messages = [[message.role, *map(_plain, message.parts)] for message in prepared.messages]
+            messages = list(map(_plain_message, prepared.messages))
             requests.append([setting, _canonical([messages, prepared.prefill, prepared.extra])])
         except Exception as error:  # an adapter may be anyone's code, and refusing a setting is part of what it does
             requests.append([setting, type(error).__name__])
@@ -83,20 +83,20 @@ def example_requests(model: ABCModel) -> list[list[str]]:
 
 def fixed_thought_form(model: ABCModel) -> list[str]:
     """How ``model`` is given a thought at made-up steps, by setting: what :func:`example_requests` is for plain requests."""
-    settings: tuple[Setting, ...] = ("high", "low", "grounding")
     forms: list[str] = []
-    for setting in settings:
+    for setting in get_args(Setting):
+        step = example_episode(setting).steps[0]
         try:
-            prepared = model.prepare_fixed_thought(example_episode(setting).steps[0], (), "The switch is below.\nI look there.")
-            turn = [prepared.messages[-1].role, *map(_plain, prepared.messages[-1].parts)]
-            forms.append(_canonical([turn, prepared.prefill, prepared.extra]))
+            prepared = model.prepare_fixed_thought(step, (), "The switch is below.\nI look there.")
+            forms.append(_canonical([_plain_message(prepared.messages[-1]), prepared.prefill, prepared.extra]))
         except Exception as error:  # as above: refusing a setting is part of what an adapter does
             forms.append(type(error).__name__)
     return forms
 
 
-def _plain(part: Part) -> Any:
-    return [part.task.screenshot, part.resize] if isinstance(part, ImageRef) else part
+def _plain_message(message: Message) -> list[Any]:
+    parts = ([part.task.screenshot, part.resize] if isinstance(part, ImageRef) else part for part in message.parts)
+    return [message.role, *parts]
 
 
 def _canonical(value: Any) -> str:
