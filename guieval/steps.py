@@ -150,10 +150,8 @@ class Episode(BaseModel):
             if step.episode_key != first.episode_key:
                 raise ValueError(f"steps.{index} belongs to episode {step.episode_key}, not to {first.episode_key}")
             if step.step_index != index or step.episode_length != len(self.steps):
-                raise ValueError(
-                    f"steps.{index} says it is step {step.step_index} of {step.episode_length}, "
-                    f"not {index} of {len(self.steps)}"
-                )
+                given, expected = f"{step.step_index} of {step.episode_length}", f"{index} of {len(self.steps)}"
+                raise ValueError(f"steps.{index} is step {given}, expected {expected}")
         return self
 
     @property
@@ -173,7 +171,7 @@ class Episode(BaseModel):
         return episode
 
     def _repr_html_(self) -> str:
-        # found by its name: what draws needs the vocabulary, so the vocabulary cannot import it
+        # imported by name, since the drawing code imports this module
         shown: str = import_module("guieval.data.display.notebook").episode_html(self)
         return shown
 

@@ -193,7 +193,7 @@ def test_attributes_are_looked_at(tmp_path: Path) -> None:
     assert [
         word for word in ("name 'Small One'", "source is", "licence is") if not any(word in each for each in messages)
     ] == []
-    assert [word for word in ("does not say where", "more actions than", "same name") if word not in str(messages)] == []
+    assert [word for word in ("has no source", "more actions than", "same name") if word not in str(messages)] == []
     assert len(messages) == 6
 
 

@@ -153,7 +153,7 @@ def _references_score(model: ABCModel) -> Iterator[str]:
         task = example_step(action, setting="high")
         read = model.parse_response(task, model.render(task, action)).action
         for protocol, evaluator in evaluators.items():
-            # a protocol that does not count the label itself as right (it scores other actions) says nothing about adapters
+            # ignore protocols that do not count the label itself as right (they score other actions)
             if evaluator.evaluate(task, action).exact_match and not evaluator.evaluate(task, read).exact_match:
                 yield f"under {protocol}, the reference {action!r} read back as {read!r} is not an exact match"
 
@@ -184,7 +184,7 @@ def _inputs(model: ABCModel) -> Iterator[str]:
 
 
 def _instructions(model: ABCModel) -> Iterator[str]:
-    """A task may hold what a careless template takes for its own placeholders."""
+    """An instruction may contain text that looks like a placeholder of the template."""
     goal, low = "Find {history} {task} {low_level_instruction} %s in {query}", "Tap {instruction} and {screenshot}"
     for setting in SETTINGS:
         task = example_step(Click(point=Point(500.0, 500.0)), setting=setting, index=1)
@@ -200,9 +200,9 @@ THOUGHT = "The switch is at the top.\nI tap it."
 
 
 def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
-    """A given thought stands in an unfinished last turn, and the action alone, which is what comes back, is read.
+    """A given thought is in an unfinished last turn, and a reply with only the action is parsed.
 
-    Where the model is asked for no thought (a setting, or thinking off) none can be given either: :class:`UsageError`.
+    Where the prompt requests no thought (a setting, or thinking off), none can be given: :class:`UsageError`.
     """
     for setting in SETTINGS:
         task = example_step(Click(point=Point(400.0, 600.0)), setting=setting, index=1)
@@ -224,7 +224,7 @@ def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
             yield f"{setting}: the thought must stand once, in the last turn, word for word; that is {turn!r}"
         plain = model.prepare_input(task, past)
         if begun.messages[: len(begun.messages) - 1] != plain.messages[: len(plain.messages) - plain.prefill]:
-            yield f"{setting}: with a given thought, the messages before it are others"
+            yield f"{setting}: a given thought changes the messages before it"
         rest = _rest(model, task, turn)
         action = model.parse_response(task, rest).action
         problem = _difference(task.action, action, model.frame(task), task.screenshot_size)
@@ -233,7 +233,7 @@ def _fixed_thoughts(model: ABCModel) -> Iterator[str]:
 
 
 def _rest(model: ABCModel, task: StepTaskModel, turn: str) -> str:
-    """What the model adds to a begun turn: the rest of a whole reply that begins so, else a reply without a thought."""
+    """The continuation of an unfinished turn: the rest of a full reply that begins with it, else a reply without a thought."""
     whole = model.render(task, task.action, THOUGHT)
     return whole.removeprefix(turn) if whole.startswith(turn) else model.render(task, task.action)
 

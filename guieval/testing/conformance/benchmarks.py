@@ -1,7 +1,7 @@
 """The conformance suite of benchmarks.
 
 A benchmark is tested against the contract in :mod:`guieval.data.benchmark` alone, on an example that it writes in its own
-format. That the format is really its authors', and each label read as they meant it, is left to each benchmark's own tests.
+format. Each benchmark's own tests check that this is the authors' format and that its labels are read correctly.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _attributes(suite: _Suite) -> Iterator[str]:
         yield "its class has no docstring"
     for count in kind.published:
         if not count.source:
-            yield f"the published count {count.name!r} does not say where it is published"
+            yield f"the published count {count.name!r} has no source"
         if sum(count.types.values()) > count.steps:
             yield f"the published count {count.name!r} has more actions than steps"
     if len({count.name for count in kind.published}) < len(kind.published):
@@ -134,7 +134,7 @@ def _same_twice(suite: _Suite) -> Iterator[str]:
         yield "index() lists other episodes, or in another order, the second time"
         return
     if not refs:
-        yield "index() lists no episode, and does not say why"
+        yield "index() lists no episode and raises no error"
     episodes = [benchmark.load(ref) for ref in refs]
     if episodes != list(benchmark):
         yield "iterating gives other episodes than loading what index() lists"
@@ -168,7 +168,7 @@ def _fields(suite: _Suite) -> Iterator[str]:
                 if value != wanted and (wanted or field != "dataset"):
                     yield f"{step.key}: {field} is {value!r}, but the benchmark says {wanted!r}"
             if step.setting == "low" and not step.low_level_instruction:
-                yield f"{step.key}: has no low-level instruction, and the model is told nothing else"
+                yield f"{step.key}: has no low-level instruction, which is all that the model receives"
             for action in (step.action, *step.alternatives):
                 if not isinstance(action, Unsupported) and action not in kind.action_space:
                     yield f"{step.key}: {action!r} is outside the benchmark's action space"
@@ -368,12 +368,12 @@ def _skipped(suite: _Suite, damage: Damage, whole: Sequence[Episode]) -> Iterato
 
 
 def _without_images(suite: _Suite, whole: Sequence[Episode]) -> Iterator[str]:
-    """A screenshot that is damaged or gone may keep a label from being read (its size is needed), but never otherwise fails."""
+    """With a damaged or missing screenshot, a label may be unreadable (its size is needed), but nothing else may fail."""
     steps = [step for episode in whole for step in episode.steps]
     root = suite.open().root
     image = resolve(root, steps[0].screenshot)
     before = image.read_bytes()
-    for what, content in (("cut off", before[:20]), ("gone", None)):
+    for what, content in (("cut off", before[:20]), ("missing", None)):
         image.unlink()
         if content is not None:
             image.write_bytes(content)

@@ -1,8 +1,8 @@
-"""Ways in which an annotation file can be broken, and how much of its content may be another afterwards.
+"""Damage to annotation files, and the changes of the records that it may cause.
 
-Damage is made from what stands in the file alone: a loader's format is not known here. That limits what can fairly be asked.
-No loader can see that one word was exchanged for another, so each :class:`Damage` says which difference in the records would
-be a silent mistake (its :attr:`~Damage.demand`).
+The damage is derived from the file's content alone, without knowledge of the loader's format, which limits what can be
+required. No loader can detect that one word was replaced by another, so the :attr:`~Damage.demand` of each :class:`Damage`
+defines which differences in the records are a silent mistake.
 """
 
 from __future__ import annotations

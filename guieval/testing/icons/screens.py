@@ -49,7 +49,7 @@ _TEST_PART = 5  # one goal in so many is for testing
 
 @dataclass(frozen=True, order=True)
 class Icon:
-    """A kind of icon; two of one kind never stand on one screen."""
+    """A kind of icon; a screen has at most one of each kind."""
 
     colour: str
     shape: str
@@ -148,7 +148,7 @@ class IconEpisode:
 
 
 def goal_text(goal: Sequence[Icon]) -> str:
-    """The goal as the model is told it: ``tap red circle, blue star``."""
+    """The goal as the model's instruction: ``tap red circle, blue star``."""
     return "tap " + ", ".join(icon.name for icon in goal)
 
 
@@ -175,9 +175,9 @@ def draw_screen(dice: Dice, holding: Sequence[Icon] = ()) -> IconScreen:
     background = (shade, shade, min(255, shade + dice.below(7)))
     placed: list[PlacedIcon] = []
     for icon in kinds:
-        found = _place(dice, icon, placed)
-        if found is not None:
-            placed.append(found)
+        place = _place(dice, icon, placed)
+        if place is not None:
+            placed.append(place)
         elif icon in holding or len(placed) < LEAST:
             return draw_screen(dice, holding)  # the goal's icons must all be there; crowding this bad is rare
     return IconScreen(tuple(placed), background)

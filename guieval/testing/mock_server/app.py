@@ -46,7 +46,7 @@ class Tag(NamedTuple):
     """The step of a request.
 
     ``text`` decides latency and faults, ``chain`` names the episode whose steps follow each other; ``name`` and ``key`` are
-    of the step and sample, for the policies (``key`` is ``None`` when the request does not say).
+    of the step and sample, for the policies (``key`` is ``None`` when the request does not name them).
     """
 
     text: str
@@ -324,13 +324,13 @@ async def _body(receive: Receive) -> bytes:
 
 def _tag(header: bytes, body: bytes) -> Tag | None:
     name = without_try(header.decode("latin-1"))
-    found = _EPISODE_TAG.search(body)
-    text = found.group().decode() if found else name
+    episode = _EPISODE_TAG.search(body)
+    text = episode.group().decode() if episode else name
     try:
         key, sample = parse_request_id(name)
     except ValueError:
         return Tag(text, text, name or text, None) if text else None
-    chain = text if found else f"{name.rpartition('|')[0].rpartition('|')[0]}|{sample}"
+    chain = text if episode else f"{name.rpartition('|')[0].rpartition('|')[0]}|{sample}"
     return Tag(text, chain, name, key)
 
 

@@ -230,7 +230,7 @@ def wrong_action(task: StepTaskModel, space: ActionSpace, draw: float) -> Action
     """An action of ``space`` that no rule should count as right for ``task``; ``draw`` in [0, 1) chooses which.
 
     Below a half it is one of another type, else one of the right type with another target where that is possible. Types that
-    some protocols let stand for each other (a click for a long press or for opening an app) do not count as other types.
+    some protocols accept for each other (a click for a long press or for opening an app) do not count as other types.
     """
     right = (task.action, *task.alternatives)
     types = {action.type for action in right}
@@ -248,7 +248,7 @@ def wrong_action(task: StepTaskModel, space: ActionSpace, draw: float) -> Action
     first, second = (other_type, other_target) if draw < 0.5 else (other_target, other_type)
     options = first or second
     if not options:
-        raise LookupError(f"the model's format can say nothing wrong about step {task.key}")
+        raise LookupError(f"the model's format has no wrong action for step {task.key}")
     return options[int(draw * 2.0 % 1.0 * len(options))]
 
 

@@ -137,7 +137,7 @@ def _settings_main(state: State, view: View) -> Page:
             ),
             Widget("row", "section:About phone", "About phone", "Version, device name", tap=(bind(do.go, "about"),)),
         )
-    return Page("Settings", body, back=False, pinned=_search(view, "Search settings"), live_search=True)
+    return Page("Settings", body, pinned=_search(view, "Search settings"), live_search=True)
 
 
 def _settings_section(state: State, view: View) -> Page:
@@ -170,7 +170,6 @@ def _notes_main(state: State, view: View) -> Page:
     return Page(
         "Notes",
         tuple(map(_note_row, notes)) or _nothing("No notes found"),
-        back=False,
         pinned=_search(view, "Search notes"),
         fab=_fab("New note", "edit"),
         live_search=True,
@@ -214,7 +213,6 @@ def _contacts_main(state: State, view: View) -> Page:
     return Page(
         "Contacts",
         tuple(body) or _nothing("No contacts found", f"Nobody matches {query}"),
-        back=False,
         pinned=_search(view, "Search contacts"),
         fab=_fab("New contact", "new"),
         live_search=True,
@@ -260,15 +258,15 @@ def _clock_main(state: State, view: View) -> Page:
     if view.tab == "World clock":
         cities = (city for city in state.items("cities") if "shown" in city.flags)
         rows = tuple(_row("cities", city, "Local time", trailing=city.detail) for city in cities)
-        return Page("Clock", rows, back=False, tabs=tabs, fab=_fab("Add city", "cities"))
+        return Page("Clock", rows, tabs=tabs, fab=_fab("Add city", "cities"))
     if view.tab == "Timer":
         presets = (
             _button(f"timer:{minutes}", f"Start {minutes} minutes", bind(do.say, f"Timer set for {minutes} minutes"))
             for minutes in (3, 5, 10, 20)
         )
-        return Page("Clock", (Widget("big", label="00:00:00"), *presets), back=False, tabs=tabs)
+        return Page("Clock", (Widget("big", label="00:00:00"), *presets), tabs=tabs)
     rows = tuple(map(_alarm, state.items("alarms"))) or _nothing("No alarms")
-    return Page("Clock", rows, back=False, tabs=tabs, fab=_fab("Add alarm", "alarm"))
+    return Page("Clock", rows, tabs=tabs, fab=_fab("Add alarm", "alarm"))
 
 
 def _alarm(alarm: Item) -> Widget:
@@ -305,20 +303,20 @@ def _shop_main(state: State, view: View) -> Page:
     tabs = _tabs(view, SHOP_TABS)
     if view.tab == "Wishlist":
         saved = tuple(_product_row(item) for item in products if "wished" in item.flags)
-        return Page("Wishlist", saved or _nothing("Your wishlist is empty"), back=False, tabs=tabs)
+        return Page("Wishlist", saved or _nothing("Your wishlist is empty"), tabs=tabs)
     if view.tab == "Cart":
         rows = tuple(_product_row(item) for item in products if "cart" in item.flags)
         if not rows:
-            return Page("Cart", _nothing("Your cart is empty"), back=False, tabs=tabs)
+            return Page("Cart", _nothing("Your cart is empty"), tabs=tabs)
         buy = _confirm("Place this order?", "You pay on delivery.", "Place order", bind(do.order), bind(do.go, "ordered"))
-        return Page("Cart", (*rows, _button("button:checkout", "Check out", buy)), back=False, tabs=tabs)
+        return Page("Cart", (*rows, _button("button:checkout", "Check out", buy)), tabs=tabs)
     pinned = _search(view, "Search products")
     if view.query:
         rows = tuple(_product_row(item) for item in products if _matches(view.query, item.title))
         body = rows or _nothing("No products found", f"Nothing matches {view.query}")
         return Page("Shop", (Widget("header", label=f"Results for {view.query}"), *body), pinned=pinned)
     tiles = (replace(_product_row(item), role="tile", detail=item.detail, symbol=item.group) for item in products[:16])
-    return Page("Shop", (Widget("header", label="Today's offers"), *tiles), back=False, pinned=pinned, tabs=tabs)
+    return Page("Shop", (Widget("header", label="Today's offers"), *tiles), pinned=pinned, tabs=tabs)
 
 
 def _product_row(item: Item) -> Widget:
@@ -358,7 +356,7 @@ def _shop_ordered(state: State, view: View) -> Page:
 def _messages_main(state: State, view: View) -> Page:
     chats = (chat for chat in state.items("chats") if chat.lines and "archived" not in chat.flags)
     rows = tuple(map(_chat_row, chats)) or _nothing("No conversations")
-    return Page("Messages", rows, back=False, fab=_fab("Start chat", "pick", "bubble"))
+    return Page("Messages", rows, fab=_fab("Start chat", "pick", "bubble"))
 
 
 def _chat_row(chat: Item) -> Widget:
@@ -418,7 +416,6 @@ def _mail_main(state: State, view: View) -> Page:
     return Page(
         "Inbox",
         rows or _nothing("No mail found"),
-        back=bool(view.query),
         pinned=_search(view, "Search mail"),
         fab=_fab("Compose", "compose", "edit"),
         refreshes=not view.query,
@@ -458,14 +455,14 @@ MUSIC_TABS = (("Songs", "music"), ("Liked", "heart"), ("Playlists", "list"))
 def _music_main(state: State, view: View) -> Page:
     tabs = _tabs(view, MUSIC_TABS)
     if view.tab == "Playlists":
-        return Page("Music", tuple(_playlist_row(state, item) for item in state.items("playlists")), back=False, tabs=tabs)
+        return Page("Music", tuple(_playlist_row(state, item) for item in state.items("playlists")), tabs=tabs)
     songs = [song for song in state.items("songs") if view.tab != "Liked" or "liked" in song.flags]
     pinned = _search(view, "Search songs") if view.tab in ("", "Songs") else ()
     if view.query:
         songs = [song for song in songs if _matches(view.query, song.title, song.detail)]
         rows = tuple(map(_song_row, songs)) or _nothing("No songs found", f"Nothing matches {view.query}")
         return Page("Music", rows, pinned=pinned)
-    return Page("Music", tuple(map(_song_row, songs)) or _nothing("Nothing here yet"), back=False, tabs=tabs, pinned=pinned)
+    return Page("Music", tuple(map(_song_row, songs)) or _nothing("Nothing here yet"), tabs=tabs, pinned=pinned)
 
 
 def _song_row(song: Item) -> Widget:
@@ -506,7 +503,7 @@ def _playlist_choice(song: Item, playlist: Item) -> Choice:
 
 def _unreachable(view: View) -> Page:
     empty = _nothing("Service unavailable", f"{view.app} cannot reach its server.")
-    return Page(view.app, (*empty, _button("button:retry", "Try again", bind(do.reload))), back=False)
+    return Page(view.app, (*empty, _button("button:retry", "Try again", bind(do.reload))))
 
 
 PAGES: dict[tuple[str, str], Callable[[State, View], Page]] = {

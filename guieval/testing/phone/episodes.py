@@ -1,7 +1,7 @@
 """Episodes on the simulated phone: a task, and the trajectory of a solver that looks at each screen and acts on the phone.
 
-Nothing is scripted in places: the solver finds its targets in the screen's elements, and an episode is only given out after
-its actions were replayed from the start and the task was found achieved.
+No positions are scripted: the solver finds its targets in the screen's elements. An episode is returned only if replaying its
+actions from the start achieves the task.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from guieval.testing.phone.transitions import perform
 from guieval.testing.phone.widgets import Widget
 
 VERSION = 1
-"""Raised whenever the same seed, number and size would give another episode or other pixels."""
+"""Changes whenever the same seed, number and size give another episode or other pixels."""
 
 DEFAULT_SIZE: Size = (360, 800)
 MIN_STEPS, MAX_STEPS = 3, 13
@@ -43,9 +43,9 @@ _TRIES = 12
 
 @dataclass(frozen=True)
 class PhoneStep:
-    """One step: the phone before it, what is done, and why it is said to be done.
+    """One step: the phone before it, the action, and the instruction for it.
 
-    ``target`` is the element the action is about (``None`` for actions that have none).
+    ``target`` is the element that the action is applied to (``None`` for actions without one).
     """
 
     phone: Phone
@@ -117,7 +117,7 @@ def replay(start: Phone, actions: tuple[Action, ...]) -> Phone:
 
 
 def _sound(task: Task, start: Phone, steps: tuple[PhoneStep, ...]) -> bool:
-    """Whether the trajectory does the task, and a task that can be done is done by no step but the last before ``STOP``."""
+    """Whether the trajectory achieves the task, and a feasible task only with the last step before ``STOP``."""
     early = steps[:-1] if task.status == "finish" else steps[:1]
     if any(task.fulfilled(step.phone.state) for step in early):
         return False
@@ -125,7 +125,7 @@ def _sound(task: Task, start: Phone, steps: tuple[PhoneStep, ...]) -> bool:
 
 
 class _Lost(Exception):
-    """The solver cannot see how to go on (its target is nowhere, or cannot be touched)."""
+    """The solver cannot continue: its target does not exist, or cannot be touched."""
 
 
 def _solve(task: Task, start: Phone, dice: Dice) -> tuple[PhoneStep, ...]:
@@ -141,7 +141,7 @@ def _solve(task: Task, start: Phone, dice: Dice) -> tuple[PhoneStep, ...]:
 
 @dataclass
 class _Walk:
-    """A solver on its way: the phone as it is now, and the steps taken so far."""
+    """A solver in progress: the current phone and the steps so far."""
 
     phone: Phone
     dice: Dice
@@ -163,7 +163,7 @@ class _Walk:
         self.phone = after
 
     def settle(self) -> None:
-        """Wait for what is loading and send away what nobody asked for."""
+        """Wait for loading pages and close pop-ups."""
         while True:
             overlay = self.phone.state.overlay
             if overlay and any(choice.label == "Not now" for choice in overlay.choices):
@@ -212,7 +212,7 @@ class _Walk:
         self.act(Click(point=point), tapping(element), element)
 
     def reach(self, name: str) -> tuple[Element, Point]:
-        """Bring ``name`` into sight; the element and a place on it where nothing covers it."""
+        """Scroll until ``name`` is visible; return the element and a point on it that nothing covers."""
         while True:
             self.settle()
             element = self.screen.find(name)
@@ -231,7 +231,7 @@ class _Walk:
                 raise _Lost
 
     def aim(self, element: Element) -> Point | None:
-        """A place near the middle of ``element``; ``None`` when something covers all that were tried."""
+        """A point near the middle of ``element``; ``None`` if all points that were tried are covered."""
         box = element.box
         for spread in (0.5, 0.5, 0.3, 0.6, 0.7, 0.0):
             x = (box.x1 + box.x2) / 2 + (box.x2 - box.x1) * self.dice.uniform(-spread, spread) / 2

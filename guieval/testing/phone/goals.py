@@ -1,4 +1,4 @@
-"""The goals of tasks: functions of a phone's state that say whether something is true, bound to their other arguments."""
+"""The goals of tasks: conditions on a phone's state, as functions bound to their other arguments."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class PixelBox(NamedTuple):
         return max(0, self.x2 - self.x1) * max(0, self.y2 - self.y1)
 
     def clip(self, other: PixelBox) -> PixelBox:
-        """What both rectangles share (empty when nothing)."""
+        """The intersection of both rectangles (possibly empty)."""
         return PixelBox(max(self.x1, other.x1), max(self.y1, other.y1), min(self.x2, other.x2), min(self.y2, other.y2))
 
 
@@ -60,12 +60,12 @@ class Element:
 
     @property
     def name(self) -> str:
-        """Its address on the screen, empty for parts nobody touches."""
+        """Its unique name on the screen, empty for parts that cannot be touched."""
         return self.widget.name
 
     @property
     def role(self) -> Role:
-        """What kind of part it is."""
+        """Its kind."""
         return self.widget.role
 
     @property
@@ -80,13 +80,13 @@ class Element:
 
     @property
     def shown(self) -> float:
-        """Which part of it is visible, by area, in [0, 1]."""
+        """The visible share of its area, in [0, 1]."""
         return self.box.area / self.full.area if self.full.area else 0.0
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What is on the phone's screen. ``elements`` come in drawing order, the topmost last.
+    """The content of the phone's screen. ``elements`` are in drawing order, the topmost last.
 
     ``page`` is the page in front, ``None`` on the home screen. A swipe scrolls inside ``scroll_area`` (``None`` if nothing
     scrolls); ``scroll``, ``max_scroll`` and ``page_height`` are in dp. ``offscreen`` are the body's parts that are scrolled
@@ -105,12 +105,12 @@ class Screen:
 
     @cached_property
     def interactive(self) -> tuple[Element, ...]:
-        """What can be touched now, in drawing order: with a dialog open, only the dialog's parts."""
+        """The elements that can be touched, in drawing order: with a dialog open, only its own."""
         modal = max((i for i, element in enumerate(self.elements) if element.role == "scrim"), default=-1)
         return tuple(element for element in self.elements[modal + 1 :] if element.interactive)
 
     def hidden(self, name: str) -> Element | None:
-        """The part called ``name`` that is scrolled out of sight, wholly or in part."""
+        """The element called ``name`` if it is scrolled out of sight, at least partly."""
         return next((e for e in self.offscreen + self.interactive if e.name == name and e.shown < 1), None)
 
     def find(self, name: str) -> Element | None:
@@ -218,22 +218,23 @@ def _icons(grid: _Grid, widgets: Sequence[Widget], top: float) -> list[Element]:
 
 
 def _loading(state: State, view: View, grid: _Grid) -> Screen:
-    page = Page(view.app, (), back=len(state.stack) > 1)
+    page = Page(view.app, ())
+    leave = bind(back) if len(state.stack) > 1 else None
     elements = [
         grid.place(Widget("spinner", label="Loading..."), 60, grid.height / 2 - 60, WIDTH - 60, grid.height / 2 + 50),
-        *_top_bar(grid, state.clock, page, bind(back)),
+        *_top_bar(grid, state.clock, page, leave),
     ]
     return Screen(state.size, state.style, page, tuple(elements))
 
 
-def _top_bar(grid: _Grid, clock: str, page: Page, leave: Effect) -> list[Element]:
+def _top_bar(grid: _Grid, clock: str, page: Page, leave: Effect | None) -> list[Element]:
     place = grid.place
     elements = [
         place(Widget("bar", symbol="top"), 0, 0, WIDTH, STATUS + BAR),
         place(Widget("status", label=clock), 0, 0, WIDTH, STATUS),
     ]
     left, right = float(grid.style.margin), WIDTH - 4
-    if page.back:
+    if leave:
         widget = Widget("action", "action:back", "Back", symbol="back", tap=(leave,))
         elements.append(place(widget, 4, STATUS + 4, 52, STATUS + 52))
         left = 60.0
@@ -249,8 +250,11 @@ def _page(state: State, view: View, grid: _Grid) -> Screen:
     page = page_of(state, view)
     keyboard = bool(view.focus)
     top, bottom = STATUS + BAR, grid.height
-    searching = bool(view.query or view.text("search"))
-    bars = _top_bar(grid, state.clock, page, bind(switch_tab, view.tab) if searching else bind(back))
+    if view.page == "main" and not view.query:
+        leave = None
+    else:
+        leave = bind(switch_tab, view.tab) if view.query or view.text("search") else bind(back)
+    bars = _top_bar(grid, state.clock, page, leave)
     tabs = () if keyboard else page.tabs
     if keyboard:
         bottom -= 4 * KEY_ROW + 12 + PILL
@@ -330,7 +334,7 @@ def _keyboard(grid: _Grid, top: float) -> list[Element]:
 
 
 def _stacked(grid: _Grid, widgets: Iterable[Widget]) -> list[tuple[Widget, float, float, float, float]]:
-    """The widgets of a page's body with their rectangles, stacked from y = 0; tiles stand two abreast."""
+    """The widgets of a page's body with their rectangles, stacked from y = 0; tiles come in pairs."""
     margin = float(grid.style.margin)
     wide = (WIDTH - 2 * margin - 10) / 2
     tile = 180 * grid.style.rows
@@ -343,7 +347,7 @@ def _stacked(grid: _Grid, widgets: Iterable[Widget]) -> list[tuple[Widget, float
             column = 1 - column
             y += 0 if column else tile
             continue
-        if column:  # an odd tile stands alone in its line
+        if column:  # the last tile of an odd number has a line of its own
             y, column = y + tile, 0
         high = _height(grid, widget)
         left, right = _sides(grid, widget)

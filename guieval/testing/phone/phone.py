@@ -1,7 +1,7 @@
-"""The phone itself: a value that shows a screen and answers an action of the unified space with the next phone.
+"""The phone as an immutable value: it has a screen, and an action of the unified space gives the next phone.
 
-This is the whole environment an agent meets. Time stands still but for actions: a page that loads is there after the next
-``WAIT``, a short message is gone after any action.
+This is the environment of an agent. Time passes only with actions: a loading page is complete after the next ``WAIT``, and a
+short message disappears after any action.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MIN_WIDTH, MAX_WIDTH = 360, 4320
 MIN_RATIO, MAX_RATIO = 1.6, 3.0
 SWIPE = 0.6
-"""Which part of the scrolling area's height one swipe moves the content by."""
+"""The share of the scrolling area's height by which one swipe moves the content."""
 
 
 def checked_size(size: Size) -> Size:
@@ -54,7 +54,7 @@ class Phone:
 
     @cached_property
     def screen(self) -> Screen:
-        """What is on the screen, as elements with boxes in pixels."""
+        """The screen's elements with boxes in pixels."""
         return lay_out(self.state)
 
     def render(self) -> Image:
@@ -64,7 +64,7 @@ class Phone:
         return draw(self.screen)
 
     def apply(self, action: Action) -> Phone:
-        """The phone after ``action``. What leads nowhere (a tap beside everything, an unknown app) changes nothing.
+        """The phone after ``action``; an action without a target (a tap on the background, an unknown app) changes nothing.
 
         ``RECENT`` and actions outside the unified space change nothing either. Raises ``ValueError`` after a ``STOP``.
         """
@@ -112,7 +112,7 @@ class Phone:
         return state
 
     def _entered(self, view: View) -> State:
-        """ENTER runs a search, sends a chat message, breaks a line in a long field and leads on from a short one."""
+        """ENTER runs a search, sends a chat message, breaks a line in a long field and moves on from a short one."""
         if view.focus == "search":
             if self.screen.page and self.screen.page.live_search:
                 return self.state.with_view(replace(view, focus=""))
@@ -129,7 +129,7 @@ class Phone:
 
 
 def _back(state: State, view: View) -> State:
-    """BACK takes away one thing: the keyboard, else the search, else the page."""
+    """BACK closes one thing: the keyboard, else the search, else the page."""
     if view.focus and not view.loading:
         return state.with_view(replace(view, focus=""))
     if view.query or view.text("search"):

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Style:
-    """What makes one phone look unlike another. ``rows`` and ``text`` scale row heights and text, ``margin`` is in dp."""
+    """The look of a phone. ``rows`` and ``text`` scale row heights and text, ``margin`` is in dp."""
 
     dark: bool
     accent: Colour
@@ -33,7 +33,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing an app keeps: a note, a contact, a setting, a product, a conversation ...
+    """One record of an app: a note, a contact, a setting, a product, a conversation ...
 
     ``lines`` are a conversation's messages, each beginning with ``<`` (received) or ``>`` (sent).
     """
@@ -51,7 +51,7 @@ class Item:
 
 @dataclass(frozen=True)
 class View:
-    """One page of an app: which, of what, and what the user has done on it. ``scroll`` is in dp."""
+    """One page of an app: its name, its item, and the user's input on it. ``scroll`` is in dp."""
 
     app: str
     page: str = "main"
@@ -64,7 +64,7 @@ class View:
     loading: bool = False
 
     def text(self, name: str) -> str:
-        """What the field ``name`` holds."""
+        """The text of the field ``name``."""
         return dict(self.fields).get(name, "")
 
     def with_text(self, name: str, text: str) -> View:
@@ -95,7 +95,7 @@ Effects: TypeAlias = tuple[Effect, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """One answer to a dialog or entry of a menu; ``chosen`` marks the present one in a list of options."""
+    """One answer to a dialog or entry of a menu; ``chosen`` marks the current one in a list of options."""
 
     label: str
     effects: Effects
@@ -116,8 +116,8 @@ class Overlay:
 class State:
     """Everything about the phone. ``stack`` holds the pages of the app in front, empty on the home screen.
 
-    ``slow`` names what takes time (``APP:launch``, ``APP:search``, ``APP:page``); ``popups`` are shown once, when their app
-    is launched; ``made`` counts the items created by the user, whose keys are made of it.
+    ``slow`` names what needs a ``WAIT`` (``APP:launch``, ``APP:search``, ``APP:page``). ``popups`` are shown once, when their
+    app is launched. ``made`` counts the items created by the user, whose keys contain it.
     """
 
     size: Size
@@ -151,7 +151,7 @@ class State:
         return self.data[collection]
 
     def item(self, collection: str, key: str) -> Item:
-        """One item; ``KeyError`` when it is not there (any more)."""
+        """One item; ``KeyError`` if it does not exist (any more)."""
         for item in self.data[collection]:
             if item.key == key:
                 return item

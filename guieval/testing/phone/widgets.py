@@ -43,7 +43,7 @@ class Widget:
 
 @dataclass(frozen=True)
 class Page:
-    """An app's page: a top bar (``title``, back arrow, ``actions``), parts ``pinned`` below it, the scrolling ``body``, a
+    """An app's page: a top bar (``title``, ``actions``), parts ``pinned`` below it, the scrolling ``body``, a
     ``footer`` that stays above the keyboard, ``tabs`` and a floating button.
 
     ``from_end`` shows the body's end first (conversations), ``refreshes`` reloads it when it is pulled down, and
@@ -52,7 +52,6 @@ class Page:
 
     title: str
     body: tuple[Widget, ...]
-    back: bool = True
     actions: tuple[Widget, ...] = ()
     pinned: tuple[Widget, ...] = ()
     footer: tuple[Widget, ...] = ()

@@ -1,4 +1,4 @@
-"""What the simulated phone's apps are filled with: names, titles and sentences, and nothing else.
+"""The content of the simulated phone's apps: names, titles and sentences.
 
 ASCII only: Pillow's built-in font draws an empty box for most other characters.
 """

@@ -8,7 +8,7 @@ from guieval.testing.phone.state import Choice, Colour, Item, Overlay, Size, Sta
 from guieval.testing.phone.transitions import close, say
 
 APPS = ("Settings", "Notes", "Contacts", "Clock", "Shop", "Messages", "Mail", "Music")
-"""Apps that work. All others on the phone only show that they cannot reach their server."""
+"""Apps that work. All others only show that they cannot reach their server."""
 
 ACCENTS: tuple[Colour, ...] = (
     (25, 103, 210),
@@ -155,7 +155,7 @@ def _products(dice: Dice) -> tuple[Item, ...]:
 
 
 def _chats(dice: Dice, people: tuple[Item, ...]) -> tuple[Item, ...]:
-    """One conversation with everybody, in order of time; those without a line yet are not listed."""
+    """A conversation with every contact, in order of time; those without messages are not listed."""
     talking = dice.between(9, 14)
     chats = []
     for index, person in enumerate(dice.shuffled(people)):
