@@ -101,7 +101,6 @@ class FamilyModel(ABCModel):
         """:meth:`render` for an action of the family's space."""
 
     def _limits(self, task: StepTaskModel) -> tuple[int | None, int | None]:
-        """Least and most pixels of the image."""
         own = self._options
         least, most = (self.grounding_pixels if task.setting == "grounding" else None) or self.pixels
         return (own.min_pixels or least, own.max_pixels or most) if isinstance(own, ImageLimits) else (least, most)

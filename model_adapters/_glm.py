@@ -3,7 +3,7 @@
 Sources: zai-org/GLM-V ``examples/gui-agent/*/agent.md`` (actions, history sample, swipe words), ``README.md`` (grounding, box
 tokens), ``glmv_reward`` (what the authors' own reader forgives), ``inference/trans_infer_bench.py`` (a thought that is not
 closed leaves the reply unfinished); issues #114 (boxes) and #159 (past steps need a reason).
-Prompts, the tags around an answer and the thinking switch are the adapters' business.
+Each adapter defines its prompt, the tags around an answer and the thinking switch.
 """
 
 from __future__ import annotations
@@ -124,7 +124,6 @@ class GLMModel(FamilyModel):
         return ParsedResponse(CALLS.read(name, call, PER_999, task.screenshot_size), thought, conclusion)
 
     def _answer(self, task: StepTaskModel, action: Action, conclusion: str | None) -> str:
-        """What follows the thought in a reply."""
         if task.setting == "grounding" and isinstance(action, Click):
             return f"{BEGIN}{json.dumps(_box(action.point, PER_1000, task.screenshot_size))}{END}"
         call = json.dumps(_call_of(action, task.screenshot_size), ensure_ascii=False)
@@ -205,7 +204,7 @@ def _boxed(text: str) -> str:
 
 def _place(answer: str) -> str:
     inside = _boxed(answer)
-    # a box was asked for: two numbers in brackets are only a place where there is none
+    # the prompt asks for a box: two numbers in brackets are only a place where there is none
     found = _BOX.search(inside) or _PAIR.search(inside)
     if found is not None:
         return found[1].replace("，", ",")
@@ -222,7 +221,6 @@ _LEADING_ZERO = re.compile(r"0\d")
 
 
 def _call(body: str) -> dict[str, Any]:
-    """The object of an action."""
     named = _CALL.match(body)
     if named is not None:
         raise ParseError(f"the reply calls {named[1]!r}, as the desktop and web prompts ask for; this one asks for an object")

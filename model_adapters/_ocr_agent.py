@@ -1,7 +1,7 @@
 """The OCR baseline's policy: which action fits a prompt and the texts on a screen. No image and no model is touched here.
 
 The agent is a floor, so every rule is one that a person could state: words shared between task and screen decide where
-to tap, the task's phrases say what else to do (:mod:`._ocr_words`), and the history says what is already done. It knows
+to tap, the task's phrases name the other actions (:mod:`._ocr_words`), and the history shows what is already done. It knows
 nothing of any benchmark. Reading the screen and the wire format are in :mod:`.ocr_baseline`.
 """
 
@@ -23,7 +23,7 @@ from ._ocr_words import DELETE, ENTER, FIELD_TAPPED, QUOTED, Cue, affinity, key_
 GOOD_MATCH = 0.6
 """Affinity from which a text on the screen is taken for what a task names; below it the agent looks further."""
 SURE_MATCH = 0.85
-"""Affinity asked of a text that is not next in line."""
+"""Affinity required of a text that is not next in line."""
 WEAK_MATCH = 0.3
 """Affinity from which a text is still a better guess than none, where an answer must be a place (grounding)."""
 SCROLL_LIMIT = 3
@@ -63,7 +63,7 @@ class ScreenText(NamedTuple):
 
 
 class Past(BaseModel):
-    """One past step as the prompt tells it."""
+    """One past step as the prompt gives it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -111,7 +111,7 @@ class Match(NamedTuple):
 
 
 def decide(prompt: Prompt, texts: Sequence[ScreenText], size: Size) -> Decision:
-    """One action for what the prompt says and the screen shows; the same arguments give the same decision."""
+    """One action for the prompt and the screen; the same arguments give the same decision."""
     screen = look(texts, size)
     if prompt.target is not None:
         return ground(prompt.target, screen)
@@ -189,7 +189,7 @@ def ground(target: str, screen: Screen) -> Decision:
 
 
 def follow(step: str, screen: Screen) -> Decision:
-    """Do what one instruction for one step says."""
+    """Follow one instruction for one step."""
     if WAITING.search(step):
         return Decision(Wait(), f"The step is {step!r}.", "Wait.")
     if INFEASIBLE.search(step):
@@ -335,7 +335,7 @@ def _write(cue: Cue, screen: Screen, history: Sequence[Past], touched: Point | N
 
 
 def _launch(goal: str, due: Cue, screen: Screen) -> Decision | None:
-    """The app to begin with when the task does not say: one on the home screen whose name the task's words hold, else, for
+    """The app to begin with when the task names none: one on the home screen whose name the task's words hold, else, for
     something to switch on or off, the settings."""
     for text, _ in screen.texts:
         if len(text.strip()) > 2 and affinity(words(text), goal, precision=0.0) >= 0.9:

@@ -37,7 +37,7 @@ STOP_WORDS = frozenset(
         toggle set change adjust enable disable make use launch start visit navigate page screen button icon item row entry""",
     )
 )
-"""What a task says about doing, not about what stands on the screen."""
+"""Words of a task that describe actions and not texts on the screen."""
 SYNONYMS = tuple(
     frozenset(group.split())
     for group in (

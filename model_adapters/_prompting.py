@@ -17,6 +17,8 @@ from guieval.steps import StepTaskModel
 CONTINUE: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
 """What a vLLM server needs so that it continues the last message instead of opening a new turn."""
 
+HELPFUL = "You are a helpful assistant."
+"""The system prompt of families that send the usual one."""
 Found = TypeVar("Found")
 UNBOUND = 2**62
 """Larger than any image: for a limit that is not set."""

@@ -105,7 +105,6 @@ class QwenToolsModel(FamilyModel):
         return call_of(action, self.frame(task), task.screenshot_size)
 
     def _thinking(self, thought: str) -> str:
-        """A reply's thought in its tags."""
         return f"<think>\n{thought}\n</think>\n"
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
@@ -200,7 +199,6 @@ def _call(body: str, closing: str) -> Any:
 
 
 def _first(call: Any) -> Any:
-    """The first of several calls in one list."""
     return call[0] if isinstance(call, list) and call and all(isinstance(each, dict) for each in call) else call
 
 

@@ -3,7 +3,7 @@
 Sources: bytedance/UI-TARS ``README_v1.md``, ``data/training_example.json`` (layout), ``README_deploy.md``
 (``add_box_token``: past calls are shown with their box tokens), ``codes/ui_tars/action_parser.py`` (reading), issues #79
 (prefilled thought), #121 and #143 (images), #129 (scroll words), #164 (``press_appselect``, ``call_user``).
-Frames, prompts and what each version can say are the adapters' business.
+Each adapter defines its version's frame, prompts and action space.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, ImageLimits
-from ._prompting import own_reply, past_sentence, template
-
-SYSTEM = "You are a helpful assistant."
+from ._prompting import HELPFUL, own_reply, past_sentence, template
 
 
 class UITarsOptions(ImageLimits):
@@ -87,7 +85,7 @@ class UITarsModel(FamilyModel):
 
         Only the last ``max_images - 1`` past steps keep their screenshot; the answers of older ones stay, in order.
         """
-        messages = [Message("system", (SYSTEM,)), Message("user", (instruction,))]
+        messages = [Message("system", (HELPFUL,)), Message("user", (instruction,))]
         first_with_image = len(history) - (self._options.max_images - 1)
         for index, entry in enumerate(history):
             if index >= first_with_image:

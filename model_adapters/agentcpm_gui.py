@@ -2,9 +2,9 @@
 
 Sources: OpenBMB/AgentCPM-GUI ``README.md`` (prompt, image size, sampling), ``eval/README.md`` FAQs 1 to 5 (past turns, no way
 to open an app, the thought's switch, image size, coordinates), ``eval/utils/schema`` (what the schema allows),
-``eval/grounding_eval/code/minicpm`` (the two grounding prompts), issue #18 (benchmarks are asked without a past; one or two
-past steps help). With a step instruction, the authors ask that alone. A query that is no text on the screen is put as the
-function of an element, whatever the benchmark: of their grounding prompts, it is the one for descriptions.
+``eval/grounding_eval/code/minicpm`` (the two grounding prompts), issue #18 (benchmarks are evaluated without a history; one or
+two past steps help). With a step instruction, the authors send that alone. A query that is not a text on the screen is sent as
+the function of an element, whatever the benchmark: of their grounding prompts, it is the one for descriptions.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ def object_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
             return {"duration": round(action.duration)}
         case Stop():
             return {"STATUS": action.status}
-    raise ValueError(f"AgentCPM-GUI cannot say {action!r}")
+    raise ValueError(f"AgentCPM-GUI has no word for {action!r}")
 
 
 def _compact(value: dict[str, Any]) -> str:

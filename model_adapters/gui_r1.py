@@ -186,7 +186,6 @@ def _item(answer: str) -> dict[str, Any]:
 
 
 def _own_answer(reply: str) -> str:
-    """A past answer as the model wrote it."""
     answer = _parts(whole_text(reply))[1]
     _item(answer)
     return answer

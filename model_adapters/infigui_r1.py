@@ -2,7 +2,7 @@
 
 Sources: InfiXAI/InfiGUI-R1 ``eval/android_control/android_control.py`` (prompts with and without a step instruction, the past
 as the calls' arguments alone, image limit, the prompt without thinking). Grounding is published on the model card only; its
-words are those with which two public evaluators ask this model, one of which also sends its lower image limit. That a
+words are those of two public evaluators of this model, one of which also sends its lower image limit. That a
 grounding prompt without thinking begins with the plain assistant line is the other's.
 """
 
@@ -21,10 +21,9 @@ from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
 from ._family import PATCH
-from ._prompting import chat, template
+from ._prompting import HELPFUL, chat, template
 from ._thoughts import first_round
 
-PLAIN = "You are a helpful assistant."
 NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts
 
 
@@ -42,13 +41,13 @@ class InfiGUIR1(tools.QwenToolsModel):
         image = self._image(task)
         screen = self._screen(task)
         if task.setting == "grounding":
-            system = template("infigui_r1-grounding-system") if self.thinking is not False else PLAIN
+            system = template("infigui_r1-grounding-system") if self.thinking is not False else HELPFUL
             question = fill(template("infigui_r1-grounding-user"), instruction=task.instruction, **screen)
             return chat(image, question, system=system)
         system = fill(template("infigui_r1-androidcontrol-system"), **screen)
         if self.thinking is False:
             # the three lines that ask for a thought end where the tools begin
-            system = PLAIN + "\n\n" + system[system.index("# Tools") :]
+            system = HELPFUL + "\n\n" + system[system.index("# Tools") :]
         past = tools.progress([self._past_arguments(entry) for entry in history])
         question = tools.query(task, "infigui_r1-androidcontrol-user-high", past)
         return chat(question, image, system=system)

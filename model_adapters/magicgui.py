@@ -39,7 +39,7 @@ class MagicGUIOptions(ImageLimits):
     prompt: Prompt | Literal["auto"] = Field(
         "auto",
         description="which published navigation prompt is used; auto: magicrich (Chinese) for a goal with Chinese characters, "
-        "else androidcontrol (English), as the authors ask their own benchmarks",
+        "else androidcontrol (English), as on the authors' own benchmarks",
     )
     grounding: Literal["zh", "en"] = Field(
         "zh", description="which published grounding prompt is used: that for ScreenSpot (zh) or that for OS-Atlas (en)"
@@ -81,15 +81,15 @@ class MagicGUI(FamilyModel):
     def _text(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> str:
         if task.setting == "grounding":
             return fill(template(f"magicgui-grounding-{self._options.grounding}"), query=task.instruction)
-        asked, prompt = main_instruction(task), self._prompt(task)
+        instruction, prompt = main_instruction(task), self._prompt(task)
         match prompt:
             case "androidcontrol":
                 past = "".join(f"{self._past_step(entry)} \n" for entry in history)
-                return fill(template(f"magicgui-{prompt}"), query=f'"{asked}"\nAction History: "{past}"')
+                return fill(template(f"magicgui-{prompt}"), query=f'"{instruction}"\nAction History: "{past}"')
             case "magicrich":
-                return fill(template(f"magicgui-{prompt}"), query=asked)
+                return fill(template(f"magicgui-{prompt}"), query=instruction)
             case "readme":
-                return fill(template(f"magicgui-{prompt}"), instruction=asked)
+                return fill(template(f"magicgui-{prompt}"), instruction=instruction)
 
     def _past_step(self, entry: HistoryEntry) -> str:
         if entry.conclusion and entry.conclusion != describe(entry.action):
@@ -189,7 +189,6 @@ def read_call(text: str, size: Size) -> Action:
 
 
 def _plain_word(text: str) -> str | None:
-    """The name of a call without arguments and brackets, on a line of its own."""
     words = (match[1].lower() for match in _WORD.finditer(text))
     return next((word for word in words if word in _ALONE), None)
 
@@ -238,7 +237,6 @@ def _closed(name: str, after: str) -> None:
 
 
 def _next(after: str) -> str:
-    """The argument after a place; empty when there is none."""
     comma = _COMMA.match(after)
     return after[comma.end() :] if comma else ""
 

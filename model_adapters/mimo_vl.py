@@ -4,7 +4,7 @@ Source: XiaomiMiMo/lmms-eval, branch ``mimo_vl_eval``: ``lmms_eval/tasks/_task_u
 ``models/mimo_agent.py`` (layout, thinking switch), ``tasks/screenspot/utils_rec.py`` and ``models/mivllm.py`` (grounding),
 ``mimovl_docs/eval_mimo_vl.sh`` (image limit). That runner knows more actions than the published prompt lists: ``longpress``,
 ``open`` and ``scroll`` are read, but not offered (its reader turns a scroll's up and down round, and left and right not: here
-one option says what all four mean); of ``appswitch``, ``hover`` and ``select`` nothing is known but the names.
+one option sets what all four mean); of ``appswitch``, ``hover`` and ``select`` nothing is known but the names.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import PATCH, FamilyModel, ImageLimits
-from ._prompting import begun, chat, step_instruction, template
+from ._prompting import HELPFUL, begun, chat, step_instruction, template
 from ._thoughts import closed_thought, first_round
 
-SYSTEM = "You are a helpful assistant."
-"""Sent by the authors' runner for grounding, and not by the one for navigation."""
 NO_THINK = " /no_think"
 EMPTY_THOUGHT = "<think>\n</think>\n"
 
@@ -67,7 +65,8 @@ class MiMoVL(FamilyModel):
         image = self._image(task)
         if task.setting == "grounding":
             question = fill(template("mimo_vl-grounding"), instruction=task.instruction)
-            prepared = chat(image, question, *last, system=SYSTEM)
+            # the authors' runner for navigation sends no system prompt
+            prepared = chat(image, question, *last, system=HELPFUL)
         else:
             values = {"instruction": task.instruction, "history": _past(history)}
             if task.setting == "low":
@@ -143,7 +142,7 @@ def _press(call: calls.Arguments) -> Action:
 
 
 def _finished(call: calls.Arguments) -> Action:
-    # any end counts as one in the authors' scorer; only a word that says so is a failure
+    # any end counts as one in the authors' scorer; only an explicit word for it is a failure
     status = call.values.get("status")
     return calls.IMPOSSIBLE if isinstance(status, str) and status.strip().lower() in _FAILED else calls.FINISH
 

@@ -59,7 +59,7 @@ class OcrBaseline(FamilyModel):
     frame_source = "this project's own format"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        """What is asked and each past step (its sentence and action) as one JSON object, then the screenshot as it is."""
+        """The instruction and each past step (its sentence and action) as one JSON object, then the screenshot as it is."""
         past = tuple(Past(sentence=entry.conclusion or entry.thought, action=entry.action) for entry in history)
         if task.setting == "grounding":
             prompt = Prompt(target=task.instruction, history=past)

@@ -42,7 +42,7 @@ FrameName: TypeAlias = Literal["pixels", "0-1000", "0-1"]
 class ToolOptions(Options):
     """Options of models served by an API."""
 
-    frame: FrameName = Field("0-1000", description="coordinates the model is asked for; pixels are those of the image sent")
+    frame: FrameName = Field("0-1000", description="coordinates requested from the model; pixels are those of the image sent")
     max_side: int | None = Field(None, ge=1, description="longest side, in pixels, of the image that is sent")
     max_pixels: int | None = Field(None, ge=1, description="most pixels of the image that is sent")
     detail: Literal["low", "high", "auto"] | None = Field(None, description="OpenAI's image detail; null leaves it out")
@@ -139,7 +139,6 @@ def _past(entry: HistoryEntry, frame: Frame) -> str:
 
 @lru_cache(maxsize=256)
 def _offer(frame: FrameName, size: Size, grounding: bool) -> tuple[str, tuple[dict[str, Any], ...]]:
-    """How coordinates are described, and the functions that are offered."""
     width, height = size
     match frame:
         case "pixels":

@@ -5,8 +5,8 @@ Sources: OS-Copilot/OS-Atlas ``eval/data/*.jsonl`` (the Pro checkpoints' prompts
 
 An action space is made of three basic actions and of custom ones that the prompt adds for its benchmark, so which published
 prompt is used is an option of the checkpoint. A step instruction is given as in AndroidControl's prompt, after the task.
-No grounding prompt is published for Pro: it is asked to act on the query as if it were the task, without a past. Base only
-grounds: on any step it is asked for the place of what it is asked (step instruction, goal or query), and a place is a click.
+No grounding prompt is published for Pro: the query is sent as if it were the task, without a history. Base only
+grounds: on any step it is queried for the place of the step instruction, goal or query, and a place is a click.
 """
 
 from __future__ import annotations
@@ -190,7 +190,6 @@ def _is_call(word: re.Match[str], body: str) -> bool:
 
 
 def _arguments(name: str, rest: str) -> dict[str, str]:
-    """The argument of a call, out of the text after its name."""
     if name in ALONE:
         return {}
     if name in PLACED:

@@ -8,7 +8,7 @@ authors' own input files are not published.
 The authors give the screen's accessibility tree beside the screenshot and the model copies its coordinates from there. Steps
 here have none, so its place in the prompt stays empty, as in the published screenshot-only evaluations; what frame the model
 then guesses in is an option, pixels by default. AndroidWorld's prompt has no form for a step instruction, which takes the
-goal's place there. No grounding prompt is published: the query is asked as a goal without a past.
+goal's place there. No grounding prompt is published: the query is sent as a goal without a history.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Places are fractions of the screen with two decimals. The past is the last four 
 0 in each prompt; an action without a number is given in words. A scroll is a number of its own, named after the side to which
 the screen moves: the finger of "scroll down" goes up, that of "scroll left" right. No prompt with a step instruction is
 published, so it stands in the goal's place. Grounding asks for a point, as the authors recommend, and a box is its middle.
-Mind2Web's checkpoint says a typed text as ``value``, beside the field's place, which a typed text does not hold here.
+Mind2Web's checkpoint writes a typed text as ``value``, beside the field's place, which a typed text does not hold here.
 """
 
 from __future__ import annotations

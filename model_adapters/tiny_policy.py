@@ -51,7 +51,7 @@ class TinyPolicy(FamilyModel):
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         assert isinstance(action, Click)
         if thought is None and conclusion is not None and conclusion != describe(action):
-            thought = conclusion.removeprefix("tap ")  # what a step instruction asks for, as the policy would say it
+            thought = conclusion.removeprefix("tap ")  # what a step instruction asks for, in the policy's words
         x, y = PER_999.quantise(action.point, task.screenshot_size)
         return " ".join([*(thought or "").split(), f"click({x:03.0f},{y:03.0f})"])
 

@@ -3,9 +3,9 @@
 Sources: lll6gg/UI-R1 ``evaluation/test_androidcontrol.py`` (navigation), ``evaluation/test_screenspot.py`` (grounding),
 ``src/ui_r1/src/open_r1/grpo_json_action_coord-nothink.py`` (the E checkpoint, which does not think), ``README.md``.
 
-The format says little: ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text. Such replies are
+The format holds little: ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text. Such replies are
 :class:`Unsupported`, which keeps their name; where a model adds the missing text or app of its own accord it is read. E is
-a grounding model whose only published prompt allows clicks alone, so it is asked with that prompt on every step.
+a grounding model whose only published prompt allows clicks alone, so that prompt is used on every step.
 The authors' scorers take the last coordinate of a reply and rescale by fixed factors; here the first action counts and the
 size is that of the image the model sees.
 """

@@ -64,7 +64,6 @@ class UIS1(tools.QwenToolsModel):
         return (self._thinking(thought) if thought else "") + f"<action>\n{call}\n</action>"
 
     def _turns(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Iterator[tuple[Part, ...]]:
-        """The text of every user's turn, the current one included."""
         # the first turn is two texts: the instruction with the output format, and a note about questions
         opening, mark, note = template("ui_s1-user-first").partition("If the query asks a question")
         goal = main_instruction(task)

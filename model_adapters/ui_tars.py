@@ -1,7 +1,7 @@
 """UI-TARS 1.0 (Qwen2-VL based): thought and call, points in thousandths of the screen, up to five screenshots.
 
-Sources: bytedance/UI-TARS ``README_v1.md`` and issues #79, #83, #85, #164. Which published prompt a checkpoint is asked
-with is an option of the checkpoint, since a prompt belongs to a task and not to the model; the default is the one that its
+Sources: bytedance/UI-TARS ``README_v1.md`` and issues #79, #83, #85, #164. Which published prompt is used with a checkpoint
+is an option of the checkpoint, since a prompt belongs to a task and not to the model; the default is the one that its
 authors confirmed (#85), which is also the only one with ``open_app``, ``wait`` and a scroll direction.
 """
 
@@ -19,7 +19,7 @@ from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._prompting import begun, chat, step_instruction
+from ._prompting import HELPFUL, begun, chat, step_instruction
 
 
 class UITars10Options(tars.UITarsOptions):
@@ -48,7 +48,7 @@ class UITars(tars.UITarsModel):
         if task.setting == "grounding":
             # README_v1's grounding sample: no past, the screenshot first, then the question, in one turn
             question = fill(self._prompt("grounding"), instruction=task.instruction)
-            return chat(self._image(task), question, system=tars.SYSTEM)
+            return chat(self._image(task), question, system=HELPFUL)
         thought = self._writes_thoughts(task)
         prompt = fill(self._prompt(self._options.prompt, thought=thought), instruction=task.instruction)
         messages = self._conversation(prompt, task, history, thought=thought)

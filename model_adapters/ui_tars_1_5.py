@@ -27,7 +27,7 @@ class UITars15Options(tars.UITarsOptions):
     """Options of UI-TARS 1.5; limits default to the authors' own."""
 
     prompt: Literal["mobile", "computer"] = Field("mobile", description="which published navigation prompt is used")
-    language: Literal["English", "Chinese"] = Field("English", description="language asked for in the thought")
+    language: Literal["English", "Chinese"] = Field("English", description="language requested for the thought")
 
 
 class UITars15(tars.UITarsModel):

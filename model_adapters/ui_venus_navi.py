@@ -33,10 +33,9 @@ from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
 from ._family import PATCH, QWEN_PIXELS, FamilyModel, ImageLimits
-from ._prompting import chat, main_instruction, own_reply, sent_size, template
+from ._prompting import HELPFUL, chat, main_instruction, own_reply, sent_size, template
 from ._thoughts import first_thought
 
-SYSTEM = "You are a helpful assistant."
 LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
 """What qwen-vl-utils makes of an image whose message gives no limits."""
 GROUND_72B_MAX_PIXELS = 48_000_000
@@ -90,7 +89,7 @@ class UIVenusNavi(FamilyModel):
         # the authors keep every step by default, and number them from zero
         past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(history))
         prompt = fill(template("ui_venus_navi-mobile"), instruction=main_instruction(task), history=past)
-        return chat(prompt, image, system=SYSTEM)
+        return chat(prompt, image, system=HELPFUL)
 
     def _why_silent(self, task: StepTaskModel) -> str | None:
         return "the grounding prompt asks for no thought" if task.setting == "grounding" else None

@@ -1,7 +1,7 @@
 """The model side's contracts: what an adapter turns a step into, who answers it, and how the answer is read.
 
 An adapter (:class:`ABCModel` subclass, one module in ``model_adapters/`` per family) knows a family's wire format: the exact
-prompt, the coordinate frame, how the past is told and how a reply is parsed. It holds no image bytes: messages refer to
+prompt, the coordinate frame, how the history is written and how a reply is parsed. It holds no image bytes: messages refer to
 screenshots, which the runner reads and encodes when they are sent. Who generates is an :class:`Engine`.
 """
 
@@ -54,7 +54,7 @@ class Message:
 class ModelInput:
     """A whole request but for its images' bytes.
 
-    ``prefill`` says that the last message is an assistant's unfinished turn which the model continues; ``extra`` are
+    ``prefill`` means that the last message is an assistant's unfinished turn, which the model continues; ``extra`` are
     further request fields the family needs (e.g. ``chat_template_kwargs``).
     """
 
@@ -94,13 +94,13 @@ class Reply:
     finish_reason: str | None = None
     attempts: int = 1
     logprob: float | None = None
-    """Mean natural log-probability of its tokens, where that was asked for."""
+    """Mean natural log-probability of its tokens, where it was requested."""
     model: str | None = None
     """What it calls the model that wrote it."""
 
 
 class Engine(Protocol):
-    """Whoever answers requests."""
+    """What answers requests: a server, a local model or a replay."""
 
     images: ImageForm
     """What it needs of a request's images: nothing (a replay), the files' bytes, or these in base64 as well.
@@ -122,7 +122,7 @@ class ModelConfig(BaseModel):
 
     name: str = Field(min_length=1, description="as users type it")
     adapter: str = Field(min_length=1, description="registered adapter, i.e. the module's name in model_adapters/")
-    hf_id: str | None = Field(None, description="Hugging Face id, also the name asked of a server that serves several")
+    hf_id: str | None = Field(None, description="Hugging Face id, also the name requested from a server that serves several")
     folder: str | None = Field(None, description="folder of its weights in configs/checkpoints/, where they are shipped")
     engine: Literal["openai", "local"] = Field("openai", description="default engine")
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
@@ -154,11 +154,11 @@ class ABCModel(ABC):
     """
 
     action_space: ClassVar[ActionSpace]
-    """Which unified actions the family's format can say."""
+    """Which unified actions the family's format can express."""
     thinking_switch: ClassVar[bool] = False
     """Whether thinking can be turned on and off for this family."""
     fixes_thought: ClassVar[bool] = False
-    """Whether a given thought can be put into its mouth (:meth:`prepare_fixed_thought`)."""
+    """Whether a reply can be begun with a given thought (:meth:`prepare_fixed_thought`)."""
     source: ClassVar[str] = ""
     """Where the wire format is published, in one line."""
     frame_source: ClassVar[str] = ""

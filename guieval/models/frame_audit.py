@@ -1,7 +1,7 @@
 """Tests in which coordinate frame a model really answers: the field's classic bug, found from the answers themselves.
 
 The numbers that a model wrote are read in every frame known to the field, and with the axes swapped; the right reading is the
-one that lands in the targets. Only clicks on steps whose reference is a click say anything. :class:`FrameAudit` does it for
+one that lands in the targets. Only clicks on steps whose reference is a click are counted. :class:`FrameAudit` does it for
 any numbers, :func:`audit_records` for a journal, :class:`FrameWatch` while a run goes on. What to do about it is the user's.
 """
 
@@ -22,17 +22,17 @@ from guieval.models import ABCModel
 from guieval.steps import Sample, StepRecord, StepTaskModel
 
 ENOUGH = 50
-"""Grounded steps below which nothing is said."""
+"""Fewest grounded steps for a verdict."""
 GAIN = 0.20
 """How much more of the steps another reading has to hit than the declared one, ..."""
 CHANCE = 1e-6
 """... and the two-sided p of McNemar's exact paired test has to be below this: some 15 readings are tried, several times."""
 ALIKE = 0.05
-"""Readings whose paired difference from the best has a p above this cannot be told apart from it."""
+"""Readings whose paired difference from the best has a p above this cannot be distinguished from it."""
 NEAR = 50.0
-"""Where no box tells the target, a point within this many thousandths of the reference on both axes hits it."""
+"""Where no box gives the target, a point within this many thousandths of the reference on both axes hits it."""
 WIDE = 100_000.0
-"""A box larger than this many square thousandths (a tenth of the screen) tells no target."""
+"""A box larger than this many square thousandths (a tenth of the screen) does not locate a target."""
 
 Region: TypeAlias = tuple[float, float, float, float]
 """x1, y1, x2, y2 of a target in the unified frame."""
@@ -67,7 +67,7 @@ class Fit:
 class FrameReport:
     """What an audit found. ``declared`` is the adapter's own frame and the first of ``fits``, the others follow best first.
 
-    ``alike`` names the readings that fit best or cannot be told from the best.
+    ``alike`` names the readings that fit best or cannot be distinguished from the best.
     """
 
     steps: int
@@ -96,16 +96,16 @@ class FrameReport:
             equal = [name for name in self.alike if name != self.better.name]
             return (
                 f"another frame fits far better: {self.better.name} hits {_share(self.better.hits, self.steps)}, but {own} "
-                f"(McNemar p = {self.better.chance:.1e})" + _untold(equal)
+                f"(McNemar p = {self.better.chance:.1e})" + _indistinct(equal)
             )
         if self.declared.name not in self.alike:
             return f"{own}; {self.alike[0]} fits a little better, which may be chance or a small error of scale"
         others = [name for name in self.alike if name != self.declared.name]
-        return f"{own}, and no reading fits better{_untold(others)}"
+        return f"{own}, and no reading fits better{_indistinct(others)}"
 
 
 class FrameAudit:
-    """Counts which readings hit. ``declared`` names the frame the adapter says it answers in; ``frames`` are further
+    """Counts which readings hit. ``declared`` is the frame the adapter declares; ``frames`` are further
     candidates, beside the usual ones, e.g. with a checkpoint's own image limits."""
 
     def __init__(self, declared: Frame, frames: Iterable[Frame] = ()) -> None:
@@ -195,7 +195,7 @@ def mcnemar(gained: int, lost: int) -> float:
     return min(1.0, 2 * tail / (1 << total))
 
 
-def _untold(names: Sequence[str]) -> str:
+def _indistinct(names: Sequence[str]) -> str:
     return f"; these steps cannot tell it apart from {' or '.join(names)}" if names else ""
 
 
@@ -226,7 +226,7 @@ def _target(point: Point, task: StepTaskModel) -> Region:
 
 
 class _Probe:
-    """A frame without bounds, so that an adapter hands out the numbers it read; ``used`` tells whether it asked."""
+    """A frame without bounds, so that an adapter hands out the numbers it read; ``used`` records whether it did."""
 
     name = "probe"
     SIDE = 1e7
@@ -260,7 +260,6 @@ class StepAudit:
 
     @cached_property
     def _bare(self) -> ABCModel:
-        """The adapter, made to hand out the numbers it reads."""
         model = copy.copy(self._model)
         vars(model)["frame"] = lambda task: self._probe
         vars(model)["place_frame"] = lambda task: self._places
@@ -321,7 +320,7 @@ def audit_records(model: ABCModel, records: Iterable[StepRecord]) -> FrameReport
 
 
 class FrameWatch:
-    """An audit beside a run: says once when another frame fits far better. It looks after 50, 100, 200, ... grounded steps."""
+    """An audit during a run: reports once when another frame fits far better. Looks after 50, 100, 200, ... grounded steps."""
 
     def __init__(self, model: ABCModel) -> None:
         self._audit = StepAudit(model)
@@ -330,7 +329,7 @@ class FrameWatch:
 
     def add(self, task: StepTaskModel, sample: Sample) -> str | None:
         """Take in an answer; the warning, when it is time for it. Raises nothing: a run must not end by being watched."""
-        if self._over or not isinstance(task.action, Click) or not _told_place(sample):
+        if self._over or not isinstance(task.action, Click) or not _has_place(sample):
             return None
         try:
             self._audit.add(task, sample, reread=False)
@@ -339,7 +338,7 @@ class FrameWatch:
                 return None
             self._next *= 2
             report = audit.report()
-        except Exception:  # an adapter may be anyone's code, and what it got wrong here is told where it is asked to read
+        except Exception:  # an adapter may be anyone's code, and what it got wrong here is reported where it reads the reply
             self._over = True
             return None
         if report.better is None:
@@ -348,7 +347,7 @@ class FrameWatch:
         return report.sentence
 
 
-def _told_place(sample: Sample) -> bool:
+def _has_place(sample: Sample) -> bool:
     """Whether an answer names a place: a click, or a point that the declared frame could not take."""
     if isinstance(sample.action, Click):
         return True

@@ -1,7 +1,7 @@
-"""The thought of a patch: how it is asked for, and how the answer is read.
+"""The thought of a patch: the request for it, and how the answer is read.
 
-Source: UI-S1 paper, section 3.3, Table 5 and appendix I. On-policy, the policy itself is asked, M(I, a*, H, S): its adapter's
-own messages for the step under appendix I's system prompt. Off-policy, an auxiliary model is asked in a plain chat, M0(I, a*,
+Source: UI-S1 paper, section 3.3, Table 5 and appendix I. On-policy, the policy itself is queried, M(I, a*, H, S): its adapter's
+own messages for the step under appendix I's system prompt. Off-policy, an auxiliary model is queried in a plain chat, M0(I, a*,
 S): Table 5 gives it no history. The paper speaks of a "Next Action Hint" but does not print how it is put; here it is a line at
 the end of the last user's turn. Who answers, and what a patched step leaves in the history, is decided elsewhere.
 """
@@ -21,7 +21,7 @@ from guieval.models import ABCModel, ImageRef, Message, ModelInput, fill, load_t
 from guieval.steps import StepTaskModel, whole_text
 
 HINT = "\n\nNext Action Hint: {action}"
-"""How the expert's action is told; the words are the prompt's, which refers to them, the line is ours."""
+"""How the expert's action is given. The prompt refers to it in these words; the line is ours."""
 _BINDING = frozenset(
     {"tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "structured_outputs"}
     | {"guided_json", "guided_regex", "guided_choice", "guided_grammar", "continue_final_message", "add_generation_prompt"}
@@ -37,12 +37,12 @@ def thought_prompt() -> str:
 
 
 def thought_fingerprint() -> str:
-    """All words in which a thought is asked for, beside the adapter's own."""
+    """All text of a request for a thought, apart from the adapter's own."""
     return thought_prompt() + HINT
 
 
 def on_policy_input(model: ABCModel, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-    """What a policy is asked for the thought that leads to ``task``'s reference action, given its past oldest first.
+    """The request to a policy for the thought that leads to ``task``'s reference action, given its past oldest first.
 
     Its adapter's messages without their own system prompt, without a begun answer and without the request fields that ask for
     an action (:func:`unbound`); the hint is written as the family
@@ -66,7 +66,7 @@ def unbound(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def off_policy_input(task: StepTaskModel) -> ModelInput:
-    """What an auxiliary model is asked: the prompt, the step's screenshot as it is, and the hint in plain words.
+    """The request to an auxiliary model: the prompt, the step's screenshot as it is, and the hint in plain words.
 
     Its places are in thousandths of the screen's sides, as everywhere in the unified space.
     """

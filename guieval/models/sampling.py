@@ -127,9 +127,9 @@ def _refuse_the_engines(name: str, value: Any) -> None:
         raise _problem(name, value, f"cannot be given: {_SET_BY_ENGINE[name]}")
 
 
-def _problem(name: str, value: Any, said: str) -> ValidationError:
+def _problem(name: str, value: Any, message: str) -> ValidationError:
     """An error about one name, whose message continues the name; pydantic puts the mapping's own place in front."""
-    kind = PydanticCustomError(UNKNOWN_SAMPLING, "{said}", {"said": said})
+    kind = PydanticCustomError(UNKNOWN_SAMPLING, "{message}", {"message": message})
     return ValidationError.from_exception_data("sampling", [InitErrorDetails(type=kind, loc=(name,), input=value)])
 
 

@@ -1,7 +1,7 @@
-"""Reads a reply and scores it: where what the model got wrong is told from what an adapter got wrong.
+"""Reads a reply and scores it: the model's mistakes are kept apart from an adapter's bugs.
 
 A run, a second reading of its journal and a predictions file all go through :func:`read_reply`, so that they agree. What
-comes out of it can be written to a journal and is read back equal; who asked the model is of no concern here.
+comes out of it can be written to a journal and is read back equal; how the model was queried does not matter here.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def read_reply(
         try:
             parsed = model.parse_response(task, answered["raw_response"])
         except ParseError as error:
-            said = StepError(stage="parse", message=whole_text(str(error)))
-            return Sample(**answered, error=said, outcome=evaluator.evaluate(task, None))
+            problem = StepError(stage="parse", message=whole_text(str(error)))
+            return Sample(**answered, error=problem, outcome=evaluator.evaluate(task, None))
         action = storable(parsed.action)
         thought, conclusion = (part if part is None else whole_text(part) for part in (parsed.thought, parsed.conclusion))
         thought = thought or answered["reasoning"]

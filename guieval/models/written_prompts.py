@@ -1,7 +1,7 @@
 """What a model is sent, to be looked at: requests written out with placeholders for images, and a fingerprint of an adapter's.
 
 The golden files of the tests, ``guieval prompt`` and ``guieval models NAME`` all write requests out in this one form. The
-fingerprint tells a resumed run that its prompts have changed since; what an adapter does with a reply is no part of it.
+fingerprint shows a resumed run that its prompts have changed; it does not cover what an adapter does with a reply.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ def example_episode(setting: Setting = "high", size: Size = PHONE) -> Episode:
                 episode_length=len(steps),
                 setting=setting,
                 instruction='Turn on Wi-Fi and connect to "Home"',
-                low_level_instruction=told,
+                low_level_instruction=instruction,
                 screenshot=f"{index}.png",
                 screenshot_size=size,
                 action=action,
             )
-            for index, (action, told) in enumerate(steps)
+            for index, (action, instruction) in enumerate(steps)
         )
     )
 
 
 def example_requests(model: ABCModel) -> list[list[str]]:
-    """What ``model`` makes of made-up steps, a row a setting: two adapters with the same rows ask in the same words."""
+    """The requests of ``model`` for made-up steps, one row per setting: adapters with the same rows send the same text."""
     cases: tuple[tuple[Setting, Size, int], ...] = (("high", PHONE, 2), ("low", (330, 210), 1), ("grounding", (1920, 1080), 0))
     requests: list[list[str]] = []
     for setting, size, index in cases:

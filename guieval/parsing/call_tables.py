@@ -1,7 +1,7 @@
 """What a family's calls mean: a table from the name of a call to an action, read and written from the same entry.
 
-An entry is an action, for a call that means it whatever its arguments are, or a :class:`Form`, which says which argument holds
-what. An adapter declares its family's table and keeps only what no other family does.
+An entry is an action, for a call that means it whatever its arguments are, or a :class:`Form`, which states what each argument
+holds. An adapter declares its family's table and keeps only what no other family does.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CALLS = calls.CallTable(
     }
 )
 ALONE = frozenset(name for name, meaning in CALLS.items() if not isinstance(meaning, calls.Form))
-"""The calls that say everything by themselves."""
+"""The calls without arguments."""
 
 
 def capital_call(action: Action, frame: Frame, size: Size, scroll_words: ScrollWords) -> str:

@@ -180,12 +180,12 @@ def _read_literal(text: str) -> tuple[bool, Any]:
 
     if len(text) > MAX_LITERAL:
         return False, None
-    # Python says "invalid decimal literal" on standard error for what it then refuses
+    # Python prints "invalid decimal literal" to standard error for what it then refuses
     if len(text) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(text):
         unquoted = _STRING.sub("", text)
         if len(unquoted) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(unquoted):
             return False, None
-    # an unknown escape means itself in Python too, but says so with a warning on standard error
+    # an unknown escape means itself in Python too, but prints a warning to standard error
     quiet = _UNKNOWN_ESCAPE.sub(r"\g<0>\\", text)
     try:
         return True, ast.literal_eval(quiet.strip())
@@ -212,4 +212,4 @@ def _checked(value: Any) -> Any:
         case dict() if all(isinstance(key, str) for key in value):
             return {whole_text(key): _checked(item) for key, item in value.items()}
     # its type alone: a number of thousands of digits inside it has no repr
-    raise ParseError(f"the reply's JSON holds a value that JSON cannot say ({type(value).__name__})")
+    raise ParseError(f"the reply's JSON holds a value that JSON cannot express ({type(value).__name__})")
