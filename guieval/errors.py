@@ -65,6 +65,10 @@ class ServersAway(FatalEngineError):
     """The servers answered before and are away for longer than the run waits: it stops and can be resumed. Exit code 1."""
 
 
+class EnvironmentFailure(GuievalError):
+    """An environment to act in does not work (no browser, no answer, a crash); the attempt at a task is repeated."""
+
+
 class JournalError(GuievalError):
     """The run directory cannot be used: another process writes to it, the disk is full, or a file in it is damaged."""
 

@@ -29,7 +29,8 @@ BENCHMARKS_GROUP = "guieval.benchmarks"
 ADAPTERS_GROUP = "guieval.model_adapters"
 
 
-def _module_names(package: str) -> list[str]:
+def module_names(package: str) -> list[str]:
+    """Names of the modules of a package, without those that begin with an underscore."""
     module = importlib.import_module(package)
     names = sorted(info.name for info in pkgutil.iter_modules(module.__path__) if not info.name.startswith("_"))
     if not names:
@@ -37,10 +38,11 @@ def _module_names(package: str) -> list[str]:
     return names
 
 
-Plugin = TypeVar("Plugin", ABCBenchmark, ABCModel)
+Plugin = TypeVar("Plugin")
 
 
-def _classes(module: ModuleType, base: type[Plugin]) -> list[type[Plugin]]:
+def plugin_classes(module: ModuleType, base: type[Plugin]) -> list[type[Plugin]]:
+    """The public concrete subclasses of ``base`` that a module defines."""
     return [
         item
         for name, item in vars(module).items()
@@ -56,15 +58,16 @@ def _classes(module: ModuleType, base: type[Plugin]) -> list[type[Plugin]]:
 def benchmarks() -> dict[str, type[ABCBenchmark]]:
     """All benchmark classes by registered name, in name order."""
     classes: dict[str, type[ABCBenchmark]] = {}
-    for name in _module_names(BENCHMARKS_GROUP):
-        for item in _classes(importlib.import_module(f"{BENCHMARKS_GROUP}.{name}"), ABCBenchmark):
+    for name in module_names(BENCHMARKS_GROUP):
+        for item in plugin_classes(importlib.import_module(f"{BENCHMARKS_GROUP}.{name}"), ABCBenchmark):
             classes[item.name] = item
     for entry in entry_points(group=BENCHMARKS_GROUP):
-        classes.setdefault(entry.name, _loaded(entry))
+        classes.setdefault(entry.name, entry_value(entry))
     return dict(sorted(classes.items()))
 
 
-def _loaded(entry: EntryPoint) -> Any:
+def entry_value(entry: EntryPoint) -> Any:
+    """What an entry point names; :class:`UsageError` if it cannot be imported."""
     try:
         return entry.load()
     except Exception as error:  # another package's code may raise anything; the message names the plug-in
@@ -114,25 +117,25 @@ def default_data_folder(name: str) -> Path:
 
 def list_adapters() -> list[str]:
     """Names of all model families (adapter modules and entry points)."""
-    return sorted({*_module_names(ADAPTERS_GROUP), *(entry.name for entry in entry_points(group=ADAPTERS_GROUP))})
+    return sorted({*module_names(ADAPTERS_GROUP), *(entry.name for entry in entry_points(group=ADAPTERS_GROUP))})
 
 
 def adapter_class(name: str) -> type[ABCModel]:
     """The adapter called ``name``, or the one in the Python file at the path ``name``."""
     if name.endswith(".py"):
         return _adapter_in(_module_from_file(Path(name)), name)
-    if name in _module_names(ADAPTERS_GROUP):
+    if name in module_names(ADAPTERS_GROUP):
         return _adapter_in(importlib.import_module(f"{ADAPTERS_GROUP}.{name}"), name)
     for entry in entry_points(group=ADAPTERS_GROUP):
         if entry.name == name:
-            loaded = _loaded(entry)
+            loaded = entry_value(entry)
             return _adapter_in(loaded, name) if isinstance(loaded, ModuleType) else loaded
     known = list_adapters()
     raise UsageError(f"unknown adapter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
 
 
 def _adapter_in(module: ModuleType, name: str) -> type[ABCModel]:
-    classes = _classes(module, ABCModel)
+    classes = plugin_classes(module, ABCModel)
     if len(classes) != 1:
         raise UsageError(
             f"adapter {name!r} must define exactly one public ABCModel subclass, found {len(classes)}{_lacking(module)}"

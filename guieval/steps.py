@@ -198,11 +198,11 @@ class StepOutcome(BaseModel):
 
 
 class StepError(BaseModel):
-    """Where a step failed: ``stage`` is screenshot, prepare, generate or parse; ``message`` is one sentence."""
+    """Where a step failed: ``stage`` is screenshot, prepare, generate, parse or environment; ``message`` is one sentence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    stage: Literal["screenshot", "prepare", "generate", "parse"]
+    stage: Literal["screenshot", "prepare", "generate", "parse", "environment"]
     message: str
 
 

@@ -12,17 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from inspect import Parameter, signature
 from pathlib import Path
-from types import NoneType
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Self
 
 from guieval.actions import ActionSpace, ActionType
+from guieval.data.plugin_options import check_options, unknown_option
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import Episode, EpisodeKey, Setting
-
-_PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "nothing"}
-"""Types of options that can be checked for every loader, and their names in errors."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +129,7 @@ class ABCBenchmark(_Reader):
 
     def __init__(self, root: Path, **options: Any) -> None:
         if options:
-            raise self._unknown_option(next(iter(options)))
+            raise unknown_option(type(self), next(iter(options)), f"benchmark {self.name!r}")
         self.root = root
         self.skipped = []
 
@@ -157,23 +153,7 @@ class ABCBenchmark(_Reader):
     @classmethod
     def check_options(cls, options: Mapping[str, Any]) -> None:
         """Raise :class:`UsageError` for an option that the constructor does not have, or with a value of the wrong type."""
-        hints = get_type_hints(cls.__init__)
-        for name, value in options.items():
-            if name not in cls._option_names():
-                raise cls._unknown_option(name)
-            types = get_args(hints[name]) or (hints[name],)
-            if set(types) <= _PLAIN.keys() and type(value) not in types:
-                expected = " or ".join(_PLAIN[kind] for kind in types if kind is not NoneType)
-                raise UsageError(f"option {name} is {value!r}; expected {expected}")
-
-    @classmethod
-    def _option_names(cls) -> list[str]:
-        parameters = signature(cls.__init__).parameters.values()
-        return [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
-
-    @classmethod
-    def _unknown_option(cls, name: str) -> UsageError:
-        return UsageError(f"benchmark {cls.name!r} has no option {name!r}{nearest(name, cls._option_names())}")
+        check_options(cls, options, f"benchmark {cls.name!r}")
 
     @classmethod
     def release(cls, source: Path, /, **options: Any) -> Release:

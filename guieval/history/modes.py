@@ -19,6 +19,7 @@ PatchMethod: TypeAlias = Literal["none", "thought-free", "off-policy", "on-polic
 auxiliary model (``off-policy``) or the policy itself (``on-policy``) generated. Source: UI-S1 paper, Table 5."""
 PATCH_METHODS: tuple[PatchMethod, ...] = get_args(PatchMethod)
 AfterStep: TypeAlias = Literal["advance", "patch", "end"]
+ONLINE = "online"
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,7 @@ MODES: dict[str, Mode] = {
             "history holds the model's own thought and action where it was right, else the reference (GUIEvalKit eq. 4, 5)",
         ),
         Mode("sop", "model", "first-mismatch", "the model's own history, stopped at the first mismatch (UI-S1 appendix C)"),
+        Mode(ONLINE, "model", "never", "the model acts in an environment, which judges the end state"),
     )
 }
 

@@ -50,7 +50,9 @@ def read_reply(
         return failed_sample("parse", f"{type(error).__name__}: {error}", **answered)
 
 
-def failed_sample(stage: Literal["screenshot", "prepare", "generate", "parse"], message: str, **answered: Any) -> Sample:
+def failed_sample(
+    stage: Literal["screenshot", "prepare", "generate", "parse", "environment"], message: str, **answered: Any
+) -> Sample:
     """The sample of a step that could not be measured, and why."""
     message = in_short(whole_text(message))
     outcome = StepOutcome(verdict="infrastructure_failure", reason=message)

@@ -31,6 +31,7 @@ RUNTIME_FIELDS = frozenset(
     | {"patch_base_urls", "patch_api_key_env"}
     | {"mix_artifacts"}
     | {"fixed_thoughts", "compact", "decode_check"}
+    | {"environments", "environment_timeout"}
 )
 """Fields that may differ between a run and its resume: where things are and how hard to try, not what is measured.
 
@@ -158,7 +159,12 @@ class RunConfig(BaseModel):
     bench_options: Annotated[_Values, AfterValidator(_no_reserved)] = Field(
         default_factory=dict, description="options of that benchmark's loader"
     )
-    mode: _Text = Field("offline", description="mode of evaluation: offline, soeval or sop")
+    mode: _Text = Field("offline", description="mode of evaluation: offline, soeval, sop or online")
+    environments: int = Field(4, ge=1, le=1024, description="environments to act in at once (mode online)")
+    environment_timeout: float = Field(
+        120.0, gt=0, allow_inf_nan=False, description="seconds that one call of an environment may take (mode online)"
+    )
+    max_steps: int | None = Field(None, ge=1, le=1000, description="most steps of a task, below the task's own (mode online)")
     patch: _Text = Field("none", description="patches of mismatches in mode sop: none, thought-free, off-policy or on-policy")
     patch_budget: Annotated[int | Literal["unlimited"] | None, BeforeValidator(_number_or_unlimited)] = Field(
         None, description="mismatches of an episode that are patched, or unlimited; 1 when not given (UI-S1 paper, Table 9)"

@@ -20,11 +20,13 @@ from guieval.engines import EndpointStats, ReportsStats, ReportsWait
 from guieval.engines.vllm.arguments import named_arguments
 from guieval.errors import DataError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
-from guieval.history.modes import Mode, PatchPolicy, get_mode
+from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
-from guieval.registry import build_model, load_benchmark, model_config
+from guieval.online.find import load_environment
+from guieval.online.tasks import PROTOCOL, EnvironmentTasks
+from guieval.registry import build_model, default_data_folder, load_benchmark, model_config
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
@@ -150,6 +152,7 @@ def resolve(
     thoughts that the model does not take.
     """
     mode = run_mode(config)
+    _check_online(config)
     named_arguments(config.vllm)  # whatever the engine: a secret among them would be written into the run's files
     shared = like if like is not None and _over(config) == _over(like.config) else None
     given = _parts(config, server, shared) if parts is None else parts
@@ -261,8 +264,8 @@ def _blaming(what: str) -> Iterator[None]:
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
     """The settings that decide which steps a run is over, and what they hold."""
-    names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay")
-    return config.choice, *(getattr(config, name) for name in names)
+    names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay", "max_steps")
+    return config.choice, config.mode == ONLINE, *(getattr(config, name) for name in names)
 
 
 def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
@@ -271,10 +274,32 @@ def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | N
     checkpoint = model_config(config.model, config.adapter)
     options = {"options": {**checkpoint.options, **config.options}}
     model = build_model(checkpoint.model_copy(update=options), thinking=config.thinking)
-    return Parts(benchmark, model, choose_engine(config, model, benchmark.root, server), overlay)
+    answering = choose_engine(config, model, benchmark.root, server)
+    if config.mode == ONLINE:  # a task holds a device from its first request to its last
+        answering = answering._replace(concurrency=config.environments)
+    return Parts(benchmark, model, answering, overlay)
+
+
+def _check_online(config: RunConfig) -> None:
+    """Raise :class:`UsageError` for a setting that does not fit the mode: those of environments are for online runs only."""
+    if config.mode != ONLINE:
+        if config.max_steps is not None:
+            raise UsageError(f"max_steps is for mode online, and the mode is {config.mode!r}")
+        return
+    if config.protocol not in (None, PROTOCOL):
+        raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.protocol!r}")
+    unfit = ("sample_set", "overlay", "fixed_thoughts", "replay", "local_images")
+    for name in unfit:
+        if getattr(config, name):
+            raise UsageError(f"{name} does not fit mode online: there is no recorded episode")
+    if config.cluster != "none":
+        raise UsageError("mode online runs on this machine: leave out --cluster")
 
 
 def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]:
+    if config.mode == ONLINE:
+        environment = load_environment(config.bench, **config.bench_options)
+        return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps), None
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     if config.skip_damaged:
         benchmark = benchmark.skipping_damaged()

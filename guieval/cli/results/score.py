@@ -106,7 +106,9 @@ def _print(
     json: bool,
 ) -> None:
     """Print the figures of each run, or of the file, under the protocols ``names``."""
-    from guieval.cli.tables import print_json
+    from guieval.cli.running.online import is_online, online_run
+    from guieval.cli.tables import print_json, show
+    from guieval.reports.online_tables import online_json, online_tables
     from guieval.scoring.matrix import judge_answers
     from guieval.scoring.score import Scorer
 
@@ -115,6 +117,13 @@ def _print(
     for place, open_answers in opened.items():
         if len(opened) > 1 and not json:
             echo(f"run:      {place}")
+        if is_online(place):
+            figures = online_run(place).figures
+            unfinished |= figures.judged < figures.tasks * figures.repetitions
+            plain.append({"source": place} | online_json(figures))
+            if not json:
+                show(*online_tables([online_run(place)]))
+            continue
         answered = open_answers()
         if _several(names):
             file = None if disagreements is None else apart(disagreements, place, list(opened))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def run(
     settings: Given,
     mode: Annotated[
-        list[str] | None, typer.Option(help="offline, soeval or sop; may be repeated. With --resume: only these.")
+        list[str] | None, typer.Option(help="offline, soeval, sop or online; may be repeated. With --resume: only these.")
     ] = None,
     out: Annotated[Path | None, path_option("Run directory to create (default: below runs/).")] = None,
     resume: Annotated[Path | None, path_option("Continue the run, or the runs, in this directory.")] = None,
@@ -111,11 +111,14 @@ def perform(
 
 
 def _print(results: list[Result], *, json: bool) -> None:
+    from guieval.cli.running.online import online_run
     from guieval.cli.tables import print_json, say, show
+    from guieval.history.modes import ONLINE
     from guieval.journal import read_manifest
     from guieval.journal.caveats import model_label
     from guieval.reports.console import Run as Shown
     from guieval.reports.console import report_json, report_tables, warning_lines
+    from guieval.reports.online_tables import online_json, online_tables
 
     shown = [
         Shown(
@@ -127,11 +130,18 @@ def _print(results: list[Result], *, json: bool) -> None:
             _intervals(outcome),
         )
         for config, outcome, summary, _ in results
+        if config.mode != ONLINE
     ]
+    acted = [online_run(result.directory) for result in results if result.config.mode == ONLINE]
     if json:
-        print_json({"runs": [_plain(result) | report_json(run) for result, run in zip(results, shown, strict=True)]})
+        figures, online = iter(shown), iter(acted)
+        of_runs = [
+            online_json(next(online).figures) if result.config.mode == ONLINE else report_json(next(figures))
+            for result in results
+        ]
+        print_json({"runs": [_plain(result) | values for result, values in zip(results, of_runs, strict=True)]})
     else:
-        show(*report_tables(shown))
+        show(*(report_tables(shown) if shown else []), *(online_tables(acted) if acted else []))
         for line in warning_lines(shown):
             say(f"Warning: {line}")
     print_notes(results)
@@ -219,6 +229,8 @@ def _finish(results: list[Result], directories: list[Path], root: Path, resume: 
     if not complete:
         echo(f"resume:   {resume}")
     for result in results:
+        if result.config.mode == "online":
+            continue
         echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
     if any(result.outcome.interrupted for result in results):
         raise typer.Exit(130)

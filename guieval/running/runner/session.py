@@ -15,10 +15,13 @@ from guieval.errors import DataError, EngineError, FatalEngineError
 from guieval.journal import Journal
 from guieval.journal.served_model import ReportsServed
 from guieval.models import Engine
+from guieval.online.tasks import EnvironmentTasks
+from guieval.online.trajectory import Trajectories
 from guieval.running.progress import Load, Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun, load_episode
 from guieval.running.resume.answered import Answered
 from guieval.running.resume.served import ServedModels
+from guieval.running.runner.actor import Actor
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
 from guieval.running.runner.past import Past
@@ -66,6 +69,7 @@ class Session:
             count=lambda ref: len(run.plan[ref.key]),
         )
         self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
+        self._trajectories = Trajectories(journal.directory) if isinstance(run.benchmark, EnvironmentTasks) else None
         self._asker = self._make_asker()
         self._workers = Workers()
         self._changed = asyncio.Event()
@@ -103,6 +107,8 @@ class Session:
             if self._run.thoughts is not None:
                 await self._run.thoughts.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
+            if self._trajectories is not None:
+                self._trajectories.close()
         self._journal.check()
 
     def stop_soon(self) -> None:
@@ -246,13 +252,14 @@ class Session:
         if warning is not None:
             self._progress.warnings.append(warning)
 
-    def _make_asker(self) -> Asker:
-        run = self._run
+    def _make_asker(self) -> Asker | Actor:
+        run, trajectories = self._run, self._trajectories
+        root = run.benchmark.root if trajectories is None else trajectories.directory
 
         def images(engine: Engine) -> ImageLoader:
-            return ImageLoader(run.benchmark.root, self._threads, form=engine.images, check=run.config.decode_check)
+            return ImageLoader(root, self._threads, form=engine.images, check=run.config.decode_check)
 
-        return Asker(
+        asker = Asker(
             model=run.model,
             engine=run.engine,
             evaluator=run.evaluator,
@@ -264,6 +271,11 @@ class Session:
             thought_images=None if run.thoughts is None else images(run.thoughts),
             fixed=run.fixed,
         )
+        if trajectories is None:
+            return asker
+        assert isinstance(run.benchmark, EnvironmentTasks)
+        devices = asyncio.Semaphore(run.config.environments)
+        return Actor(run.benchmark, asker, trajectories, devices, run.config.environment_timeout, run.config.seed)
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:

@@ -1,0 +1,37 @@
+"""Checks the options that a user sets for a plug-in: the keyword-only arguments of its constructor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import Parameter, signature
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from guieval.errors import UsageError, nearest
+
+_PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "nothing"}
+"""Types of options that can be checked for every plug-in, and their names in errors."""
+
+
+def option_names(kind: type) -> list[str]:
+    """Names of a plug-in's options."""
+    parameters = signature(kind.__init__).parameters.values()  # type: ignore[misc]
+    return [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+
+
+def unknown_option(kind: type, name: str, what: str) -> UsageError:
+    """The error for an option that ``kind`` does not have; ``what`` names the plug-in, e.g. ``benchmark 'demo'``."""
+    return UsageError(f"{what} has no option {name!r}{nearest(name, option_names(kind))}")
+
+
+def check_options(kind: type, options: Mapping[str, Any], what: str) -> None:
+    """Raise :class:`UsageError` for an option that the constructor does not have, or with a value of the wrong type."""
+    known = option_names(kind)
+    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    for name, value in options.items():
+        if name not in known:
+            raise unknown_option(kind, name, what)
+        types = get_args(hints[name]) or (hints[name],)
+        if set(types) <= _PLAIN.keys() and type(value) not in types:
+            expected = " or ".join(_PLAIN[type_] for type_ in types if type_ is not NoneType)
+            raise UsageError(f"option {name} is {value!r}; expected {expected}")

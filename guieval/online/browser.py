@@ -1,0 +1,177 @@
+"""Pages in a real Chromium, driven through Playwright: mouse, keyboard and screenshots; no page source reaches the agent.
+
+Time stands still in a page except for :data:`STEP_MILLISECONDS` after each action, and after a wait for as long as it asks.
+So a slow model sees the same page as a fast one, and animations and timers are reproducible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Type, Wait
+from guieval.errors import EnvironmentFailure, UsageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as ChromiumProcess
+    from playwright.async_api import Page, Playwright
+
+STEP_MILLISECONDS = 500
+LONGEST_WAIT_MILLISECONDS = 10_000
+SCROLL_SHARE = 0.5
+"""The part of the page's height or width that one scroll moves the content by."""
+CLOCK_START = 1_600_000_000
+"""The time in every page at its start, in seconds since 1970."""
+NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9", "--disable-gpu")
+"""Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def require_playwright() -> None:
+    """Raise :class:`UsageError` where Playwright is not installed or no Chromium is found."""
+    try:
+        import playwright.async_api  # noqa: F401
+    except ImportError:
+        raise UsageError("web pages need Playwright: pip install 'guieval[web]'") from None
+
+
+def find_chromium(own: str) -> str:
+    """The path of a Chromium: ``$GUIEVAL_CHROMIUM``, else ``own`` (Playwright's), else one on the PATH.
+
+    Raises :class:`UsageError` if there is none.
+    """
+    given = os.environ.get("GUIEVAL_CHROMIUM")
+    if given is not None and not Path(given).is_file():
+        raise UsageError(f"GUIEVAL_CHROMIUM names {given!r}, which is not a file")
+    candidates = [given, own if Path(own).is_file() else None, *(shutil.which(name) for name in _NAMES)]
+    found = next((path for path in candidates if path), None)
+    if found is None:
+        raise UsageError(
+            "no Chromium was found; install one with `playwright install chromium` or the system's package manager, "
+            "or set GUIEVAL_CHROMIUM to its path"
+        )
+    return found
+
+
+class Browser:
+    """A Chromium process with one page of ``size`` (width, height) in CSS pixels, drawn ``scale`` times as large."""
+
+    def __init__(self, playwright: Playwright, chromium: ChromiumProcess, size: tuple[int, int], scale: float) -> None:
+        self._playwright = playwright
+        self._chromium = chromium
+        self._page: Page | None = None
+        self._size = size
+        self._scale = scale
+
+    @classmethod
+    async def launch(cls, size: tuple[int, int], scale: float) -> Browser:
+        """Start Chromium. Raises :class:`UsageError` if there is none, :class:`EnvironmentFailure` if it does not start."""
+        from playwright.async_api import async_playwright
+
+        playwright = await async_playwright().start()
+        try:
+            path = find_chromium(playwright.chromium.executable_path)
+            sandbox = () if os.geteuid() else ("--no-sandbox",)  # Chromium refuses to run as root with one
+            async with failures("its start"):
+                chromium = await playwright.chromium.launch(executable_path=path, args=[*NO_NETWORK, *sandbox])
+        except BaseException:
+            await playwright.stop()
+            raise
+        return cls(playwright, chromium, size, scale)
+
+    async def new_page(self, address: str) -> Page:
+        """Open an address in a page of its own: no cookies or storage of earlier ones, and the clock at its start."""
+        async with failures(f"opening {address}"):
+            if self._page is not None:
+                await self._page.context.close()
+            context = await self._chromium.new_context(
+                viewport={"width": self._size[0], "height": self._size[1]},
+                device_scale_factor=self._scale,
+                locale="en-US",
+                timezone_id="UTC",
+            )
+            self._page = await context.new_page()
+            await self._page.clock.install(time=CLOCK_START)
+            await self._page.clock.pause_at(CLOCK_START + 1)
+            await self._page.goto(address, wait_until="load")
+        return self._page
+
+    @property
+    def page(self) -> Page:
+        """The page of the last :meth:`new_page`."""
+        if self._page is None:
+            raise RuntimeError("no page is open")
+        return self._page
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """(width, height) of a screenshot in pixels."""
+        return round(self._size[0] * self._scale), round(self._size[1] * self._scale)
+
+    async def act(self, action: Action) -> None:
+        """Carry out an action with mouse and keyboard; one that a page does not have (HOME, an app) changes nothing."""
+        async with failures("an action"):
+            await self._perform(action)
+            wait = action.duration if isinstance(action, Wait) else 0.0
+            await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait))))
+
+    async def screenshot(self) -> bytes:
+        """The page as PNG."""
+        async with failures("a screenshot"):
+            return await self.page.screenshot(animations="disabled")
+
+    async def close(self) -> None:
+        """End Chromium and Playwright's process."""
+        for end in (self._chromium.close, self._playwright.stop):
+            try:
+                await asyncio.wait_for(end(), timeout=10)
+            except Exception:  # whatever state a browser that crashed is in
+                continue
+
+    async def _perform(self, action: Action) -> None:
+        mouse, keyboard = self.page.mouse, self.page.keyboard
+        match action:
+            case Click():
+                await mouse.click(*self._place(action.point))
+            case LongPress():
+                await mouse.move(*self._place(action.point))
+                await mouse.down()
+                await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, math.ceil(action.duration)))
+                await mouse.up()
+            case Scroll():
+                width, height = self._size
+                await mouse.move(*self._place(action.point))
+                across = {"left": 1, "right": -1}.get(action.direction, 0) * SCROLL_SHARE * width
+                down = {"up": 1, "down": -1}.get(action.direction, 0) * SCROLL_SHARE * height
+                await mouse.wheel(across, down)
+                await asyncio.sleep(0.05)  # the compositor scrolls in real time, and reports no end
+            case Type():
+                await keyboard.type(action.text)
+            case Press(button="ENTER"):
+                await keyboard.press("Enter")
+
+    def _place(self, point: Point) -> tuple[float, float]:
+        """A point of the unified space in CSS pixels, within the page."""
+        x, y = (min(part / 1000 * length, length - 1) for part, length in zip(point, self._size, strict=True))
+        return x, y
+
+
+@asynccontextmanager
+async def failures(what: str) -> AsyncIterator[None]:
+    """Turn an error of Playwright into :class:`EnvironmentFailure`."""
+    from playwright.async_api import Error
+
+    try:
+        yield
+    except Error as error:
+        raise EnvironmentFailure(f"the browser failed at {what}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,126 @@
+"""The contract of an environment: tasks to do in it, and devices on which an agent does them.
+
+An :class:`ABCEnvironment` describes; it holds no state of a run. A :class:`ABCDevice` is one place to act in (a simulated
+phone, a browser page, an emulator) and does one task at a time. The runner opens as many devices as it uses at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from guieval.actions import Action
+from guieval.steps import EpisodeKey
+
+
+@dataclass(frozen=True)
+class EnvironmentTask:
+    """A task: its id, the most steps that an agent may take, and labels to report apart.
+
+    ``goal`` is the instruction where it is known before :meth:`ABCDevice.reset`; in some environments it depends on the seed.
+    """
+
+    id: str
+    max_steps: int
+    goal: str = ""
+    subset: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What an agent sees before a step.
+
+    ``screenshot`` is an encoded image (PNG or JPEG) and ``size`` its (width, height) in pixels; the points of actions are in
+    [0, 1000] of it. ``text`` is the text of the screen, where an environment provides it. ``over`` says that the environment
+    has ended the task and takes no further action.
+    """
+
+    goal: str
+    screenshot: bytes
+    size: tuple[int, int]
+    text: str | None = None
+    over: bool = False
+
+
+class Score(BaseModel):
+    """The judgement of the environment at the end of a task.
+
+    ``progress`` is the part of the task that is done, in [0, 1]; 1 for a success. ``side_effects`` are changes that the task
+    did not ask for, in words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    success: bool
+    progress: Annotated[float, Field(ge=0.0, le=1.0)]
+    side_effects: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class ABCDevice(ABC):
+    """One place to act in. Every method raises :class:`guieval.errors.EnvironmentFailure` when the device does not work.
+
+    A method that is cancelled, or raises, leaves the device unusable: the runner closes it and opens another one.
+    """
+
+    @abstractmethod
+    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
+        """Begin a task; the same ``seed`` gives the same start."""
+
+    @abstractmethod
+    async def step(self, actions: Sequence[Action]) -> Observation:
+        """Carry out actions, one after the other, and observe the result.
+
+        A :class:`guieval.actions.Stop` ends the task; the last action may be one. An action that the environment cannot carry
+        out changes nothing.
+        """
+
+    @abstractmethod
+    async def score(self) -> Score:
+        """Judge the task in the present state. Pure: further steps and scores are possible."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Free what the device holds; may be called at any time, and more than once."""
+
+
+class ABCEnvironment(ABC):
+    """Tasks, and the devices to do them on.
+
+    Subclasses set the class attributes. Options are keyword-only arguments of the constructor, which must do nothing beyond
+    checks; :class:`guieval.errors.UsageError` for what cannot work (a missing package, a wrong value).
+    """
+
+    name: ClassVar[str]
+    """Registered name, as used with ``--bench``."""
+    title: ClassVar[str]
+    """Name in publications."""
+    source: ClassVar[str]
+    """Origin of the environment, in one line without a final stop."""
+    licence: ClassVar[str] = ""
+    """The licence as stated by its authors."""
+    deterministic: ClassVar[bool] = False
+    """Whether the same task, seed and actions always lead to the same screenshots: a resumed run then repeats the recorded
+    actions of a task that was interrupted and goes on where it stopped."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """The version of what is acted in; part of a run's identity, since it may change tasks and screens."""
+
+    @abstractmethod
+    def tasks(self) -> Sequence[EnvironmentTask]:
+        """All tasks in the environment's own, deterministic order. Ids are unique within a subset."""
+
+    @abstractmethod
+    async def open(self) -> ABCDevice:
+        """Start or connect a device. Raises :class:`guieval.errors.EnvironmentFailure`."""
+
+    def key(self, task: EnvironmentTask) -> EpisodeKey:
+        """The key of a task, as in journals."""
+        return EpisodeKey(self.name, task.subset, task.id)

@@ -1,0 +1,216 @@
+"""What is recorded of tasks done in an environment: every step while it happens, and the outcome at the end.
+
+The outcome is the answer to a task in the run's journal (:func:`outcome_action`), so that every command that reads runs reads
+online runs too. The steps are in a file beside the journal, for resume and for the viewer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from guieval.actions import Action, StopStatus, Unsupported
+from guieval.data.text_files import sized_lines
+from guieval.errors import JournalError
+from guieval.online.contract import Score
+from guieval.steps import EpisodeKey, StepError, Usage
+
+TRAJECTORIES = "trajectories.jsonl"
+SCREENS = "screens"
+"""Folder of the screenshots in a run directory; a file is named by the SHA-256 of its content."""
+OUTCOME = "trajectory outcome"
+
+Ended: TypeAlias = Literal["success", "false completion", "wrong stop", "failed", "step limit", "unparseable"]
+"""How a task ended. ``success``: so judged. ``false completion``: the model stopped it as finished, and the judge disagrees.
+``wrong stop``: the model stopped it as impossible. ``failed``: the environment ended it. ``step limit``: no step was left.
+``unparseable``: too many replies in a row held no action."""
+ENDS: tuple[Ended, ...] = get_args(Ended)
+
+
+class TrajectoryStep(BaseModel):
+    """One step of a trajectory: what the model saw, and its reply. ``sample`` and ``attempt`` number repetitions of the task.
+
+    ``attempt`` grows when a task is begun again because its environment failed. ``action`` is ``None`` for a reply that could
+    not be read, and ``executed`` says whether the environment was given it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: EpisodeKey
+    sample: int = Field(ge=0)
+    attempt: int = Field(ge=0)
+    index: int = Field(ge=0)
+    goal: str
+    screenshot: str = Field(description="path, relative to the run directory")
+    size: tuple[int, int] = Field(description="(width, height) in pixels")
+    text: str | None = None
+    raw_response: str
+    reasoning: str | None = None
+    thought: str | None = None
+    conclusion: str | None = None
+    action: Action | None = None
+    executed: bool
+    error: StepError | None = None
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    seconds: float | None = None
+
+
+class Outcome(BaseModel):
+    """The outcome of a task: how it ended, its score, and the steps taken in the attempt that counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ended: Ended
+    score: Score
+    steps: int = Field(ge=0)
+    attempt: int = Field(0, ge=0)
+    stopped: StopStatus | None = Field(None, description="how the model stopped the task, if it did")
+    unparseable: int = Field(0, ge=0, description="replies that held no action")
+    unsupported: int = Field(0, ge=0, description="actions that the environment cannot carry out")
+    screenshot: str | None = Field(None, description="the last screen, relative to the run directory")
+
+
+def outcome_action(success: bool) -> Unsupported:
+    """The outcome of a task as an answer: the label is ``outcome_action(True)``, and every protocol demands equality."""
+    return Unsupported(name=OUTCOME, arguments={"success": success})
+
+
+class _Place(NamedTuple):
+    key: EpisodeKey
+    sample: int
+
+
+class Trajectories:
+    """The steps recorded in a run directory: earlier ones are read at the start, new ones are appended.
+
+    Every step is on the disk before the next one begins. A torn last line is cut off.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._path = directory / TRAJECTORIES
+        self._attempts: dict[_Place, int] = {}
+        self._offsets: dict[_Place, list[int]] = {}
+        try:
+            (directory / SCREENS).mkdir(exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise JournalError(f"cannot write to {str(self._path)!r}: {error.strerror}") from None
+        self._guard = threading.Lock()
+        self._end = 0
+        for offset, size, step in _lines(self._path):
+            self._end = offset + size
+            if step is not None:
+                self._note(step, offset)
+        os.ftruncate(self._file, self._end)
+
+    def _note(self, step: TrajectoryStep, offset: int) -> None:
+        """Remember where a step of the last attempt at a repetition is."""
+        place = _Place(step.key, step.sample)
+        if step.attempt > self._attempts.get(place, 0):
+            self._offsets.pop(place, None)
+        self._attempts[place] = max(step.attempt, self._attempts.get(place, 0))
+        if step.attempt == self._attempts[place]:
+            self._offsets.setdefault(place, []).append(offset)
+
+    def forget(self, key: EpisodeKey, sample: int) -> None:
+        """Free what is kept of a repetition that is judged."""
+        self._offsets.pop(_Place(key, sample), None)
+        self._attempts.pop(_Place(key, sample), None)
+
+    def last_attempt(self, key: EpisodeKey, sample: int) -> int:
+        """The number of the last attempt at a repetition of a task; 0 if there was none."""
+        return self._attempts.get(_Place(key, sample), 0)
+
+    def steps(self, key: EpisodeKey, sample: int) -> list[TrajectoryStep]:
+        """The recorded steps of the last attempt from the first on, without gaps."""
+        found: dict[int, TrajectoryStep] = {}
+        with self._path.open("rb") as stream:
+            for offset in self._offsets.get(_Place(key, sample), ()):
+                stream.seek(offset)
+                step = TrajectoryStep.model_validate_json(stream.readline())
+                found[step.index] = step
+        return [found[index] for index in range(len(found)) if index in found]
+
+    def append(self, step: TrajectoryStep) -> None:
+        """Add a step and bring it to the disk; may be called from several threads. Raises :class:`JournalError` if it cannot be written."""
+        line = step.model_dump_json(exclude_none=True).encode() + b"\n"
+        try:
+            with self._guard:
+                written = os.write(self._file, line)
+                if written < len(line):
+                    os.ftruncate(self._file, self._end)
+                    raise OSError(0, "the disk is full")
+                self._note(step, self._end)
+                self._end += written
+            os.fsync(self._file)
+        except OSError as error:
+            raise JournalError(
+                f"cannot add to {str(self._path)!r}: {error.strerror}; every step before is kept, and "
+                "`guieval run --resume` continues from there"
+            ) from None
+
+    def keep(self, screenshot: bytes, name: str) -> str:
+        """Store a screenshot under a name, unless it is there; its path relative to the run directory."""
+        path = f"{SCREENS}/{name}"
+        where = self.directory / path
+        if not where.exists():
+            temporary = where.with_suffix(".tmp")
+            try:
+                temporary.write_bytes(screenshot)
+                temporary.replace(where)
+            except OSError as error:
+                raise JournalError(f"cannot write {str(where)!r}: {error.strerror}") from None
+        return path
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def read_trajectories(directory: Path) -> Iterator[TrajectoryStep]:
+    """All readable steps of a run directory, in the order in which they were taken."""
+    path = directory / TRAJECTORIES
+    if path.exists():
+        yield from (step for _, _, step in _lines(path) if step is not None)
+
+
+def last_attempts(directory: Path) -> Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]:
+    """The steps of the last attempt at every repetition of every task, in order."""
+    found: dict[tuple[EpisodeKey, int], list[TrajectoryStep]] = {}
+    for step in read_trajectories(directory):
+        steps = found.setdefault((step.key, step.sample), [])
+        if steps and step.attempt != steps[-1].attempt:
+            steps.clear()
+        steps.append(step)
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, TrajectoryStep | None]]:
+    """Offset and size of every whole line, and its step; ``None`` for a damaged line."""
+    offset = 0
+    with path.open("rb") as stream:
+        for line, size in sized_lines(stream):
+            if not line.endswith(b"\n"):
+                return
+            step: TrajectoryStep | None
+            try:
+                step = TrajectoryStep.model_validate_json(line)
+            except (ValidationError, ValueError, RecursionError):
+                step = None
+            yield offset, size, step
+            offset += size
+
+
+def read_outcome(raw_response: str | None) -> Outcome | None:
+    """The outcome in the answer of a journal; ``None`` where it is damaged or missing."""
+    try:
+        return None if raw_response is None else Outcome.model_validate_json(raw_response)
+    except (ValidationError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,193 @@
+"""MiniWoB++ in a real Chromium: every page starts and is judged, seeds reproduce pages, and no process is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from io import BytesIO
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+from PIL import Image
+
+from guieval.actions import Action, Click, Point, Press, Stop, Type
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.online import ABCDevice, EnvironmentTask
+
+pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+pytest.importorskip("miniwob", reason="miniwob is not installed")
+
+from guieval.online.browser import STEP_MILLISECONDS, find_chromium
+from guieval.online.miniwob import MiniWoB
+
+try:
+    find_chromium("")
+except UsageError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+_Result = TypeVar("_Result")
+
+
+def on_page(environment: MiniWoB, work: Callable[[ABCDevice], Awaitable[_Result]]) -> _Result:
+    async def opened() -> _Result:
+        device = await environment.open()
+        try:
+            return await work(device)
+        finally:
+            await device.close()
+
+    return asyncio.run(opened())
+
+
+def task(name: str) -> EnvironmentTask:
+    return EnvironmentTask(name, 20)
+
+
+def test_every_page_starts_and_is_judged() -> None:
+    environment = MiniWoB(scale=1)
+
+    async def work(device: ABCDevice) -> None:
+        for page in environment.tasks():
+            seen = await device.reset(page, seed=3)
+            assert seen.goal and not seen.over and seen.size == (160, 210) and seen.text is None, page.id
+            assert Image.open(BytesIO(seen.screenshot)).size == (160, 210)
+            score = await device.score()
+            assert not score.success and score.reason == "the page has not ended the task", page.id
+
+    assert len(environment.tasks()) == 130
+    on_page(environment, work)
+
+
+@pytest.mark.parametrize("name", ["click-button", "book-flight", "enter-date", "use-slider", "email-inbox"])
+def test_a_seed_reproduces_a_page_bit_by_bit(name: str) -> None:
+    async def seen(device: ABCDevice) -> list[bytes]:
+        shots = []
+        for seed in (1, 2):
+            shots.append((await device.reset(task(name), seed)).screenshot)
+            shots.append((await device.step([Click(point=Point(500, 500))])).screenshot)
+        return shots
+
+    environment = MiniWoB(scale=2)
+    first, second = on_page(environment, seen), on_page(environment, seen)
+    assert first == second and first[0] != first[2]
+
+
+def on_screen(x: float, y: float) -> Point:
+    """A point in the page's 160 x 210 CSS pixels, in the unified space."""
+    return Point(x / 160 * 1000, y / 210 * 1000)
+
+
+def test_the_page_judges_right_and_wrong_clicks() -> None:
+    """click-test-2 has two buttons, ONE and TWO; the page's script gives their places."""
+
+    async def outcome(device: ABCDevice, button: str) -> tuple[bool, float, bool]:
+        await device.reset(task("click-test-2"), 5)
+        page = device._browser.page  # type: ignore[attr-defined]
+        box = await page.locator(f"button:text-is('{button}')").bounding_box()
+        seen = await device.step([Click(point=on_screen(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))])
+        score = await device.score()
+        return score.success, score.progress, seen.over
+
+    async def work(device: ABCDevice) -> None:
+        assert await outcome(device, "ONE") == (True, 1.0, True)
+        assert await outcome(device, "TWO") == (False, 0.0, True)
+
+    on_page(MiniWoB(), work)
+
+
+def test_text_is_typed_and_time_does_not_end_a_task() -> None:
+    async def work(device: ABCDevice) -> None:
+        seen = await device.reset(task("enter-text"), 0)
+        wanted = seen.goal.split('"')[1]
+        page = device._browser.page  # type: ignore[attr-defined]
+        await page.clock.run_for(60_000)  # the page's own limit is 10 s
+        field, button = await page.locator("#tt").bounding_box(), await page.locator("#subbtn").bounding_box()
+        await device.step([Click(point=on_screen(field["x"] + 5, field["y"] + 5)), Type(text=wanted), Press(button="ENTER")])
+        await device.step([Click(point=on_screen(button["x"] + 5, button["y"] + 5))])
+        assert (await device.score()).success
+        assert seen.text is not None and wanted in seen.text
+
+    on_page(MiniWoB(text=True), work)
+
+
+def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
+    async def work(device: ABCDevice) -> None:
+        first = await device.reset(task("click-test"), 0)
+        ignored: list[Action] = [
+            Stop(),
+            *(Click(point=Point(x, y)) for x in range(50, 1000, 100) for y in range(300, 1000, 50)),
+        ]
+        seen = await device.step(ignored)
+        assert not seen.over and seen.screenshot == first.screenshot
+
+    on_page(MiniWoB(), work)
+
+
+def test_a_page_reaches_no_network() -> None:
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        page = device._browser.page  # type: ignore[attr-defined]
+        for address in ("http://example.com/", "http://1.1.1.1/", "https://[2606:4700::1111]/"):
+            failure = await page.evaluate(f"fetch('{address}', {{mode: 'no-cors'}}).then(() => 'reached', e => e.message)")
+            assert failure == "Failed to fetch", address
+
+    on_page(MiniWoB(), work)
+
+
+def test_a_dead_browser_is_an_environment_failure() -> None:
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        for process in psutil.Process().children(recursive=True):
+            if "chrom" in process.name():
+                process.kill()
+        with pytest.raises(EnvironmentFailure, match="the browser failed at"):
+            await device.step([Click(point=Point(500, 500))])
+
+    on_page(MiniWoB(), work)
+
+
+def test_nothing_is_left_of_a_killed_process(tmp_path: Path) -> None:
+    script = tmp_path / "hold.py"
+    script.write_text(
+        "import asyncio\nfrom guieval.online.miniwob import MiniWoB\n"
+        "async def hold():\n    device = await MiniWoB().open()\n"
+        "    await device.reset(MiniWoB().tasks()[0], 0)\n    print('ready', flush=True)\n    await asyncio.sleep(60)\n"
+        "asyncio.run(hold())\n"
+    )
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    below = psutil.Process(process.pid).children(recursive=True)
+    assert any("chrom" in child.name() for child in below)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    _, alive = psutil.wait_procs(below, timeout=10)
+    assert not alive
+
+
+def test_wrong_options_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="option max_steps is 0"):
+        MiniWoB(max_steps=0)
+    with pytest.raises(UsageError, match="option scale is 9; expected 1 to 8"):
+        MiniWoB(scale=9)
+    monkeypatch.setenv("GUIEVAL_CHROMIUM", "/nowhere/chromium")
+    with pytest.raises(UsageError, match="GUIEVAL_CHROMIUM names '/nowhere/chromium', which is not a file"):
+        asyncio.run(MiniWoB().open())
+
+
+def test_a_page_s_clock_follows_steps_and_not_real_time() -> None:
+    async def work(device: ABCDevice) -> float:
+        await device.reset(task("click-test"), 0)
+        page = device._browser.page  # type: ignore[attr-defined]
+        before = await page.evaluate("Date.now()")
+        await asyncio.sleep(0.3)
+        for _ in range(3):
+            await device.step([Press(button="HOME")])
+        return float(await page.evaluate("Date.now()") - before)
+
+    assert on_page(MiniWoB(), work) == 3 * STEP_MILLISECONDS

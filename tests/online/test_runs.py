@@ -1,0 +1,396 @@
+"""Online runs: figures of scripted agents, resume after kills, failures of environments, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from PIL import Image
+
+import guieval
+from guieval.actions import Action, Click, Point, Stop, Unsupported, Wait
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.journal import Records, read_planned
+from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
+from guieval.online.figures import OnlineFigures, online_figures
+from guieval.online.trajectory import TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
+from guieval.testing.phone import generate_episode
+from tests.command_line import CommandLine
+
+AGENT = '''
+"""Acts by a script: its reply to each step of each task; when a list is over, its last reply is repeated."""
+
+import json
+from pathlib import Path
+
+from guieval.actions import ActionSpace, action_from_json
+from guieval.errors import ParseError
+from guieval.frames import PER_1000
+from guieval.models import ABCModel, ImageRef, Message, ModelInput, ParsedResponse
+
+HERE = Path(__file__)
+
+
+class Scripted(ABCModel):
+    """An agent for tests."""
+
+    action_space = ActionSpace()
+
+    def frame(self, task):
+        return PER_1000
+
+    def prepare_input(self, task, history):
+        asked = f"{task.episode_id} {task.step_index} {len(history)} {task.instruction}"
+        return ModelInput((Message("user", (asked, ImageRef(task))),))
+
+    def respond(self, request):
+        episode, step, past, _ = request.input.text.split(" ", 3)
+        with HERE.with_suffix(".log").open("a") as log:
+            log.write(f"{episode} {step} {past}\\n")
+        replies = json.loads(HERE.with_suffix(".json").read_text())[episode]
+        return replies[min(int(step), len(replies) - 1)]
+
+    def parse_response(self, task, text):
+        try:
+            return ParsedResponse(action_from_json(text), thought="as the script says")
+        except ValueError as error:
+            raise ParseError(f"no action in {text!r}") from error
+
+    def render(self, task, action, thought=None, conclusion=None):
+        return action.model_dump_json()
+'''
+
+
+def reference(number: int) -> list[str]:
+    return [step.action.model_dump_json() for step in generate_episode(0, number).steps]
+
+
+def task_id(number: int) -> str:
+    return f"s0-{number:04d}"
+
+
+STOP = Stop().model_dump_json()
+TAP = Click(point=Point(1, 1)).model_dump_json()
+SCRIPTS: dict[str, list[str]] = {
+    task_id(0): reference(0),
+    task_id(1): [STOP],
+    task_id(2): [Stop(status="impossible").model_dump_json()],
+    task_id(3): [TAP],
+    task_id(4): ["no action at all"],
+    task_id(5): ["no action", *reference(5)[1:]] if len(reference(5)) > 3 else reference(5),
+    task_id(6): [Unsupported(name="zoom").model_dump_json(), *reference(6)],
+    task_id(7): reference(7),
+}
+ENDED = {
+    task_id(0): "success",
+    task_id(1): "false completion",
+    task_id(2): "wrong stop",
+    task_id(3): "step limit",
+    task_id(4): "unparseable",
+    task_id(5): "false completion",
+    task_id(6): "success",
+    task_id(7): "success",
+}
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """The agent's file, with the scripts above."""
+    path = tmp_path / "scripted.py"
+    path.write_text(AGENT)
+    path.with_suffix(".json").write_text(json.dumps(SCRIPTS))
+    return path
+
+
+def settings(agent: Path, **more: Any) -> dict[str, Any]:
+    return {
+        "model": "scripted",
+        "adapter": str(agent),
+        "engine": "local",
+        "bench": "demo",
+        "bench_options": {"episodes": 8},
+        "mode": "online",
+        **more,
+    }
+
+
+def outcomes(directory: Path) -> dict[str, Outcome]:
+    found = {}
+    for record in Records(directory):
+        outcome = read_outcome(record.sample.raw_response)
+        assert outcome is not None
+        found[record.task.episode_id] = outcome
+    return found
+
+
+def figures_of(directory: Path) -> OnlineFigures:
+    return online_figures(Records(directory), read_planned(directory).plan)
+
+
+def requests(agent: Path) -> list[str]:
+    log = agent.with_suffix(".log")
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def test_every_end_is_told_apart(tmp_path: Path, agent: Path) -> None:
+    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
+    found = outcomes(tmp_path / "run")
+    assert {name: outcome.ended for name, outcome in found.items()} == ENDED
+    verdicts = {record.task.episode_id: record.sample.outcome.verdict for record in Records(tmp_path / "run")}
+    rights = {name for name, ended in ENDED.items() if ended == "success"}
+    assert {name for name, verdict in verdicts.items() if verdict == "right"} == rights
+    assert verdicts[task_id(4)] == "unparseable" and verdicts[task_id(1)] == "wrong"
+    assert found[task_id(3)].steps == 2 * len(reference(3)) + 5
+    assert (found[task_id(4)].steps, found[task_id(4)].unparseable) == (3, 3)
+    assert found[task_id(6)].unsupported == 1 and found[task_id(6)].steps == len(reference(6)) + 1
+
+
+def test_figures_are_the_scripts_own(tmp_path: Path, agent: Path) -> None:
+    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
+    figures = figures_of(tmp_path / "run")
+    assert (figures.tasks, figures.judged, figures.failed, figures.not_run) == (8, 8, 0, 0)
+    assert (figures.success.count, figures.success.n) == (3, 8)
+    interval = figures.success.interval
+    assert interval is not None and interval.method == "wilson"
+    assert (round(interval.low, 4), round(interval.high, 4)) == (0.1368, 0.6943)  # Wilson's for 3 of 8
+    assert (figures.false_completions.count, figures.false_completions.n) == (2, 5)  # 3 successes and 2 false ones
+    assert figures.steps_of_successes.value == (len(reference(0)) + len(reference(6)) + 1 + len(reference(7))) / 3
+    assert figures.ended["success"] == 3 and sum(figures.ended.values()) == 8
+    by_app = figures.groups["app"]
+    assert sum(share.n for share in by_app.values()) == 8 and sum(share.count for share in by_app.values()) == 3
+
+
+def test_the_model_sees_its_own_past(tmp_path: Path, agent: Path) -> None:
+    """Steps whose reply was not carried out are no part of the history."""
+    guieval.run(**settings(agent, episodes=None), out=tmp_path / "run", progress=False)
+    seen: dict[str, list[tuple[int, int]]] = {}
+    for line in requests(agent):
+        episode, step, past = line.split()
+        seen.setdefault(episode, []).append((int(step), int(past)))
+    assert sorted(seen[task_id(0)]) == [(step, step) for step in range(len(reference(0)))]
+    assert sorted(seen[task_id(4)]) == [(0, 0), (1, 0), (2, 0)]
+    assert sorted(seen[task_id(6)])[:3] == [(0, 0), (1, 0), (2, 1)]
+
+
+def test_trajectories_hold_what_was_shown_and_done(tmp_path: Path, agent: Path) -> None:
+    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
+    steps = {key.episode_id: steps for (key, _), steps in last_attempts(tmp_path / "run").items()}
+    episode = generate_episode(0, 0)
+    assert [step.action for step in steps[task_id(0)]] == [step.action for step in episode.steps]
+    for step, expected in zip(steps[task_id(0)], episode.steps, strict=True):
+        shown = Image.open(tmp_path / "run" / step.screenshot)
+        assert shown.size == step.size and shown.tobytes() == expected.phone.render().tobytes()
+        assert step.executed and step.thought == "as the script says" and step.goal == episode.task.instruction
+    unread = steps[task_id(4)][0]
+    assert unread.action is None and not unread.executed and unread.error is not None
+
+
+def test_repetitions_give_pass_figures(tmp_path: Path, agent: Path) -> None:
+    sampled = settings(agent, samples=2, sampling={"temperature": 1.0})
+    guieval.run(**sampled, out=tmp_path / "run", progress=False)
+    figures = figures_of(tmp_path / "run")
+    assert (figures.repetitions, figures.judged) == (2, 16)
+    assert figures.pass_any is not None and figures.pass_all is not None
+    assert figures.pass_any.value == figures.pass_all.value == 3 / 8  # the agent does the same in every repetition
+
+
+class Flaky(ABCEnvironment):
+    """Three tasks: one works, one fails at its first attempt, one always fails; steps count up on a blank screen."""
+
+    name = "flaky"
+    title = "Flaky"
+    source = "this test"
+    deterministic = False
+    attempts: ClassVar[dict[str, int]] = {}
+    opened = closed = 0
+
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.hangs = hangs
+
+    @property
+    def version(self) -> str:
+        return "1"
+
+    def tasks(self) -> Sequence[EnvironmentTask]:
+        return tuple(EnvironmentTask(name, 5, goal=f"do {name}") for name in ("good", "once", "never"))
+
+    async def open(self) -> ABCDevice:
+        type(self).opened += 1
+        return FlakyDevice(self)
+
+
+class FlakyDevice(ABCDevice):
+    def __init__(self, environment: Flaky) -> None:
+        self.environment = environment
+        self.task = ""
+        self.steps = 0
+
+    def observe(self) -> Observation:
+        stream = BytesIO()
+        Image.new("RGB", (40, 80), (self.steps * 40, 0, 0)).save(stream, "PNG")
+        return Observation(f"do {self.task}", stream.getvalue(), (40, 80), over=self.steps >= 3)
+
+    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
+        self.task, self.steps = task.id, 0
+        Flaky.attempts[task.id] = Flaky.attempts.get(task.id, 0) + 1
+        return self.observe()
+
+    async def step(self, actions: Sequence[Action]) -> Observation:
+        self.steps += len(actions)
+        if self.steps == 2 and (self.task == "never" or (self.task == "once" and Flaky.attempts[self.task] == 1)):
+            if self.environment.hangs:
+                await asyncio.sleep(60)
+            raise EnvironmentFailure("the screen went black") if self.task == "once" else ValueError("a bug")
+        return self.observe()
+
+    async def score(self) -> Score:
+        return Score(success=True, progress=1.0)
+
+    async def close(self) -> None:
+        type(self.environment).closed += 1
+
+
+@pytest.fixture
+def flaky(monkeypatch: pytest.MonkeyPatch, agent: Path) -> dict[str, Any]:
+    Flaky.attempts, Flaky.opened, Flaky.closed = {}, 0, 0
+    monkeypatch.setitem(find.environments(), "flaky", Flaky)
+    agent.with_suffix(".json").write_text(json.dumps({name: [Wait().model_dump_json()] for name in ("good", "once", "never")}))
+    return settings(agent, bench="flaky", bench_options={})
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_failing_environment_is_restarted_and_costs_its_task_only(tmp_path: Path, flaky: dict[str, Any], hangs: bool) -> None:
+    slow = {"environment_timeout": 0.5, "bench_options": {"hangs": True}} if hangs else {}
+    result = guieval.run(**{**flaky, **slow}, out=tmp_path / "run", progress=False)
+    figures = figures_of(tmp_path / "run")
+    assert (figures.success.count, figures.judged, figures.failed) == (2, 2, 1) and not result.complete
+    assert Flaky.attempts == {"good": 1, "once": 2, "never": 3}
+    assert Flaky.opened == Flaky.closed == 6
+    (failed,) = (record for record in Records(tmp_path / "run") if not record.finished)
+    assert failed.sample.outcome.verdict == "infrastructure_failure" and failed.sample.error is not None
+    assert failed.sample.error.stage == "environment"
+    assert ("took longer than 0.5 s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
+    steps = [step for step in read_trajectories(tmp_path / "run") if step.key.episode_id == "once"]
+    assert [(step.attempt, step.index) for step in steps] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    assert outcomes_of_finished(tmp_path / "run")["once"].steps == 3
+
+
+def outcomes_of_finished(directory: Path) -> dict[str, Outcome]:
+    return {
+        record.task.episode_id: outcome
+        for record in Records(directory)
+        if (outcome := read_outcome(record.sample.raw_response)) is not None
+    }
+
+
+def test_a_failed_task_is_repeated_by_a_resume(tmp_path: Path, flaky: dict[str, Any]) -> None:
+    guieval.run(**flaky, out=tmp_path / "run", progress=False)
+    before = len(list(Records(tmp_path / "run")))
+    guieval.run(resume=tmp_path / "run", trust_run=True, progress=False, adapter=flaky["adapter"])
+    assert Flaky.attempts == {"good": 1, "once": 2, "never": 6}
+    assert len(list(Records(tmp_path / "run"))) == before + 1
+    assert figures_of(tmp_path / "run").failed == 1
+
+
+def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path, agent: Path) -> None:
+    clean = tmp_path / "clean"
+    guieval.run(**settings(agent), out=clean, progress=False)
+    asked = sorted(requests(agent))
+    for moment in (3, 9, 20):
+        agent.with_suffix(".log").unlink()
+        run = tmp_path / f"killed{moment}"
+        process = subprocess.Popen(command(agent, run), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and len(requests(agent)) < moment:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        resume = [
+            sys.executable,
+            "-m",
+            "guieval",
+            "run",
+            "--quiet",
+            "--resume",
+            str(run),
+            "--adapter",
+            str(agent),
+            "--trust-run",
+        ]
+        ended = subprocess.run(resume, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+        assert outcomes(run) == outcomes(clean)
+        # a reply whose step was not on the disk when the process was killed is asked again: one per device at most
+        assert set(requests(agent)) == set(asked) and len(asked) <= len(requests(agent)) <= len(asked) + 4
+
+
+def command(agent: Path, out: Path) -> list[str]:
+    given = settings(agent)
+    start = [sys.executable, "-m", "guieval", "run", "--quiet", "--out", str(out), "--mode", "online"]
+    options = {name: given[name] for name in ("model", "adapter", "engine", "bench")}
+    return [
+        *start,
+        *(word for name, value in options.items() for word in (f"--{name}", value)),
+        "--set",
+        "bench_options.episodes=8",
+    ]
+
+
+def test_a_torn_trajectory_is_cut_and_a_changed_one_begun_again(tmp_path: Path, agent: Path) -> None:
+    run = tmp_path / "run"
+    guieval.run(**settings(agent), out=run, progress=False)
+    (run / "steps.jsonl").write_bytes(b"")  # as if killed before any outcome was written
+    lines = (run / TRAJECTORIES).read_text().splitlines(keepends=True)
+    changed = [line.replace(".png", "0.png") if task_id(1) in line else line for line in lines]
+    (run / TRAJECTORIES).write_text("".join(changed) + '{"key": ["demo"')
+    before = len(requests(agent))
+    guieval.run(resume=run, trust_run=True, progress=False, adapter=str(agent))
+    assert {name: outcome.ended for name, outcome in outcomes(run).items()} == ENDED
+    again = requests(agent)[before:]
+    assert [line.split()[0] for line in again] == [task_id(1)]  # the only one whose screens are not the recorded ones
+    assert outcomes(run)[task_id(1)].attempt == 1
+
+
+def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: CommandLine) -> None:
+    ran = guieval(*command(agent, tmp_path / "run")[3:])
+    assert ran.code == 0 and "success" in ran.out and "37.50% of 8 [13.7, 69.4]" in ran.out
+    assert "exact match" not in ran.out and "re-score" not in ran.out
+    scored = guieval("score", str(tmp_path / "run"))
+    assert scored.code == 0 and "37.50% of 8 [13.7, 69.4]" in scored.out
+    values = json.loads(guieval("score", str(tmp_path / "run"), "--json").out)
+    assert values["success"]["count"] == 3 and values["ended"]["step limit"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"bench": "androidcontrol"}, "benchmark 'androidcontrol' has no environment; mode online is for demo"),
+        ({"bench": "demos"}, "unknown environment 'demos' (did you mean 'demo'?)"),
+        ({"bench_options": {"episods": 3}}, "environment 'demo' has no option 'episods' (did you mean 'episodes'?)"),
+        ({"bench_options": {"episodes": "x"}}, "option episodes is 'x'; expected a whole number"),
+        ({"protocol": "guievalkit"}, "mode online is judged by the environment, so it takes no protocol 'guievalkit'"),
+        ({"sample_set": "aitz-test-4724"}, "sample_set does not fit mode online"),
+        ({"cluster": "ray"}, "mode online runs on this machine"),
+        ({"patch": "thought-free"}, "mode 'online' continues after a mismatch anyway"),
+        ({"mode": "offline", "max_steps": 3}, "max_steps is for mode online, and the mode is 'offline'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, agent: Path, changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        guieval.run(**settings(agent, **changes), out=tmp_path / "run", progress=False)
+    assert sentence in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_fewer_steps_end_a_task(tmp_path: Path, agent: Path) -> None:
+    guieval.run(**settings(agent, max_steps=1), out=tmp_path / "run", progress=False)
+    assert {outcome.steps for outcome in outcomes(tmp_path / "run").values()} == {1}
+    assert outcomes(tmp_path / "run")[task_id(0)].ended == "step limit"
