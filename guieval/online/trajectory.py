@@ -139,7 +139,10 @@ class Trajectories:
         return [found[index] for index in range(len(found)) if index in found]
 
     def append(self, step: TrajectoryStep) -> None:
-        """Add a step and bring it to the disk; may be called from several threads. Raises :class:`JournalError` if it cannot be written."""
+        """Add a step and bring it to the disk; may be called from several threads.
+
+        Raises :class:`JournalError` if it cannot be written.
+        """
         line = step.model_dump_json(exclude_none=True).encode() + b"\n"
         try:
             with self._guard:
@@ -161,7 +164,7 @@ class Trajectories:
         path = f"{SCREENS}/{name}"
         where = self.directory / path
         if not where.exists():
-            temporary = where.with_suffix(".tmp")
+            temporary = where.with_suffix(f".{threading.get_ident()}.tmp")  # two devices may show the same screen at once
             try:
                 temporary.write_bytes(screenshot)
                 temporary.replace(where)

@@ -30,11 +30,12 @@ ALLOWED: dict[str, set[str]] = {
     "journal": VOCABULARY | {"data", "history"},
     "engines": VOCABULARY | {"data", "models", "journal"},
     "scoring": RUNS | {"parsing"},
-    "running": RUNS | {"engines", "telemetry", "scoring"},
-    "analysis": RUNS | {"running", "scoring"},
-    "reports": RUNS | {"scoring", "analysis"},
-    "rewards": CONTRACTS,
     "testing": CONTRACTS | {"engines"},
+    "online": CONTRACTS | {"metrics", "testing"},
+    "running": RUNS | {"engines", "telemetry", "scoring", "online"},
+    "analysis": RUNS | {"running", "scoring"},
+    "reports": RUNS | {"scoring", "analysis", "online"},
+    "rewards": CONTRACTS,
     "training": RUNS | {"engines", "rewards", "running", "testing"},
 }
 """Which packages each package may import, in the order of docs/architecture.md."""
