@@ -95,7 +95,7 @@ class _Followed:
         if not self._bar.n:
             self._bar.initial = progress.resumed  # so that the rate is this session's
         if progress.done:
-            self._bar.set_postfix_str(f"exact match {100 * progress.exact / progress.done:.1f} %", refresh=False)
+            self._bar.set_postfix_str(f"{progress.measure} {100 * progress.exact / progress.done:.1f} %", refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def warn(self, text: str) -> None:

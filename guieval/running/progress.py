@@ -43,6 +43,8 @@ class Progress:
 
     total: int
     done: int = 0
+    measure: str = "exact match"
+    """What ``exact`` counts: exact matches of steps, or successes of tasks."""
     exact: int = 0
     failures: int = 0
     in_a_row: int = 0

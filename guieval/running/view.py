@@ -31,6 +31,7 @@ class View:
     endpoints: Sequence[EndpointStats]
     wait: str | None
     verdicts: Mapping[str, int]
+    measure: str
     exact: int
     answers: int
     told: int
@@ -58,8 +59,8 @@ class View:
 
     @property
     def exact_match(self) -> str:
-        """The share of exact matches so far, with its n."""
-        return f"exact match {100 * self.exact / self.done:.1f} % of {self.done:,}" if self.done else "exact match -"
+        """The share of exact matches, or of successes, so far, with its n."""
+        return f"{self.measure} {100 * self.exact / self.done:.1f} % of {self.done:,}" if self.done else f"{self.measure} -"
 
     @property
     def tokens(self) -> str | None:
@@ -107,6 +108,7 @@ class Watch:
             endpoints=load.endpoints,
             wait=load.wait,
             verdicts={name: progress.verdicts[name] for name in VERDICTS},
+            measure=progress.measure,
             exact=progress.exact,
             answers=tokens.answers,
             told=tokens.reported,

@@ -61,6 +61,7 @@ def score(
     json: JSON = False,
 ) -> None:
     """Score a run directory or a predictions file again, without the model."""
+    from guieval.cli.running.online import is_online
     from guieval.data.overlays import read_overlay
     from guieval.data.selection import Choice
     from guieval.errors import UsageError
@@ -85,6 +86,8 @@ def score(
     if source.is_dir():
         recorded = partial(recorded_answers, reparse=reparse, adapter=adapter, overlay=added)
         opened = {run: partial(recorded, run) for run in several_runs([source])}
+        if (reparse or overlay is not None) and any(map(is_online, opened)):
+            raise UsageError("the outcome of an online run is the environment's: leave out --reparse and --overlay")
     else:
         predicted = partial(answered_file, source, bench, data, format=format, model=model, mode=mode or "offline")
         loading = loader_options(override or [])
@@ -108,6 +111,7 @@ def _print(
     """Print the figures of each run, or of the file, under the protocols ``names``."""
     from guieval.cli.running.online import is_online, online_run
     from guieval.cli.tables import print_json, show
+    from guieval.errors import UsageError
     from guieval.reports.online_tables import online_json, online_tables
     from guieval.scoring.matrix import judge_answers
     from guieval.scoring.score import Scorer
@@ -118,6 +122,8 @@ def _print(
         if len(opened) > 1 and not json:
             echo(f"run:      {place}")
         if is_online(place):
+            if set(names) - {"environment", ALL} or by:
+                raise UsageError("an online run is judged by its environment: leave out --protocol and --by")
             figures = online_run(place).figures
             unfinished |= figures.judged < figures.tasks * figures.repetitions
             plain.append({"source": place} | online_json(figures))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef
+from guieval.history.modes import ONLINE
 from guieval.journal import Records, journal_file
 from guieval.metrics import RunTally
 from guieval.running.progress import Progress
@@ -57,6 +58,8 @@ class Answered:
         """Where the run stands at the start of a session."""
         done = [step for steps in self._done.values() for step in steps.values()]
         progress = Progress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
+        if self._run.mode.name == ONLINE:
+            progress.measure = "success"
         progress.shrinks = self._run.mode.stop == "first-mismatch"
         progress.verdicts.update(step.verdict for step in done)
         progress.exact = sum(step.exact for step in done)
