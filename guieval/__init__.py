@@ -13,13 +13,15 @@ __version__ = "0.1.0"
 
 _HOMES = (
     *("actions", "data.benchmark", "errors", "steps", "history", "models", "evaluation", "registry"),
-    *("scoring.score", "reports.opened"),
+    *("scoring.score", "reports.opened", "online", "online.find"),
 )
 _API = ("run", "RunConfig", "RunResult")
 """Names in :mod:`guieval.running.api`, looked up first: what another home imports may be called ``run`` too."""
 
 __all__ = [
     "ABCBenchmark",
+    "ABCDevice",
+    "ABCEnvironment",
     "ABCModel",
     "Action",
     "ActionEvaluator",
@@ -27,6 +29,7 @@ __all__ = [
     "Box",
     "Boxes",
     "Click",
+    "EnvironmentTask",
     "Episode",
     "EpisodeRef",
     "GuievalError",
@@ -36,6 +39,7 @@ __all__ = [
     "Message",
     "ModelConfig",
     "ModelInput",
+    "Observation",
     "Open",
     "ParseError",
     "ParsedResponse",
@@ -44,6 +48,7 @@ __all__ = [
     "Protocol",
     "RunConfig",
     "RunResult",
+    "Score",
     "Scroll",
     "StepOutcome",
     "StepRecord",
@@ -62,6 +67,7 @@ __all__ = [
     "list_models",
     "list_protocols",
     "load_benchmark",
+    "load_environment",
     "load_model",
     "open_run",
     "run",
@@ -91,6 +97,8 @@ if TYPE_CHECKING:
     from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
     from guieval.history import HistoryEntry
     from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, ParsedResponse
+    from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+    from guieval.online.find import load_environment
     from guieval.registry import list_benchmarks, list_models, load_benchmark, load_model
     from guieval.reports.opened import open_run
     from guieval.running.api import RunResult, run

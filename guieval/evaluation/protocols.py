@@ -10,13 +10,14 @@ from importlib.metadata import EntryPoint, entry_points
 
 from guieval.errors import UsageError, nearest
 from guieval.evaluation.protocol import Protocol
-from guieval.evaluation.table import aitz, androidcontrol, desktop_web, grounding, gui_odyssey, mobile, online
+from guieval.evaluation.table import aitz, androidcontrol, desktop_web, grounding, gui_odyssey, mobile
+from guieval.evaluation.table.online import ENVIRONMENT
 
 PROTOCOLS_GROUP = "guieval.protocols"
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
-    for table in (mobile, androidcontrol, aitz, gui_odyssey, grounding, desktop_web, online)
+    for table in (mobile, androidcontrol, aitz, gui_odyssey, grounding, desktop_web)
     for protocol in table.PROTOCOLS
 }
 
@@ -32,13 +33,15 @@ def list_protocols(dataset: str | None = None) -> list[str]:
 
 
 def get_protocol(name: str) -> Protocol:
-    """The protocol called ``name``.
+    """The protocol called ``name``; ``environment`` is that of online runs, which :func:`list_protocols` leaves out.
 
     Raises :class:`UsageError` with the nearest name when there is none, or when an entry point of that name cannot be
     imported or does not have that name.
     """
     if name in PROTOCOLS:
         return PROTOCOLS[name]
+    if name == ENVIRONMENT.name:
+        return ENVIRONMENT
     entry = _entries().get(name)
     if entry is None:
         known = list_protocols()
