@@ -17,7 +17,7 @@ from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy
 from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, is_held, read_manifest
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
-from guieval.metrics.columns import RunColumns
+from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.figures import compute_with_interval
 from guieval.reports.tables import Number, per_cent
 from guieval.scoring.matrix import judge_run
@@ -69,20 +69,15 @@ def _read(folder: Path, directory: Path) -> PastRun:
     changed = datetime.fromtimestamp(directory.stat().st_mtime, UTC)
     try:
         manifest = read_manifest(directory)
-        return _judged(name, directory, manifest, _created(manifest) or changed)
+        columns = judge_run(directory).columns()
     except GuievalError as error:
         return PastRun(name, directory, "broken", changed, problem=str(error))
-
-
-def _judged(name: str, directory: Path, manifest: Manifest, created: datetime) -> PastRun:
     protocol = manifest.protocol.name
-    columns = judge_run(directory).columns()
     judged = columns.judged[protocol]
-    answered = bool(judged.measured.any())
     state: State = "finished"
     if is_held(directory):
         state = "running"
-    elif not answered:
+    elif not columns.answered:
         state = "never answered"
     elif judged.unmeasured.any():
         state = "stopped"
@@ -90,18 +85,18 @@ def _judged(name: str, directory: Path, manifest: Manifest, created: datetime) -
         name,
         directory,
         state,
-        created,
+        _created(manifest) or changed,
         model=model_label(manifest),
         benchmark=manifest.benchmark.name,
         mode=columns.mode,
         protocol=protocol,
-        exact_match=_headline(EXACT_MATCH, columns, protocol) if answered else None,
-        success_rate=_headline(SUCCESS_RATE, columns, protocol) if answered else None,
+        exact_match=_headline(EXACT_MATCH, columns, judged) if columns.answered else None,
+        success_rate=_headline(SUCCESS_RATE, columns, judged) if columns.answered else None,
     )
 
 
-def _headline(figure: Figure, columns: RunColumns, protocol: str) -> Number | None:
-    value, interval = compute_with_interval(figure, FailurePolicy(), columns, columns.judged[protocol])
+def _headline(figure: Figure, columns: RunColumns, judged: Judged) -> Number | None:
+    value, interval = compute_with_interval(figure, FailurePolicy(), columns, judged)
     if value.value is None:
         return None
     return per_cent(value.value, value.n, interval, show_n=False, missing=value.missing)

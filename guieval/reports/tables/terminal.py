@@ -30,9 +30,7 @@ _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
 
 def rendered(table: Table, width: int, full: str = "") -> list[Text]:
     """The table's lines. ``full`` is a hint where to find the columns that are left out, e.g. "--json shows them"."""
-    from rich.text import Text
-
-    return [Text(line, style) if isinstance(line, str) else line for line, style in _lines(table, width, full)]
+    return list(_lines(table, width, full))
 
 
 def fold(sentence: str, width: int, indent: int = 0) -> list[str]:
@@ -61,15 +59,17 @@ def _shown(table: Table, place: int, width: int) -> _Shown:
     return _Shown(column, place, heads, cells, min(max(*map(_longest_word, heads), need), width // 2))
 
 
-def _lines(table: Table, width: int, full: str) -> Iterator[tuple[str | Text, str]]:
+def _lines(table: Table, width: int, full: str) -> Iterator[Text]:
+    from rich.text import Text
+
     if table.title:
-        yield from ((line, "bold") for line in _folded(clean(table.title), width))
+        yield from (Text(line, "bold") for line in _folded(clean(table.title), width))
     columns = [_shown(table, place, width) for place in range(len(table.columns))]
     shown, left_out = _kept(columns, width)
     groups = list(_groups(shown, table.keys, width))
     for number, group in enumerate(groups):
         if number:
-            yield "", ""
+            yield Text()
         if _needed(group) <= width:
             yield from _grid(table, group, width, cut=len(groups) > 1)
         else:
@@ -79,8 +79,8 @@ def _lines(table: Table, width: int, full: str) -> Iterator[tuple[str | Text, st
         names = ", ".join(" ".join(each.heads) for each in left_out)
         notes.append(f"Left out at this width: {names}. " + (full or f"{_needed(columns)} columns show all."))
     for note in notes:
-        yield from ((line, "") for line in _folded(clean(note), width, 2))
-    yield "", ""
+        yield from map(Text, _folded(clean(note), width, 2))
+    yield Text()
 
 
 def clean(value: str) -> str:
@@ -143,7 +143,7 @@ def _widths(group: Sequence[_Shown], width: int) -> list[int]:
     return widths
 
 
-def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> Iterator[tuple[str | Text, str]]:
+def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> Iterator[Text]:
     """The columns side by side; where the table is ``cut``, without the rows that have nothing in these."""
     from rich.text import Text
 
@@ -151,11 +151,11 @@ def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> It
     heads = [[line for head in each.heads for line in _folded(head, own)] for each, own in zip(group, widths, strict=True)]
     height = max(map(len, heads))
     top = [[""] * (height - len(lines)) + lines for lines in heads]
-    yield from ((line, "bold") for line in _joined(group, top, widths))
-    yield "─" * (sum(widths) + _GAP * (len(widths) - 1)), ""
+    yield from (Text(line, "bold") for line in _joined(group, top, widths))
+    yield Text("─" * (sum(widths) + _GAP * (len(widths) - 1)))
     for number, row in enumerate(table.rows):
         if not row:
-            yield "", ""
+            yield Text()
             continue
         if cut and all(row[each.place] is None for each in group[table.keys :]):
             continue
@@ -164,7 +164,7 @@ def _grid(table: Table, group: Sequence[_Shown], width: int, *, cut: bool) -> It
             shown = Text(line)
             if not line_number:
                 _embolden(shown, [row[each.place] for each in group], widths)
-            yield shown, ""
+            yield shown
 
 
 def _embolden(line: Text, cells: Sequence[Cell], widths: Sequence[int]) -> None:
@@ -186,13 +186,14 @@ def _joined(group: Sequence[_Shown], lines: Sequence[Sequence[str]], widths: Seq
         yield (" " * _GAP).join(padded).rstrip()
 
 
-def _paragraphs(table: Table, group: Sequence[_Shown], width: int) -> Iterator[tuple[str, str]]:
+def _paragraphs(table: Table, group: Sequence[_Shown], width: int) -> Iterator[Text]:
+    from rich.text import Text
+
     for number in (number for number, row in enumerate(table.rows) if row):
-        for line in _folded(", ".join(each.cells[number].strip() for each in group[: table.keys]), width):
-            yield line, "bold"
+        names = ", ".join(each.cells[number].strip() for each in group[: table.keys])
+        yield from (Text(line, "bold") for line in _folded(names, width))
         for each in group[table.keys :]:
-            for line in _folded(f"  {' '.join(each.heads)}: {each.cells[number].strip()}", width, 2):
-                yield line, ""
+            yield from map(Text, _folded(f"  {' '.join(each.heads)}: {each.cells[number].strip()}", width, 2))
 
 
 def _folded(value: str, width: int, indent: int = 0, *, shorten: bool = True) -> list[str]:

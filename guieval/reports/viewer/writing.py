@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from guieval.errors import UsageError, harmless
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
+from guieval.reports.tables.page import page
 from guieval.reports.viewer.decisions import decision_values
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
@@ -79,7 +79,6 @@ def write_report(
     chunk = _Chunk()
     texts: list[str] = []
     total = sum(map(len, run.planned.plan.values()))
-    files_of_text = files_of_steps = 0
     for key, counted in run.planned.plan.items():
         known = [shown.read(key) for shown in runs]
         seen = [shown.walk(key, records, evaluators) for shown, records in zip(runs, known, strict=True)]
@@ -92,18 +91,14 @@ def write_report(
             prompts = [_prompt(shown, records, one.record) for shown, records, one in zip(runs, known, both, strict=True)]
             chunk.add(key, step, task, both, prompts, evaluators)
             texts.append(_searched(task, both))
-            if len(chunk.rows) == CHUNK:
-                folder.script(f"steps-{files_of_steps:05}.js", "chunk", files_of_steps, chunk.values(pictures))
-                files_of_steps, chunk = files_of_steps + 1, _Chunk()
+            last = len(index) == total
+            if last or len(chunk.rows) == CHUNK:
+                folder.script("steps", "chunk", (len(index) - 1) // CHUNK, chunk.values(pictures))
+                chunk = _Chunk()
                 on_progress(len(index), total)
-            if len(texts) == SEARCH_CHUNK:
-                folder.script(f"text-{files_of_text:05}.js", "text", files_of_text, texts)
-                files_of_text, texts = files_of_text + 1, []
-    if chunk.rows:
-        folder.script(f"steps-{files_of_steps:05}.js", "chunk", files_of_steps, chunk.values(pictures))
-    if texts:
-        folder.script(f"text-{files_of_text:05}.js", "text", files_of_text, texts)
-    on_progress(total, total)
+            if last or len(texts) == SEARCH_CHUNK:
+                folder.script("text", "text", (len(index) - 1) // SEARCH_CHUNK, texts)
+                texts = []
     head = {
         "chunk": CHUNK,
         "search": SEARCH_CHUNK,
@@ -112,7 +107,7 @@ def write_report(
         "protocols": [{"name": each.protocol.name, "summary": each.protocol.summary} for each in evaluators],
         "shown": protocols.index(run.protocol) if run.protocol in protocols else 0,
     }
-    folder.script("index.js", "index", 0, {**head, **index.values()})
+    folder.script("index", "index", None, {**head, **index.values()})
     folder.page(_title(run))
     return Written(out / PAGE, len(index), len(run.planned.plan), pictures.made, pictures.lacking, notes)
 
@@ -138,22 +133,19 @@ class _Folder:
         longest_first = sorted(inside_json, key=len, reverse=True)
         self._private = re.compile("|".join(f"{re.escape(path)}(?![\\w.-])" for path in longest_first) or r"(?!)")
 
-    def script(self, name: str, function: str, number: int, value: Any) -> None:
+    def script(self, name: str, function: str, number: int | None, value: Any) -> None:
         text = self._private.sub("[...]", json.dumps(value, separators=(",", ":"), allow_nan=False))
-        self._write(f"{DATA}/{name}", script_text(function, number, text))
+        file = name if number is None else f"{name}-{number:05}"
+        self._write(f"{DATA}/{file}.js", script_text(function, number or 0, text))
 
     def page(self, title: str) -> None:
-        from jinja2 import Environment, StrictUndefined
-
-        own = files("guieval.reports.viewer")
-        environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-        page = environment.from_string((own / "page.html.jinja").read_text(encoding="utf-8"))
+        own = Path(__file__).parent
         parts = [(own / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT_PARTS]
         # one function around everything: the data files can access only window.guieval
         script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
         self._write("app.js", script)
         self._write("style.css", (own / "style.css").read_text(encoding="utf-8"))
-        self._write(PAGE, page.render(title=self._private.sub("[...]", harmless(title))))
+        self._write(PAGE, page(own / "page.html.jinja", title=self._private.sub("[...]", harmless(title))))
 
     def _write(self, name: str, text: str) -> None:
         try:
