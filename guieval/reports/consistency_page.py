@@ -19,9 +19,10 @@ from guieval.errors import ScreenshotError
 from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
 from guieval.reports.tables.page import page
 from guieval.reports.tables.table import text
+from guieval.reports.viewer.pictures import scaled
 
 SIDE = (600, 900)
-"""(width, height) in pixels that an embedded screenshot has at most."""
+"""The largest (width, height) of an embedded screenshot, in pixels."""
 QUALITY = 78
 
 
@@ -68,20 +69,15 @@ def _points(action: Action | None, size: tuple[int, int]) -> list[tuple[float, f
 
 def _image(trace: Trace, root: Path | None) -> tuple[str, tuple[int, int], str]:
     """The screenshot as a data URL with its size, or why there is none."""
-    from PIL import Image
-
     if root is None:
         return "", (0, 0), "The run's data folder is not here."
     try:
         data = read_screenshot(root, trace.task.screenshot, trace.task.screenshot_size).data
-        with Image.open(BytesIO(data)) as opened:
-            opened.draft("RGB", SIDE)
-            image = opened.convert("RGB")
+        image = scaled(data, SIDE)
     except ScreenshotError as error:
         return "", (0, 0), str(error)
     except (OSError, SyntaxError, ValueError) as error:
         return "", (0, 0), f"The screenshot cannot be shown: {error}"
-    image.thumbnail(SIDE, Image.Resampling.LANCZOS)
     stream = BytesIO()
     image.save(stream, format="JPEG", quality=QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}", image.size, ""

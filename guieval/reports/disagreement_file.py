@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action
 from guieval.errors import UsageError
 from guieval.reports.tables.records import check_ending, write_records
 from guieval.scoring.matrix import Disagreement
@@ -30,12 +29,9 @@ def write_disagreements(file: Path, rows: Iterable[Disagreement], protocols: Seq
 
 
 def _values(row: Disagreement, protocols: Sequence[str], *, flat: bool) -> dict[str, Any]:
-    step = {**row.key._asdict(), "reference": _plain(row.reference), "prediction": _plain(row.prediction)}
+    prediction = row.prediction and row.prediction.model_dump(mode="json")
+    step = {**row.key._asdict(), "reference": row.reference.model_dump(mode="json"), "prediction": prediction}
     if not flat:
         return {**step, "verdicts": dict(row.verdicts), "reasons": dict(row.reasons)}
     verdicts = {name: row.verdicts[name] for name in protocols}
     return {**step, **verdicts, **{f"{name}: reason": row.reasons[name] for name in protocols}}
-
-
-def _plain(action: Action | None) -> Any:
-    return None if action is None else action.model_dump(mode="json")

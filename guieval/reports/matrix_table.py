@@ -12,7 +12,7 @@ from typing import Any
 
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.figures import FigureValue
-from guieval.reports.score_tables import cell_json, interval_json, sample_json
+from guieval.reports.score_tables import breakdown_cells, sample_figures
 from guieval.reports.tables import Cell, Column, Row, Table, columns, per_cent
 from guieval.scoring.matrix import JudgedAnswers, Placed, agreeing, disputed
 
@@ -141,12 +141,12 @@ def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:
                 "dropped_as_wrong": value.strict,
                 "missing": value.missing,
                 "unmeasured_as_right": value.value if value.upper is None else value.upper,
-                "interval": interval_json(interval),
+                "interval": interval,
             }
             for figure, value, interval in placed.figures
         ],
-        "samples": sample_json(placed.columns, placed.protocol.name),
-        "breakdowns": {name: cell_json(placed.columns, placed.protocol.name, name) for name in by},
+        "samples": sample_figures(placed.columns, placed.protocol.name),
+        "breakdowns": {name: breakdown_cells(placed.columns, placed.protocol.name, name) for name in by},
         "coverage": {"value": covered / measured if measured else None, "count": covered, "n": measured},
         "verdicts": {**placed.judged.counts, "planned": len(placed.columns)},
     }

@@ -6,16 +6,15 @@ Shares are in per cent. Intervals are over whole episodes (:mod:`guieval.metrics
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, get_args
+from typing import get_args
 
 from guieval.evaluation import get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, Figure
-from guieval.metrics.breakdown import breakdown, misses
+from guieval.metrics.breakdown import Cell, Misses, breakdown, misses
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import FigureValue, compute_with_interval
 from guieval.metrics.intervals import LEVEL, Interval
-from guieval.metrics.sampling import Luck, most_drawn, sampled
+from guieval.metrics.sampling import Luck, SampledFigure, most_drawn, sampled
 from guieval.reports.tables import Row, Table, bracketed, columns, per_cent
 
 ERROR = "error"
@@ -24,12 +23,6 @@ _NAMES = {"action-type": "action"}
 """Names of breakdowns for users that differ from the internal ones."""
 _HEADLINES = (TYPE_MATCH, EXACT_MATCH, PROGRESS, SUCCESS_RATE)
 _INTERVAL = f"{100 * LEVEL:.0f}% interval"
-_SAMPLED: tuple[Luck, ...] = get_args(Luck)
-
-
-def interval_json(interval: Interval | None) -> dict[str, Any] | None:
-    """The whole interval, including its seed."""
-    return None if interval is None else asdict(interval)
 
 
 def own_figures(run: RunColumns, protocol: str) -> list[tuple[Figure, FigureValue, Interval | None]]:
@@ -55,46 +48,44 @@ def figure_table(
     return Table(title, heads, tuple(rows), name="own-figures") if rows else None
 
 
+def sample_figures(run: RunColumns, protocol: str) -> list[SampledFigure]:
+    """Figures of all answers to a step; none where every step has one answer at most."""
+    return [sampled([run], protocol, luck) for luck in get_args(Luck)] if most_drawn(run) > 1 else []
+
+
 def sample_table(run: RunColumns, protocols: Sequence[str]) -> Table | None:
-    """Figures of all answers to a step, one line a protocol; ``None`` where every step has one answer at most."""
-    if most_drawn(run) < 2:
+    """The table of :func:`sample_figures`, one line for each protocol; ``None`` without any."""
+    by_protocol = {name: sample_figures(run, name) for name in protocols}
+    heads = [each.name for each in next(iter(by_protocol.values()))]
+    if not heads:
         return None
-    found = {name: [sampled([run], name, luck) for luck in _SAMPLED] for name in protocols}
-    heads = [each.name for each in next(iter(found.values()))]
     rows: tuple[Row, ...] = tuple(
         (name, *(per_cent(each.value, interval=each.interval) for each in figures), figures[0].n)
-        for name, figures in found.items()
+        for name, figures in by_protocol.items()
     )
     title = "All answers to a step (exact match is of the first alone)"
     return Table(title, columns("protocol", *heads, "n"), rows, name="samples")
 
 
-def sample_json(columns: RunColumns, protocol: str) -> list[dict[str, Any]]:
-    """The same for one protocol as plain values."""
-    several = most_drawn(columns) > 1
-    return [asdict(sampled([columns], protocol, luck)) for luck in _SAMPLED] if several else []
-
-
-def breakdown_table(run: RunColumns, protocol: str, by: str) -> Table:
+def breakdown_cells(run: RunColumns, protocol: str, by: str) -> list[Cell] | list[Misses]:
     """The steps by ``action-type``, ``length``, ``step``, ``ratio``, ``subset`` or a label, or the misses by ``error``.
 
     Raises :class:`guieval.errors.UsageError` for a name that the run cannot be broken down by.
     """
-    if by == ERROR:
-        errors = tuple(
-            (each.kind, per_cent(each.share), bracketed(each.interval), each.n, each.of) for each in misses(run, protocol)
-        )
-        title = f"What goes wrong under {protocol} (share of all steps)"
-        return Table(title, columns("error", "share", _INTERVAL, "steps", "of"), errors, name=by)
-    rows = tuple(
-        (cell.labels[0], per_cent(cell.type_match), per_cent(cell.exact_match), bracketed(cell.interval), cell.n)
-        for cell in breakdown(run, protocol, _NAMES.get(by, by))
-    )
-    return Table(f"By {by} under {protocol}", columns(by, "type match", "exact match", _INTERVAL, "n"), rows, name=by)
+    return misses(run, protocol) if by == ERROR else breakdown(run, protocol, _NAMES.get(by, by))
 
 
-def cell_json(columns: RunColumns, protocol: str, by: str) -> list[dict[str, Any]]:
-    """The same as plain values."""
+def breakdown_table(run: RunColumns, protocol: str, by: str) -> Table:
+    """The table of :func:`breakdown_cells`."""
+    rows: list[Row] = []
+    for each in breakdown_cells(run, protocol, by):
+        if isinstance(each, Misses):
+            rows.append((each.kind, per_cent(each.share), bracketed(each.interval), each.n, each.of))
+        else:
+            shares = (per_cent(each.type_match), per_cent(each.exact_match))
+            rows.append((each.labels[0], *shares, bracketed(each.interval), each.n))
     if by == ERROR:
-        return [asdict(each) for each in misses(columns, protocol)]
-    return [asdict(each) for each in breakdown(columns, protocol, _NAMES.get(by, by))]
+        title, heads = f"What goes wrong under {protocol} (share of all steps)", ("error", "share", _INTERVAL, "steps", "of")
+    else:
+        title, heads = f"By {by} under {protocol}", (by, "type match", "exact match", _INTERVAL, "n")
+    return Table(title, columns(*heads), tuple(rows), name=by)

@@ -98,13 +98,21 @@ def _wanted(task: StepTaskModel) -> tuple[str, tuple[int, int]]:
     return task.screenshot, task.screenshot_size
 
 
-def _convert(data: bytes, full: Path, thumb: Path) -> None:
+def scaled(data: bytes, size: tuple[int, int]) -> Image:
+    """An image file, scaled down to at most ``size``."""
     from PIL import Image
 
     with Image.open(BytesIO(data)) as opened:
-        opened.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # decodes a JPEG at a reduced size
+        opened.draft("RGB", size)  # decodes a JPEG at a reduced size
         image = opened.convert("RGB")
-    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
+    image.thumbnail(size, Image.Resampling.LANCZOS)
+    return image
+
+
+def _convert(data: bytes, full: Path, thumb: Path) -> None:
+    from PIL import Image
+
+    image = scaled(data, (LONGEST_SIDE, LONGEST_SIDE))
     _save(image, full, QUALITY)
     image.thumbnail(THUMB, Image.Resampling.BICUBIC)
     _save(image, thumb, THUMB_QUALITY)
