@@ -168,7 +168,6 @@ class RunColumns:
 
 
 def _taken(of: RunColumns | Judged, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """The arrays of some rows."""
     values = {field.name: getattr(of, field.name) for field in fields(of)}
     return {name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)}
 

@@ -23,6 +23,7 @@ Flags = NDArray[np.bool_]
 _JUDGED, _WRONG, _RIGHT, _LEFT_OUT, _EPISODE_OUT, _ZERO = range(6)
 _FATES: dict[Fate, int] = {"wrong": _WRONG, "left-out": _LEFT_OUT, "episode-left-out": _EPISODE_OUT, "zero": _ZERO}
 _BY_EPISODE = frozenset({"progress", "success", "score"})
+_OVER_CELLS = frozenset({"cells", "cells-by-size"})
 
 
 @dataclass(frozen=True)
@@ -135,22 +136,23 @@ def cannot_tell(figure: Figure, columns: RunColumns, judged: Judged) -> bool:
 
 def _terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: Judged, fates: NDArray[np.int8]) -> Terms:
     if figure.measure in _BY_EPISODE:
+        rows = columns.starts
         numerator, denominator = _episodes(figure, policy, columns, judged, fates)
-        if figure.average in ("cells", "cells-by-size"):
-            return _cells(figure, columns, columns.starts, np.arange(len(columns.episodes)), numerator, denominator)
-        return Terms(numerator[:, None], denominator[:, None], pooled)
-    counted = _in_scope(figure, columns) & judged.reached & (fates < _LEFT_OUT)
-    exact, typed = (
-        counted & ((matches & (fates == _JUDGED)) | (fates == _RIGHT)) for matches in (judged.exact_match, judged.type_match)
-    )
-    right = typed if figure.measure == "type" else exact
-    among = typed if figure.measure == "exact-given-type" else counted
-    if figure.average in ("cells", "cells-by-size"):
+    else:
         rows = np.arange(len(columns))
-        return _cells(figure, columns, rows, columns.episode, right.astype(np.float64), among.astype(np.float64))
-    numerator, denominator = columns.per_episode(right), columns.per_episode(among)
-    if figure.average == "episodes":
-        numerator, denominator = _shares(numerator, denominator)
+        counted = _in_scope(figure, columns) & judged.reached & (fates < _LEFT_OUT)
+        exact, typed = (
+            (counted & ((matches & (fates == _JUDGED)) | (fates == _RIGHT))).astype(np.float64)
+            for matches in (judged.exact_match, judged.type_match)
+        )
+        numerator = typed if figure.measure == "type" else exact
+        denominator = typed if figure.measure == "exact-given-type" else counted.astype(np.float64)
+    if figure.average in _OVER_CELLS:
+        return _cells(figure, columns, rows, numerator, denominator)
+    if figure.measure not in _BY_EPISODE:
+        numerator, denominator = columns.per_episode(numerator), columns.per_episode(denominator)
+        if figure.average == "episodes":
+            numerator, denominator = _shares(numerator, denominator)
     return Terms(numerator[:, None], denominator[:, None], pooled)
 
 
@@ -188,15 +190,8 @@ def _shares(numerator: Floats, denominator: Floats) -> tuple[Floats, Floats]:
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=some), some.astype(np.float64)
 
 
-def _cells(
-    figure: Figure,
-    columns: RunColumns,
-    rows: NDArray[np.intp],
-    episode: NDArray[np.integer],
-    numerator: Floats,
-    denominator: Floats,
-) -> Terms:
-    """Sums by cell of steps or episodes in some rows; one without a key is in no cell."""
+def _cells(figure: Figure, columns: RunColumns, rows: NDArray[np.intp], numerator: Floats, denominator: Floats) -> Terms:
+    """Sums by cell of steps, or of episodes by their first ``rows``; one without a key is in no cell."""
     labels = [[values[row] for row in rows.tolist()] for values in map(columns.labels, figure.keys)]
     cell_of: dict[tuple[str, ...], int] = {}
     cells = np.array(
@@ -205,7 +200,7 @@ def _cells(
     inside = cells >= 0
     sums = np.zeros((2, len(columns.episodes), max(1, len(cell_of))))
     for total, values in zip(sums, (numerator, denominator), strict=True):
-        np.add.at(total, (episode[inside], cells[inside]), values[inside])
+        np.add.at(total, (columns.episode[rows[inside]], cells[inside]), values[inside])
     filled = sums[1].sum(axis=0) > 0
     if filled.any():
         sums = sums[:, :, filled]
@@ -218,7 +213,7 @@ def _total(figure: Figure, made: Terms) -> tuple[float | None, float, int]:
     if not sum(denominator):
         return None, 0.0, 0
     value = float(made.combine(np.array([numerator]), np.array([denominator]))[0])
-    if figure.average in ("cells", "cells-by-size"):
+    if figure.average in _OVER_CELLS:
         return value, math.fsum(a / b for a, b in zip(numerator, denominator, strict=True)), len(denominator)
     return value, numerator[0], round(denominator[0])
 

@@ -155,7 +155,6 @@ def _check_runs(runs: Sequence[RunColumns], protocol: str) -> None:
 
 
 def _per_pair(n: NDArray[np.integer], right: NDArray[np.integer], k: int, value: Callable[[int, int], float]) -> Floats:
-    """value(n, right) of each unit, computed once per different pair."""
     least, most = (int(n.min()), int(n.max())) if len(n) else (k, 0)
     if k < 1 or k > least:
         raise UsageError(f"{k} answers cannot be drawn where there are {least}; k must be from 1 to that")

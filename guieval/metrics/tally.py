@@ -224,7 +224,6 @@ class RunTally:
         return columns, judged
 
     def _outside(self, plan: Plan) -> int:
-        """The number of added steps that are in no plan."""
         planned = (sum(index in counted for index in self._episodes.get(key, ())) for key, counted in plan.items())
         return len(self) - sum(planned)
 

@@ -68,7 +68,6 @@ def _points(action: Action | None, size: tuple[int, int]) -> list[tuple[float, f
 
 
 def _image(trace: Trace, root: Path | None) -> tuple[str, tuple[int, int], str]:
-    """The screenshot as a data URL with its size, or why there is none."""
     if root is None:
         return "", (0, 0), "The run's data folder is not here."
     try:

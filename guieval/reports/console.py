@@ -164,7 +164,6 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
 
 
 def _table(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:
-    """Rows in sections with a gap between them, a column for each run."""
     rows = [row for section in sections for row in ((), *section)]
     return Table(title, (Column("", right=False), *(Column(run.label) for run in runs)), tuple(rows[1:]), name=name)
 
@@ -187,7 +186,6 @@ def _ends(runs: Sequence[Run]) -> list[Row]:
 
 
 def _diagnostics(runs: Sequence[Run]) -> list[Row]:
-    """What is measured beside the verdicts, as far as any run has it."""
     rows: list[Row] = []
     for title, name, form in _DIAGNOSTICS:
         figures = [getattr(run.summary.diagnostics, name) for run in runs]

@@ -41,7 +41,6 @@ def estimated(of: Estimate | SampledFigure, digits: int = 3, *, signed: bool = F
 
 
 def _part(count: int, of: int) -> Number:
-    """A count, and the share of ``of`` that it is."""
     return Number(count, ",", n=of, mark=f"({count / of:.1%})" if of else "")
 
 

@@ -169,7 +169,6 @@ class OpenedRun:
             ) from None
 
     def _episode_of(self, number: int) -> EpisodeKey:
-        """The episode of a step's number."""
         ends = accumulate(map(len, self._run.planned.plan.values()))
         return next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if number < end)
 

@@ -160,7 +160,6 @@ def _counts(axes: Axes, counts: Ints, most: float) -> None:
 
 
 def _stacked(axes: Axes, counts: Ints, names: Sequence[str]) -> list[object]:
-    """Bars of shares of all steps, parted by trend; returns one handle for each trend."""
     shares = 100 * counts / max(int(counts.sum()), 1)
     handles: list[object] = []
     under = np.zeros(len(names))

@@ -84,7 +84,6 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], words: str = "steps rig
 
 
 def _by_kind(figures: Sequence[SampledFigure]) -> dict[str, list[SampledFigure]]:
-    """The figures that are defined, apart by kind, by ascending n."""
     found: dict[str, list[SampledFigure]] = {}
     for each in sorted(figures, key=lambda figure: figure.k):
         name = re.search(r"(pass@|pass\^|mean@|vote@)\d+$", each.name)

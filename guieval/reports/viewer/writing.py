@@ -257,7 +257,6 @@ class _Index:
 
 
 def _tasks(counted: Sequence[int], known: Sequence[dict[int, StepRecord]]) -> dict[int, StepTaskModel]:
-    """The steps themselves, from the first run that recorded them."""
     recorded = [(step, [records[step].task for records in known if step in records]) for step in counted]
     return {step: tasks[0] for step, tasks in recorded if tasks}
 
