@@ -22,18 +22,18 @@ MEASURED_END = "<!-- the measured part ends here -->"
 _INTRODUCTION = """\
 # Protocols
 
-A protocol is how one published evaluation scores: which steps count, when an answer is right, what becomes of replies without
-an action and of steps without an answer, and what the figures divide by. guieval keeps each under a name, and scores the same
-answers under any of them: `guieval score RUN --protocol all`. Where a released scorer has a defect, its numbers are reproduced
-by the plain name, and what its authors describe has a name of its own.
+A protocol is how one published evaluation scores: which steps count, when an answer is right, how replies without an action and
+steps without an answer count, and what the figures divide by. guieval keeps each under a name, and scores the same answers
+under any of them: `guieval score RUN --protocol all`. Where a released scorer has a defect, the plain name reproduces its
+numbers, and the version that its authors describe has a name of its own.
 
-Points are compared in [0, 1] or in pixels, as each protocol says; a scroll's direction is the finger's. `guieval protocols`
-lists them, `guieval protocols NAME` says one in words, `guieval protocols --markdown` writes this page.
+Points are compared in [0, 1] or in pixels, depending on the protocol; a scroll's direction is the finger's. `guieval protocols`
+lists them, `guieval protocols NAME` describes one, `guieval protocols --markdown` writes this page.
 
-The table says in few words what each accepts on data that it has no rule of its own for; its section says all of it. A click is
-right in a box or, behind "else", within a distance of the labelled place: a share of the screen, each axis by its own side,
-where nothing else is said. "x1.2" is a box that much enlarged. A point within a billionth of the screen of a box's border lies
-on the border, under every protocol: whole pixels are not exact as fractions.
+The table summarises what each protocol accepts on data without a rule of its own; the sections have the details. A click is
+right in a box or, after "else", within a distance of the labelled place: a share of the screen, each axis by its own side,
+unless a unit is given. "x1.2" is a box enlarged by that factor. A point within a billionth of the screen of a box's border is
+on the border, under every protocol, because whole pixels are not exact as fractions.
 
 "Written for" names the data sets that the source evaluates. On other data a protocol still judges, and its figures are marked:
 "not written for androidcontrol".
