@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class GuievalError(Exception):
-    """Base of every error that this package raises on purpose; its text is one sentence for the user."""
+    """Base of every error that this package raises on purpose; its text is one sentence of at most 1,000 characters."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= 1000 else f"{message[:700]} ... {message[-250:]}")
 
 
 class UsageError(GuievalError):
@@ -29,10 +32,10 @@ class DataError(GuievalError):
 
 
 def _shown(message: str) -> str:
-    """A message on one line, without control characters, and of at most 1,000 characters."""
+    """A message on one line, without control characters."""
     if not message.isprintable():
         message = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message[:10_000])
-    return message if len(message) <= 1000 else f"{message[:700]} ... {message[-250:]}"
+    return message
 
 
 class ScreenshotError(GuievalError):

@@ -191,7 +191,7 @@ def file(dice: Random, content: bytes, name: str) -> bytes:
         try:
             material = [json.loads(line) for line in plain.splitlines() if line.strip()] if lines else json.loads(plain)
             plain = written(dice, value(dice, material), lines=lines)
-        except ValueError:
+        except (ValueError, RecursionError):  # damaged, or nested too deep, by an earlier mutation
             plain = data(dice, plain)
     else:
         plain = data(dice, plain)

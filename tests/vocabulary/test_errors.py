@@ -60,3 +60,9 @@ def test_what_an_error_of_our_own_says_is_left_as_it_is() -> None:
 def test_the_problem_to_tell_of(values: dict[str, Any], expected: Problem) -> None:
     assert problem(**values) == expected
     assert problem(**values).field == ".".join(expected.path)
+
+
+def test_a_sentence_has_an_end() -> None:
+    message = str(UsageError(f"unknown protocol {'x' * 100_000!r}; `guieval protocols` lists them"))
+    assert len(message) < 1000 and message.startswith("unknown protocol 'xxx") and message.endswith("lists them")
+    assert str(UsageError("x" * 1000)) == "x" * 1000
