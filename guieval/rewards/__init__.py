@@ -1,17 +1,15 @@
 """Rewards for training GUI agents: each is a pure function of a reply, without torch or a training framework.
 
-A step reward weighs what an evaluator says of one answer (:func:`get_reward`), and a scorer reads raw replies for it
-(:func:`open_scorer`); :mod:`guieval.rewards.adapters` gives a scorer the signature that a framework asks for. Over whole
+A step reward weighs an evaluator's outcome of one answer (:func:`get_reward`), and a scorer parses raw replies for it
+(:func:`open_scorer`); :mod:`guieval.rewards.adapters` gives a scorer the signature that a framework expects. Over whole
 trajectories, :class:`SemiOnlineRollout` is UI-S1's Algorithm 1, and :func:`advantages` its equations 9 to 12. UI-R1's released
-rewards on raw texts (:func:`action_reward` and its kin) stand beside them, for they go through no evaluator.
+rewards on raw texts (:func:`action_reward` and others) are separate because they use no evaluator.
 """
 
-from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread
+from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread, step_returns
 from guieval.rewards.dynamic_sampling import Collected, collect
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
-from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
-from guieval.rewards.returns import step_returns
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.rewards.shapes import REWARDS, get_reward
 from guieval.rewards.step import ABCReward, RewardParts
@@ -24,8 +22,6 @@ __all__ = [
     "Collected",
     "FormatRule",
     "HasThought",
-    "OffPolicyThoughts",
-    "OnPolicyThoughts",
     "Parses",
     "ReplyScorer",
     "RewardParts",
@@ -34,13 +30,11 @@ __all__ = [
     "SemiOnlineRollout",
     "Tags",
     "ThoughtAndAction",
-    "ThoughtSource",
     "Trajectory",
     "action_reward",
     "advantages",
     "collect",
     "coordinate_reward",
-    "finish_patch",
     "format_reward",
     "get_reward",
     "keep_group",

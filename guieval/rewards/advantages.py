@@ -1,8 +1,8 @@
-"""Advantages of semi-online rollouts: step level and episode level, normalised in groups, added up.
+"""Discounted returns and advantages of semi-online rollouts: step and episode level, normalised in groups, added up.
 
-Source: UI-S1 paper, equations 10 to 12 and the variance condition of equation 13. Where the paper and its released code
-differ, both can be chosen (:meth:`AdvantageSettings.paper`, the default, and :meth:`AdvantageSettings.released`);
-``docs/advantages.md`` has the table. Without torch: a trainer broadcasts a step's number to the tokens of its reply.
+Source: UI-S1 paper, equations 9 to 12, Table 8, and the variance condition of equation 13. Where the paper and its
+released code differ, both are available (:meth:`AdvantageSettings.paper`, the default, and :meth:`AdvantageSettings.released`);
+``docs/advantages.md`` has the table. Without torch: a trainer broadcasts a step's advantage to the tokens of its reply.
 """
 
 from __future__ import annotations
@@ -11,12 +11,20 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar, get_args
+from statistics import fmean
+from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar, get_args
+
+from pydantic import ConfigDict, Field
 
 from guieval.errors import UsageError, nearest
-from guieval.rewards.returns import SEGMENTS, Segment, step_returns
 from guieval.rewards.rollout import RolloutStep
 
+Segment: TypeAlias = Literal["natural", "trajectory", "released"]
+"""How far a step's return looks ahead. ``natural``: to the end of its run of matches and the step after it, which is the
+mismatch that ended it (equation 9: t_end = min(max{k >= t | all of t..k match} + 1, T); of a mismatch only itself).
+``trajectory``: to the rollout's last step, across mismatches (Table 8, t_end = T). ``released``: as natural, but the mismatch
+keeps its reward to itself and passes nothing back (the released code)."""
+SEGMENTS: tuple[Segment, ...] = get_args(Segment)
 Normalise: TypeAlias = Literal["mean-std", "mean"]
 """``mean-std``: (x - mean) / standard deviation of the group (equations 10 and 11); ``mean``: x - mean."""
 EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
@@ -47,18 +55,20 @@ class AdvantageSettings:
     """How advantages are computed; the defaults are the paper's (Table 9: gamma 0.5, omega 1).
 
     ``gamma``: discount in [0, 1]. ``omega``: weight of the step level (equation 12). ``ddof``: 1 divides by n - 1 (sample
-    standard deviation, the released code's; the paper does not say), 0 by n. ``epsilon`` is added to a standard deviation
+    standard deviation, as in the released code; the paper is silent), 0 by n. ``epsilon`` is added to a standard deviation
     before dividing by it. The spread that eta is compared with is always the population's (ddof 0).
     Raises :class:`UsageError` for a value that cannot be.
     """
 
-    gamma: float = 0.5
-    omega: float = 1.0
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    gamma: Annotated[float, Field(ge=0, le=1)] = 0.5
+    omega: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     normalise: Normalise = "mean-std"
     segment: Segment = "natural"
     episode_level: EpisodeLevel = "trajectory"
     ddof: Literal[0, 1] = 1
-    epsilon: float = 0.0
+    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     spread_of: SpreadOf = "advantages"
 
     def __post_init__(self) -> None:
@@ -126,6 +136,27 @@ class Trajectory:
         )
 
 
+def step_returns(
+    rewards: Sequence[float], matched: Sequence[bool], *, gamma: float, segment: Segment = "natural"
+) -> list[float]:
+    """R_t of a rollout's n steps (n,), of their rewards and of whether each matched by itself (not by a patch).
+
+    ``gamma`` in [0, 1] discounts a reward once for each step that it lies ahead. Raises :class:`UsageError` for another
+    gamma or an unknown segment, and ``ValueError`` when there are not as many rewards as matches.
+    """
+    if not 0 <= gamma <= 1:
+        raise UsageError(f"gamma is {gamma!r}: expected a number from 0 to 1")
+    if segment not in SEGMENTS:
+        raise UsageError(f"unknown segment {segment!r}{nearest(str(segment), SEGMENTS)}; known: {', '.join(SEGMENTS)}")
+    returns = [0.0] * len(rewards)
+    ahead = 0.0
+    for t, (reward, match) in reversed(list(enumerate(zip(rewards, matched, strict=True)))):
+        looks_ahead = match or segment == "trajectory"
+        returns[t] = reward + gamma * ahead if looks_ahead else float(reward)
+        ahead = 0.0 if segment == "released" and not match else returns[t]
+    return returns
+
+
 def advantages(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER) -> list[list[float]]:
     """A(a_t) of every step: one list for each trajectory, in the order given, of as many numbers as it has steps (eq. 12).
 
@@ -150,7 +181,7 @@ def advantages(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER)
 
 
 def spread(group: Sequence[Trajectory], settings: AdvantageSettings = PAPER) -> float:
-    """How much a task's rollouts differ: the population standard deviation of what ``settings.spread_of`` says.
+    """How much a task's rollouts differ: the population standard deviation of what ``settings.spread_of`` names.
 
     Raises ``ValueError`` for an empty group, or rollouts of several tasks.
     """
@@ -194,20 +225,16 @@ def _normalised(keys: Sequence[Sequence[_K]], values: Sequence[list[float]], set
 
 def _scale(members: list[float], settings: AdvantageSettings) -> tuple[float, float]:
     """A group's mean, and what a difference from it is multiplied by: 0 where all members are the same."""
-    mean = _mean(members)
+    mean = fmean(members)
     deviation = _deviation(members, ddof=settings.ddof)
     if not deviation:
         return mean, 0.0
     return mean, 1.0 if settings.normalise == "mean" else 1 / (deviation + settings.epsilon)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _deviation(values: Sequence[float], *, ddof: int) -> float:
     """The standard deviation; exactly 0 of one value, and of values that differ by rounding alone."""
     if max(values) - min(values) <= max(_SAME * max(map(abs, values)), _NONE):
         return 0.0
-    mean = _mean(values)
+    mean = fmean(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - ddof))

@@ -1,4 +1,4 @@
-"""When a reply has the form that a policy shall learn: small frozen rules, of which every reward has a default."""
+"""Format rules: whether a reply has the format that a policy should learn. Every reward has a default rule."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class ThoughtAndAction(FormatRule):
     """The whole reply is ``<think>...</think><action>{...}</action>``, as UI-S1 asks for it (paper, appendix H).
 
     The thought is not blank and the action is one JSON object, which the adapter read. Each of the four tags occurs once, so
-    that a second answer, a rehearsed one, or a thought that never ends is of the wrong form. White space may stand around both
-    parts, and nothing else.
+    that a second answer, a rehearsed one, or an unclosed thought is malformed. Only white space may surround
+    the two parts.
     """
 
     def holds(self, text: str, sample: Sample) -> bool:
@@ -79,7 +79,7 @@ _THOUGHT_AND_ACTION = re.compile(r"\s*<think>(.*)</think>\s*<action>(.*)</action
 class Tags(FormatRule):
     """The whole text is these tagged parts, in order, with nothing but space between: ``Tags("think", "answer")``.
 
-    What stands in the parts does not matter, and no part has to end at its first closing tag, as in UI-R1's released format
+    The content of the parts does not matter, and no part has to end at its first closing tag, as in UI-R1's released format
     reward (:func:`guieval.rewards.format_reward`). Raises :class:`UsageError` without a name, or for a name that is none.
     """
 

@@ -1,8 +1,8 @@
 """What degenerate policies earn: a reward that pays them well will be learnt from them.
 
 Some probes answer every step the same way, whatever the screen shows, in the model's own format. Others know the reference and
-spoil it: in its form (no thought, words around it, a second answer) or in its text. Beside them stands the expert, whose
-earnings are the most there is to get. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
+spoil it: in its form (no thought, words around it, a second answer) or in its text. The expert is the reference, with the
+highest reward there is. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SPAM = " ".join(["great excellent perfect correct done"] * 10)
 
 @dataclass(frozen=True)
 class Probe:
-    """A policy: ``reply`` writes its answer to a step, ``None`` where the model's format cannot say it."""
+    """A policy: ``reply`` writes its answer to a step, ``None`` where the model's format cannot express it."""
 
     name: str
     summary: str

@@ -37,7 +37,7 @@ class ScoredReply:
 
 
 class ReplyScorer:
-    """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` says what is well formed.
+    """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` decides what is well formed.
 
     Without a ``format`` the reward's own is taken. Pure and safe for threads.
     """

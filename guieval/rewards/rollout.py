@@ -1,9 +1,9 @@
 """The semi-online rollout as a state machine fed with answers: one expert trajectory, a policy's own outputs as its past.
 
-Source: UI-S1 paper, section 3.2 and Algorithm 1. Whoever drives it (a trainer, a run over HTTP, a test) asks the policy about
-:attr:`SemiOnlineRollout.task` with :attr:`SemiOnlineRollout.history` and tells the answer. ``guieval run --mode sop`` goes by
-the same :func:`guieval.history.modes.after` and remembers the same entries, so an episode that is rolled out in training is
-shown exactly what it is shown in evaluation.
+Source: UI-S1 paper, section 3.2 and Algorithm 1. The driver (a trainer, a run over HTTP, a test) queries the policy for
+:attr:`SemiOnlineRollout.task` with :attr:`SemiOnlineRollout.history` and passes the answer to :meth:`SemiOnlineRollout.tell`.
+``guieval run --mode sop`` uses the same :func:`guieval.history.modes.after` and the same history entries, so a rollout has the
+same prompts in training and in evaluation.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guieval.history import HistoryEntry, patched_entry, reference_entry, select
-from guieval.history.modes import NO_PATCH, PatchMethod, PatchPolicy, after
+from guieval.history.modes import NO_PATCH, PatchPolicy, after
 from guieval.steps import Episode, Sample, StepTaskModel
-
-__all__ = ["PatchMethod", "PatchPolicy", "RolloutStep", "SemiOnlineRollout", "after"]
 
 
 @dataclass
@@ -40,11 +38,11 @@ class RolloutStep:
 class SemiOnlineRollout:
     """One rollout of ``episode``: Algorithm 1 of the UI-S1 paper.
 
-    ``counted`` are the indices of the steps to be asked, ascending (default: all); of the others later steps see the
-    reference's side. Raises ``ValueError`` where these are no steps of the episode.
+    ``counted`` are the indices of the steps to query, ascending (default: all); the history shows the reference for the others.
+    Raises ``ValueError`` for indices that are not steps of the episode.
 
-    The paper applies the patch function at the last step too. So does this, and it costs a patch, but no thought is asked for,
-    since nobody would see it. An answer that could not be measured ends the rollout (its past would be made up) and costs none.
+    As in the paper, the patch function applies at the last step too and uses a patch, but no thought is requested, since no
+    later step would see it. An answer that could not be measured ends the rollout and uses no patch.
     """
 
     def __init__(self, episode: Episode, policy: PatchPolicy = NO_PATCH, *, counted: Sequence[int] | None = None) -> None:
@@ -53,7 +51,7 @@ class SemiOnlineRollout:
         self._counted = tuple(range(len(episode))) if counted is None else tuple(counted)
         known = range(len(episode))
         if not self._counted or list(self._counted) != sorted(set(self._counted)) or self._counted[-1] not in known:
-            raise ValueError(f"steps {self._counted} are no ascending choice of the episode's {len(episode)}")
+            raise ValueError(f"steps {self._counted} are not an ascending subset of the episode's {len(episode)}")
         if self._counted[0] < 0:
             raise ValueError(f"step {self._counted[0]} is below 0")
         self.steps: list[RolloutStep] = []
@@ -120,6 +118,5 @@ class SemiOnlineRollout:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Let the next step see those before it that are not asked."""
         for task in self.episode.steps[len(self._history) : self._counted[len(self.steps)]]:
             self._history.append(reference_entry(task))

@@ -1,7 +1,7 @@
 """The published step rewards as weights over an evaluator's verdict, by name.
 
-What a reward adds to the verdict is its shape alone: a Gaussian about the target, an overlap of boxes, marks that fade with the
-distance. The protocol decides which answer has the right type, or is right; any protocol may replace the default.
+A reward adds only its shape to the verdict: a Gaussian around the target, an overlap of boxes, a score that decays with
+distance. The protocol decides type match and exact match; any protocol may replace the default.
 Weights are fields, and the defaults are the sources'.
 """
 
@@ -34,6 +34,7 @@ class UIR1Reward(ABCReward):
 
     name: ClassVar[str] = "ui-r1"
     source: ClassVar[str] = "UI-R1 paper (arXiv 2503.21620), eq. 2 and 3"
+    part: ClassVar[str] = "coordinate"
     protocol: ClassVar[str] = "ui-r1-reward"
     form: ClassVar[FormatRule] = Tags("think", "answer")
 
@@ -41,28 +42,19 @@ class UIR1Reward(ABCReward):
     coordinate_weight: float = 1.0
     format_weight: float = 1.0
 
-    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
-        return {"coordinate": float(outcome.exact_match)}
-
-    def _weigh(self, parts: Mapping[str, float]) -> float:
-        return (
-            self.type_weight * parts["type"]
-            + self.coordinate_weight * parts["coordinate"]
-            + self.format_weight * parts["format"]
-        )
-
 
 @dataclass(frozen=True)
 class UIR1IoUReward(ABCReward):
     """UI-R1's ablation (section 4.4): R_IoU takes the place of R_C, 1 where IoU with the target's box is above ``threshold``.
 
-    The predicted box is four numbers in the reply (:func:`guieval.rewards.reply.predicted_box`), for a unified click has a
-    point alone. A click whose reply gives no box has no overlap: its ``iou`` is 0 however well the point lies, and so it is
-    where the step has no target box. A click of the wrong type has 0 too; every other action has what the protocol says.
+    The predicted box is four numbers in the reply (:func:`guieval.rewards.reply.predicted_box`), because a unified click
+    is only a point. ``iou`` is 0 for a click whose reply has no box, wherever its point is, for a step without a target box and
+    for a click of the wrong type; for every other action it is the protocol's exact match.
     """
 
     name: ClassVar[str] = "ui-r1-iou"
     source: ClassVar[str] = "UI-R1 paper (arXiv 2503.21620), section 4.4"
+    part: ClassVar[str] = "iou"
     protocol: ClassVar[str] = "ui-r1-reward"
     form: ClassVar[FormatRule] = Tags("think", "answer")
     reads_boxes: ClassVar[bool] = True
@@ -78,12 +70,9 @@ class UIR1IoUReward(ABCReward):
 
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
         if not isinstance(self.as_read(task, action), Click):
-            return {"iou": float(outcome.exact_match)}
+            return super()._parts(task, action, outcome, box)
         hit = outcome.type_match and box is not None and any(iou(box, each) > self.threshold for each in clicked_boxes(task))
         return {"iou": float(hit)}
-
-    def _weigh(self, parts: Mapping[str, float]) -> float:
-        return self.type_weight * parts["type"] + self.iou_weight * parts["iou"] + self.format_weight * parts["format"]
 
 
 @dataclass(frozen=True)
@@ -96,18 +85,13 @@ class HyperTrackReward(ABCReward):
 
     name: ClassVar[str] = "hypertrack"
     source: ClassVar[str] = "HyperTrack / GUIEvalKit paper (arXiv 2605.27134), section 2.2, eq. 1"
+    part: ClassVar[str] = "params"
     protocol: ClassVar[str] = "hypertrack-reward"
     form: ClassVar[FormatRule] = Parses()
 
     type_weight: float = 1.0
     params_weight: float = 1.0
     format_weight: float = 0.0
-
-    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
-        return {"params": float(outcome.exact_match)}
-
-    def _weigh(self, parts: Mapping[str, float]) -> float:
-        return self.type_weight * parts["type"] + self.params_weight * parts["params"] + self.format_weight * parts["format"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +117,7 @@ class HyperTrackGaussianReward(HyperTrackReward):
         click = self.as_read(task, action)
         boxes = clicked_boxes(task) if isinstance(click, Click) and outcome.type_match else []
         if not isinstance(click, Click) or not boxes:
-            return {"params": float(outcome.exact_match)}
+            return super()._parts(task, action, outcome, box)
         return {"params": max(self.gaussian(click.point, each) for each in boxes)}
 
     def gaussian(self, point: Point, box: Box) -> float:
@@ -159,15 +143,13 @@ class UIS1Reward(ABCReward):
 
     name: ClassVar[str] = "ui-s1"
     source: ClassVar[str] = "UI-S1 paper (arXiv 2509.11543), section 3.4, eq. 8, and appendix H"
+    part: ClassVar[str] = "exact"
     protocol: ClassVar[str] = "ui-s1-reward"
     form: ClassVar[FormatRule] = ThoughtAndAction()
 
     format_weight: float = 0.1
     type_weight: float = 0.4
     exact_weight: float = 0.5
-
-    def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
-        return {"exact": float(outcome.exact_match)}
 
     def _weigh(self, parts: Mapping[str, float]) -> float:
         form, gated = parts["format"], parts["format"] * parts["type"]
@@ -194,7 +176,7 @@ class UIS1ReleasedReward(ABCReward):
     The score is 0 for a reply without a comparable action, 0.1 (``parsed_score``) for any other, 0.5 (``type_score``) for the
     right type and 1 for an exact match, by the released training matcher (protocol ``ui-s1-reward-match``, which judges
     vertical scrolls upside down where the data has no direction label). Its labels HARMFUL and NEUTRAL of single steps are left
-    out, for no published data has them.
+    out because no published data has them.
     """
 
     name: ClassVar[str] = "ui-s1-released"
@@ -224,8 +206,8 @@ class AgentNetReward(ABCReward):
 
     ``soft`` is 1 for an exact match; of a place that misses exp(-``decay`` (d - ``reach``)) at a distance of d screens; of a
     text its similarity / ``similarity``, by the most similar of several accepted ones; else 0. Both need the right type. Unlike
-    there, a right wait or horizontal scroll has full marks too. ``type_weight`` and ``format_weight`` are 0, for the benchmark
-    gives marks for nothing else.
+    there, a right wait or horizontal scroll has full marks too. ``type_weight`` and ``format_weight`` are 0 because
+    the benchmark scores nothing else.
     """
 
     name: ClassVar[str] = "agentnet"
@@ -262,9 +244,6 @@ class AgentNetReward(ABCReward):
         judged = (rules.judge(task, accepted, action) for accepted in (task.action, *task.alternatives))
         similar = (each.text_similarity for each in judged if each.type_match and each.text_similarity is not None)
         return min(1.0, max(similar, default=0.0) / self.similarity)
-
-    def _weigh(self, parts: Mapping[str, float]) -> float:
-        return self.soft_weight * parts["soft"] + self.type_weight * parts["type"] + self.format_weight * parts["format"]
 
 
 def iou(one: Box, other: Box) -> float:

@@ -6,7 +6,6 @@ measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ class RewardParts:
 
 
 @dataclass(frozen=True)
-class ABCReward(ABC):
+class ABCReward:
     """A step reward: an evaluator and weights (the fields of subclasses), of which ``of`` makes a number.
 
     A reply that holds no action (verdict *unparseable*), and an action outside the unified space (*unsupported*) where none is
@@ -46,6 +45,8 @@ class ABCReward(ABC):
     """Where the reward is published."""
     protocol: ClassVar[str]
     """The default protocol."""
+    part: ClassVar[str]
+    """What the exact match is called among the parts."""
     form: ClassVar[FormatRule]
     """The default rule for a well-formed reply."""
     reads_boxes: ClassVar[bool] = False
@@ -56,7 +57,7 @@ class ABCReward(ABC):
     def of(self, task: StepTaskModel, action: Action | None, *, well_formed: bool, box: Box | None = None) -> RewardParts:
         """Reward one action; ``None`` is a reply that holds none.
 
-        ``well_formed`` says whether the reply has the wanted form, ``box`` is the box it gave, if any (thousandths of the
+        ``well_formed``: whether the reply has the required format; ``box``: the box in the reply, if any (thousandths of the
         screen; only rewards with ``reads_boxes`` look at it).
         """
         return self.grade(task, action, self.evaluator.evaluate(task, action), well_formed=well_formed, box=box)
@@ -74,13 +75,14 @@ class ABCReward(ABC):
         parts = {"format": float(well_formed), "type": float(outcome.type_match), **self._parts(task, action, outcome, box)}
         return RewardParts(float(self._weigh(parts)), parts, outcome)
 
-    @abstractmethod
     def _parts(self, task: StepTaskModel, action: Action | None, outcome: StepOutcome, box: Box | None) -> dict[str, float]:
-        """The parts other than ``format`` and ``type``."""
+        """The parts other than ``format`` and ``type``: by default the exact match, called :attr:`part`."""
+        return {self.part: float(outcome.exact_match)}
 
-    @abstractmethod
     def _weigh(self, parts: Mapping[str, float]) -> float:
-        """Combine the parts into the reward."""
+        """Combine the parts into the reward: by default the sum of ``PART_weight`` times ``PART``, in the fields' order."""
+        weights: dict[str, float] = {name: value for name, value in vars(self).items() if name.endswith("_weight")}
+        return sum(weight * parts[name.removesuffix("_weight")] for name, weight in weights.items())
 
     @property
     def highest(self) -> float:

@@ -1,8 +1,8 @@
 """UI-R1's three rule-based rewards on raw completions, as its released code gives them; UI-R1 trains on their plain sum.
 
-Source: lll6gg/UI-R1, ``src/ui_r1/src/open_r1/grpo_json_action_coord.py`` (arXiv 2503.21620, section 3.2). They go through no
-parser and no protocol, for what they are lenient about is part of what was trained: they search the first ``<answer>`` of a
-text by patterns and read nothing else. A completion says ``<think>...</think><answer>[{'action': 'click', 'coordinate': [x,
+Source: lll6gg/UI-R1, ``src/ui_r1/src/open_r1/grpo_json_action_coord.py`` (arXiv 2503.21620, section 3.2). They use no
+parser and no protocol, because their leniency is part of what was trained: they search the first ``<answer>`` of a
+text with patterns and read nothing else. A completion is ``<think>...</think><answer>[{'action': 'click', 'coordinate': [x,
 y]}]</answer>``; a solution is written alike, with the target's box [x1, y1, x2, y2] in pixels of the original screenshot in
 place of the point, and zeros where there is none. Typed texts, app names and scroll directions are not looked at.
 """
@@ -47,7 +47,7 @@ def coordinate_reward(completion: str, solution: str, scale: tuple[float, float]
 def format_reward(completion: str) -> float:
     """1 where the whole completion is a ``<think>`` part and an ``<answer>`` part, with nothing but space between, else 0.
 
-    What stands in the parts does not matter, and neither part has to end at its first closing tag.
+    The content of the parts does not matter, and neither part has to end at its first closing tag.
     """
     return float(_FORMAT.fullmatch(completion) is not None)
 

@@ -1,4 +1,4 @@
-"""TRL's own arguments: what a training's file gives by TRL's names, over the defaults that fit this machine and this data."""
+"""TRL's own arguments: those in a training's file, over defaults for this machine and this data."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CHECKPOINTS = "checkpoints"
 
 
 def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
-    """TRL's ``SFTConfig`` or ``GRPOConfig``; ``template`` is what chat templates are told.
+    """TRL's ``SFTConfig`` or ``GRPOConfig``; ``template`` are the arguments of the chat template.
 
-    Raises :class:`UsageError` for a name that TRL has not (with the nearest one), a value of another type, values that do not
-    fit together, and a tracker that is not installed.
+    Raises :class:`UsageError` for a name that TRL does not have (with the nearest one), a value of the wrong type, values that
+    do not fit together, and a tracker that is not installed.
     """
     import torch
     from trl import GRPOConfig, SFTConfig
@@ -60,7 +60,7 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
 
 
 def _fitting(kind: Any, name: str, value: Any) -> Any:
-    """A number or a switch as TRL has it, for TRL itself finds another type out in the middle of a training; else as given."""
+    """Validate numbers and switches by TRL's type, since TRL itself would fail in the middle of a training; others as given."""
     hint = get_type_hints(kind)[name]
     choices = set(get_args(hint)) or {hint}
     expected = choices - {NoneType}
@@ -73,11 +73,11 @@ def _fitting(kind: Any, name: str, value: Any) -> Any:
 
 
 def check_enough(arguments: Any, tasks: int) -> None:
-    """:class:`UsageError` where there are fewer ``tasks`` than a generation batch has: TRL would end before its first step."""
+    """Raise :class:`UsageError` for fewer ``tasks`` than a generation batch needs: TRL would end before its first step."""
     groups = arguments.generation_batch_size // arguments.num_generations
     if tasks < groups:
         raise UsageError(
-            f"there are {tasks} tasks to train on, and a generation batch is made of {groups} (per_device_train_batch_size x "
+            f"there are {tasks} tasks to train on, and a generation batch needs {groups} (per_device_train_batch_size x "
             f"processes x steps_per_generation / num_generations): choose more episodes, or smaller batches"
         )
 

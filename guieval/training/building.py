@@ -1,4 +1,4 @@
-"""From a training's configuration to TRL's trainer with everything in it, one function a kind."""
+"""Builds TRL's trainer from a training's configuration, one function per kind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from guieval.training.weights import Weights, load_weights, lora_config, open_ad
 
 @dataclass
 class Parts:
-    """What a trainer is made of, opened in an order in which cheap mistakes are found first."""
+    """The parts of a trainer, each built on first use so that cheap mistakes are found first."""
 
     config: TrainingConfig
 
@@ -48,22 +48,22 @@ class Parts:
 
     @cached_property
     def prompts(self) -> PromptBuilder:
-        """Writes prompts."""
+        """Builds prompts."""
         return PromptBuilder(self.model, self.data.benchmark.root)
 
     @cached_property
     def weights(self) -> Weights:
-        """What is trained."""
+        """The model and the processor to train."""
         return load_weights(self.config, self.model)
 
     def scorer(self) -> ReplyScorer:
-        """What rewards replies."""
+        """Rewards replies."""
         assert isinstance(self.config, GRPOTraining | SemiOnlineTraining)
         given = self.config.reward
         return ReplyScorer(self.model, weighed(given.name, given.protocol, given.weights))
 
     def trainer(self) -> Any:
-        """TRL's trainer for a training of this kind. Raises :class:`UsageError` for whatever cannot be."""
+        """TRL's trainer for a training of this kind. Raises :class:`UsageError` for invalid settings."""
         match self.config:
             case SFTTraining():
                 return _sft_trainer(self, self.config)
@@ -71,7 +71,7 @@ class Parts:
                 return _grpo_trainer(self, self.config)
             case SemiOnlineTraining():
                 return _semi_online_trainer(self, self.config)
-        raise UsageError(f"nothing trains by {self.config.kind!r}")
+        raise UsageError(f"unknown kind of training {self.config.kind!r}")
 
     def common(self, first: Example) -> dict[str, Any]:
         """Arguments that all trainers share; ``first`` is any example."""
@@ -85,7 +85,7 @@ class Parts:
 
 
 def _numbers(count: int, make: Callable[[int], dict[str, Any]] | None = None) -> Any:
-    """A data set of so many numbers; with ``make`` every row is what it makes of its number, at the time it is used."""
+    """A data set of ``count`` indices; with ``make`` every row is built from its index when it is used."""
     from datasets import Dataset
 
     numbers = Dataset.from_dict({"index": list(range(count))})
@@ -102,11 +102,10 @@ def _numbers(count: int, make: Callable[[int], dict[str, Any]] | None = None) ->
 def _sft_trainer(parts: Parts, config: SFTTraining) -> Any:
     from trl import SFTTrainer
 
-    examples = _supervised(parts, config)
-    first = examples(0)
+    count, example_of = _supervised(parts, config)
 
     def row(number: int) -> dict[str, Any]:
-        example = examples(number)
+        example = example_of(number)
         messages = parts.prompts.messages(example.task, example.history)
         answer = [{"role": "assistant", "content": [{"type": "text", "text": example.completion}]}]
         template = parts.prompts.template_arguments(example)
@@ -117,43 +116,33 @@ def _sft_trainer(parts: Parts, config: SFTTraining) -> Any:
             **({"chat_template_kwargs": template} if template else {}),
         }
 
-    return _made(SFTTrainer, train_dataset=_numbers(examples.count, row), **parts.common(first))
+    return _made(SFTTrainer, train_dataset=_numbers(count, row), **parts.common(example_of(0)))
 
 
 def _made(trainer: Callable[..., Any], **arguments: Any) -> Any:
-    """The trainer; :class:`UsageError` for settings that TRL refuses only here, and for packages that they would need."""
+    """The trainer; :class:`UsageError` for settings that TRL rejects only here, and for missing packages."""
     try:
         return trainer(**arguments)
     except (ValueError, NotImplementedError, ImportError) as error:
         raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())[:500]}") from error
 
 
-@dataclass(frozen=True)
-class _Examples:
-    """Supervised examples by number."""
-
-    count: int
-    get: Callable[[int], Example]
-
-    def __call__(self, number: int) -> Example:
-        return self.get(number)
-
-
-def _supervised(parts: Parts, config: SFTTraining) -> _Examples:
+def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int], Example]]:
+    """How many supervised examples there are, and the example of each number."""
     if config.journal is not None:
         own = list(journal_examples(Path(config.journal), parts.model))
         if not own:
-            raise UsageError(f"the run {config.journal!r} holds no exact reply to learn from")
-        return _Examples(len(own), own.__getitem__)
+            raise UsageError(f"the run {config.journal!r} has no exact reply to learn from")
+        return len(own), own.__getitem__
     kept, left_out = supervised_examples(parts.data, parts.model)
     if not kept:
-        raise UsageError(f"model {config.model!r} can say none of the {left_out:,} reference actions")
+        raise UsageError(f"model {config.model!r} can express none of the {left_out:,} reference actions")
 
     def example(number: int) -> Example:
         found = parts.data.example(kept[number], history=config.history == "reference")
         return found._replace(completion=reference_completion(parts.model, found.task))
 
-    return _Examples(len(kept), example)
+    return len(kept), example
 
 
 def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
@@ -198,7 +187,7 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
         prompts=parts.prompts,
         scorer=scorer,
         policy=config.rollout.policy(),
-        settings=config.advantages.settings(),
+        settings=config.advantages,
         thoughts=_thoughts(config),
         tasks=len(data.refs),
         sampling=config.dynamic_sampling,

@@ -1,24 +1,23 @@
 """The configuration of a training: one YAML file and ``--set`` overrides in one merge, checked once, saved beside the weights.
 
-What belongs to TRL is passed on by TRL's own names (group ``trainer``) and checked against the installed TRL when the training
-begins; everything else has a field here.
+TRL's own arguments are passed on under TRL's names (group ``trainer``) and checked against the installed TRL when the training
+begins; everything else is a field here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from guieval.errors import UsageError, first_problem, nearest
+from guieval.history.modes import PatchMethod, PatchPolicy
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
-from guieval.rewards.advantages import AdvantageSettings, EpisodeLevel, Normalise, SpreadOf
-from guieval.rewards.returns import Segment
-from guieval.rewards.rollout import PatchMethod, PatchPolicy
+from guieval.rewards.advantages import AdvantageSettings
 from guieval.running.config import override
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
@@ -58,7 +57,7 @@ class Lora(Settings):
 
 
 class RewardSettings(Settings):
-    """What a reply is worth."""
+    """The reward of a reply."""
 
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
     protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")
@@ -66,7 +65,7 @@ class RewardSettings(Settings):
 
 
 class DynamicSampling(Settings):
-    """Groups whose rollouts do not differ teach nothing: others are drawn in their place (DAPO; UI-S1 section 3.4)."""
+    """Replaces groups whose rollouts do not differ by other groups (DAPO; UI-S1 section 3.4)."""
 
     eta: float = Field(
         0.0,
@@ -78,7 +77,7 @@ class DynamicSampling(Settings):
 
 
 class RolloutSettings(Settings):
-    """How a semi-online rollout goes on after a mismatch (UI-S1 3.2, Algorithm 1)."""
+    """How a semi-online rollout continues after a mismatch (UI-S1 3.2, Algorithm 1)."""
 
     patch: PatchMethod = Field("thought-free", description="none, thought-free, off-policy or on-policy")
     budget: int | None = Field(
@@ -91,23 +90,6 @@ class RolloutSettings(Settings):
     def policy(self) -> PatchPolicy:
         """As :mod:`guieval.history.modes` has it."""
         return PatchPolicy(self.patch, self.budget)
-
-
-class AdvantageOptions(Settings):
-    """Advantages of semi-online rollouts, see :class:`guieval.rewards.advantages.AdvantageSettings`."""
-
-    gamma: float = Field(0.5, ge=0, le=1, description="discount of future steps' rewards (equation 9)")
-    omega: float = Field(1.0, ge=0, allow_inf_nan=False, description="weight of the step level (equation 12)")
-    normalise: Normalise = "mean-std"
-    segment: Segment = "natural"
-    episode_level: EpisodeLevel = "trajectory"
-    ddof: Literal[0, 1] = 1
-    epsilon: float = Field(0.0, ge=0, allow_inf_nan=False)
-    spread_of: SpreadOf = "advantages"
-
-    def settings(self) -> AdvantageSettings:
-        """As :mod:`guieval.rewards.advantages` has them."""
-        return AdvantageSettings(**{each.name: getattr(self, each.name) for each in fields(AdvantageSettings)})
 
 
 class Evaluation(Settings):
@@ -177,10 +159,10 @@ class TrainingConfig(Settings):
             raise ValueError(f"expected {self.needs!r}")
         if self.dtype == "float16" and self.lora is None:
             raise ValueError(
-                "dtype is 'float16', which only adapters (lora) can be trained beside: say float32, and trainer.fp16 for speed"
+                "dtype is 'float16', with which only adapters (lora) can be trained: set float32, and trainer.fp16 for speed"
             )
         if self.lora is not None and self.freeze is not None:
-            raise ValueError("freeze is given beside lora, which trains its adapters alone: leave one of them out")
+            raise ValueError("freeze is given together with lora, which trains only its adapters: remove one of them")
         if taken := sorted(_OURS & self.trainer.keys()):
             raise ValueError(f"trainer.{taken[0]} is {_OURS_SAID[taken[0]]}")
         return self
@@ -193,10 +175,10 @@ _OURS_SAID = {
     "remove_unused_columns": "not to be set: images are read when a row is used",
     "max_length": "not to be set: it would cut image tokens",
     "reward_weights": "given as reward.weights",
-    "eval_strategy": "not to be set: say evaluation.every",
+    "eval_strategy": "not to be set: set evaluation.every",
     "eval_on_start": "given as evaluation.at_start",
 }
-"""Arguments of TRL that have another place here, and which."""
+"""TRL's arguments that are set elsewhere, and where."""
 _OURS = frozenset(_OURS_SAID)
 
 
@@ -229,7 +211,7 @@ class SemiOnlineTraining(TrainingConfig):
 
     reward: RewardSettings = RewardSettings()
     rollout: RolloutSettings = RolloutSettings()
-    advantages: AdvantageOptions = AdvantageOptions()
+    advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)
     max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
 
@@ -274,30 +256,40 @@ def parse_config(values: Mapping[str, Any]) -> TrainingConfig:
     kind = values.get("kind")
     if kind not in KINDS:
         raise UsageError(f"setting 'kind' is {kind!r}{nearest(str(kind), KINDS)}; expected one of {', '.join(KINDS)}")
-    model = _KINDS[kind]
     try:
-        return model.model_validate(dict(values))
+        return _KINDS[kind].model_validate(dict(values))
     except ValidationError as error:
-        problem = first_problem(error)
-        path, field = problem.path, problem.field
-        if problem.kind == "extra_forbidden":
-            known = _fields_at(model, path[:-1])
-            prefix = ".".join(path[:-1])
-            close = nearest(path[-1], known)
-            raise UsageError(f"unknown setting {field!r}{close} in {prefix or f'a training of kind {kind}'}") from None
-        if problem.kind == "missing":
-            raise UsageError(f"the setting {field!r} is required") from None
-        if problem.kind == UNKNOWN_SAMPLING:
-            raise UsageError(f"the setting {field!r} {problem.message}") from None
-        if not path:
-            raise UsageError(f"setting {problem.message}") from None
-        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.message}") from None
+        raise setting_error(error, _KINDS[kind], place=f"a training of kind {kind}") from None
+
+
+def setting_error(error: ValidationError, model: type[BaseModel], *, place: str = "", group: str = "") -> UsageError:
+    """The first problem of invalid settings in one sentence: the setting, its value and what was expected.
+
+    ``place`` describes the top level of the settings, ``group`` is a prefix of all their names.
+    """
+    problem = first_problem(error)
+    path = problem.path
+    field = ".".join([group, *path] if group else path)
+    if problem.kind in ("extra_forbidden", "unexpected_keyword_argument"):  # of a model, and of a dataclass
+        where = ".".join(path[:-1]) or place
+        close = nearest(path[-1], _fields_at(model, path[:-1]))
+        return UsageError(f"unknown setting {field!r}{close}" + (f" in {where}" if place else ""))
+    if problem.kind == "missing":
+        return UsageError(f"the setting {field!r} is required")
+    if problem.kind == UNKNOWN_SAMPLING:
+        return UsageError(f"the setting {field!r} {problem.message}")
+    if not path:
+        return UsageError(f"setting {problem.message}")
+    return UsageError(f"setting {field!r} is {problem.value!r}: {problem.message}")
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """Names of the settings in a group."""
     for part in path:
         annotation = model.model_fields[part].annotation
-        choices = [annotation, *get_args(annotation)]
-        model = next(each for each in choices if isinstance(each, type) and issubclass(each, BaseModel))
+        group = next(each for each in (annotation, *get_args(annotation)) if isinstance(each, type))
+        if is_dataclass(group):
+            return [each.name for each in fields(group)]
+        assert issubclass(group, BaseModel)
+        model = group
     return list(model.model_fields)

@@ -1,8 +1,8 @@
 """Evaluates the weights in training on held-out episodes with the runner that evaluates every other model.
 
 Each evaluation is a run directory of its own (``OUT/evaluations/step-N``, which ``guieval score`` and ``guieval report`` read),
-a line of ``OUT/evaluations.jsonl``, and figures in the trainer's log. It changes nothing in the training: random numbers,
-generation settings and modes are as before when it is over.
+a line of ``OUT/evaluations.jsonl``, and figures in the trainer's log. It does not affect the training: random numbers,
+generation settings and modes are restored afterwards.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILE = "evaluations.jsonl"
 
 
 class _LiveModel(TransformersModel):
-    """Answers as the engine ``transformers`` does, with a model that is in memory already and stays there."""
+    """Answers as the engine ``transformers`` does, with a model that is already in memory."""
 
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
@@ -73,7 +73,7 @@ class LiveEngine:
 
 
 class Evaluator:
-    """Runs the held-out episodes of a training. Made before it begins, so that a wrong setting costs no hour."""
+    """Runs the held-out episodes of a training. Created before the training begins, so that a wrong setting fails early."""
 
     def __init__(self, config: TrainingConfig, evaluation: Evaluation, model: ABCModel, checkpoint: Checkpoint) -> None:
         self.every = evaluation.every
@@ -84,7 +84,7 @@ class Evaluator:
         self._run = resolve(_run_config(config, evaluation), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float]:
-        """Run the episodes with ``weights`` (a model of transformers); the figures, which are also written down.
+        """Run the episodes with ``weights`` (a transformers model), append the figures to the file and return them.
 
         ``weights`` is in training mode before and after. Raises ``KeyboardInterrupt`` when the user stops the run.
         """
@@ -174,7 +174,7 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
 
 @contextmanager
 def _as_evaluated(weights: Any) -> Iterator[None]:
-    """The model in evaluation mode; afterwards all is as it was, the generation settings that an engine takes off it too."""
+    """The model in evaluation mode; mode, cache and generation settings are restored afterwards."""
     import torch
 
     training, settings = weights.training, weights.generation_config
@@ -192,7 +192,7 @@ def _as_evaluated(weights: Any) -> Iterator[None]:
 
 
 def _options(config: TrainingConfig, evaluation: Evaluation) -> dict[str, Any]:
-    """The loader's: an evaluation's own lie over the training's, where it is of the same benchmark."""
+    """Loader options: the evaluation's, over the training's if the benchmark is the same."""
     shared = {} if evaluation.bench not in (None, config.bench) else config.bench_options
     return {**shared, **(evaluation.bench_options or {})}
 
@@ -206,20 +206,12 @@ def _benchmark(config: TrainingConfig, evaluation: Evaluation) -> ABCBenchmark:
 
 def _run_config(config: TrainingConfig, evaluation: Evaluation) -> RunConfig:
     values = {
+        **evaluation.model_dump(exclude={"every", "at_start", "data"}),
         "model": config.model,
         "adapter": config.adapter,
         "bench": evaluation.bench or config.bench,
-        "mode": evaluation.mode,
-        "protocol": evaluation.protocol,
-        "split": evaluation.split,
-        "subset": evaluation.subset,
-        "sample_set": evaluation.sample_set,
-        "episodes": evaluation.episodes,
-        "limit": evaluation.limit,
-        "seed": evaluation.seed,
         "thinking": config.thinking,
         "options": config.model_options,
-        "sampling": evaluation.sampling,
         "engine": "transformers",
         "skip_damaged": config.skip_damaged,
         "bench_options": _options(config, evaluation),

@@ -1,7 +1,7 @@
 """From a benchmark to what is trained on: steps, prompts and screenshots, made by the adapter that an evaluation uses.
 
-Rows of a data set hold a number and nothing else; prompt and screenshots are made when a row is used, so memory does not grow
-with the data.
+Rows of a data set hold only an index; prompt and screenshots are created when a row is used, so memory does not grow with the
+data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IMAGES_KEPT = 256
 
 
 class Example(NamedTuple):
-    """One step to train on: its past as the prompt tells it, and for supervised training what the answer should be."""
+    """One step to train on: its history, and for supervised training the answer."""
 
     task: StepTaskModel
     history: tuple[HistoryEntry, ...]
@@ -67,7 +67,7 @@ class PromptBuilder:
         ]
 
     def template_arguments(self, example: Example) -> dict[str, Any]:
-        """What the family wants its chat template told, taken from one example (``chat_template_kwargs``)."""
+        """Arguments of the family's chat template, taken from one example (``chat_template_kwargs``)."""
         extra = self.model.prepare_input(example.task, example.history).extra
         return dict(extra.get("chat_template_kwargs") or {})
 
@@ -138,7 +138,7 @@ class TrainingData:
 
 
 def open_data(config: TrainingConfig) -> TrainingData:
-    """What a training is to be made on; :class:`UsageError` for an unknown name, a missing folder, an empty choice."""
+    """The data of a training; :class:`UsageError` for an unknown name, a missing folder, an empty choice."""
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     if config.skip_damaged:
         benchmark = benchmark.skipping_damaged()
@@ -148,10 +148,10 @@ def open_data(config: TrainingConfig) -> TrainingData:
 
 
 def reference_completion(model: ABCModel, task: StepTaskModel) -> str | None:
-    """The reference's action as the model would write it, ``None`` where its format cannot say it.
+    """The reference's action as the model would write it, ``None`` where its format cannot express it.
 
     The step's own instruction, or a plain description of the action, is given as its conclusion, where the family writes one;
-    there is no thought, for benchmarks publish none.
+    there is no thought, because benchmarks publish none.
     """
     entry = reference_entry(task)
     try:
@@ -176,7 +176,7 @@ def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str 
 
 
 def supervised_examples(data: TrainingData, model: ABCModel) -> tuple[list[int], int]:
-    """Numbers of the counted steps whose reference the model can say, and how many it cannot."""
+    """Numbers of the counted steps whose reference the model can express, and how many it cannot."""
     tasks = (data.episode(episode).steps[index] for episode, index in data.steps)
     kept = [number for number, task in enumerate(tasks) if reference_completion(model, task) is not None]
     return kept, len(data.steps) - len(kept)
@@ -192,8 +192,8 @@ _NOT_IN_THE_JOURNAL = {
 def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     """The exact replies of a run, each with the past that its own prompt told, in the journal's order by episode.
 
-    The prompts are written anew by ``model``, so the run should be of the same family. Raises :class:`UsageError` where there
-    is no run, or one whose prompts held what its journal does not: another run's answers, or given thoughts.
+    The prompts are rebuilt by ``model``, so the run should be of the same family. Raises :class:`UsageError` if there is no
+    run, or if its prompts contained what its journal does not: another run's answers, or fixed thoughts.
     """
     config = read_manifest(run).config.to_json()
     for name, held in _NOT_IN_THE_JOURNAL.items():

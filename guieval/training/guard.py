@@ -1,14 +1,15 @@
-"""What a training needs of its surroundings: the extra is installed, and TRL is a version whose inside is known.
+"""Checks the environment of a training: the extra is installed, and TRL is a supported version.
 
 TRL has no public hook through which semi-online rollouts or dynamic sampling could enter (its ``rollout_func`` keeps one row a
 prompt, its environments may not rewrite the policy's own turns), so two private methods are overridden and three are called.
-They are checked by their parameters before any use: a release that changes them is refused in one sentence, not met in a
+They are checked by their parameters before any use: a release that changes them is refused with one sentence instead of a
 traceback.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from typing import Any
@@ -55,26 +56,34 @@ PRIVATE: dict[str, tuple[str, ...]] = {
 
 def require_extra() -> None:
     """:class:`UsageError` with the pip line unless all packages of the extra are installed; none of them is imported."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(f"training needs the package {missing[0]!r}: pip install 'guieval[train]'")
+    require_packages("training", PACKAGES, "train")
 
 
 def check_trainer(trainer: Any) -> None:
-    """:class:`UsageError` naming the supported versions unless ``trainer``, TRL's GRPOTrainer, is as this package knows it.
+    """:class:`UsageError` naming the supported versions unless ``trainer``, TRL's GRPOTrainer, is as this package knows it."""
+    check_methods(trainer, PRIVATE, "trl", SUPPORTED)
 
-    Every private method of :data:`PRIVATE` must be there with the same parameters in the same order.
-    """
-    try:
-        installed = version("trl")
-    except PackageNotFoundError:
-        installed = "of an unknown version"
-    for name, expected in PRIVATE.items():
-        method = getattr(trainer, name, None)
-        found = None if method is None else tuple(signature(method).parameters)
-        if found != expected:
-            what = "is gone" if found is None else f"takes ({', '.join(found)})"
-            raise UsageError(
-                f"GRPOTrainer.{name} {what} in the installed TRL {installed}; guieval overrides or calls it as it is in "
-                f"{SUPPORTED}: pip install '{SUPPORTED}'"
-            )
+
+def require_packages(purpose: str, packages: Iterable[str], extra: str) -> None:
+    """:class:`UsageError` with the pip line of ``extra`` unless all ``packages`` are installed; none of them is imported."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"{purpose} needs the package {missing[0]!r}: pip install 'guieval[{extra}]'")
+
+
+def check_methods(kind: Any, methods: Mapping[str, tuple[str, ...]], package: str, supported: str) -> None:
+    """:class:`UsageError` unless the class ``kind`` of ``package`` has the methods, with these parameters in this order."""
+    for name, expected in methods.items():
+        method = getattr(kind, name, None)
+        parameters = None if method is None else tuple(signature(method).parameters)
+        if parameters == expected:
+            continue
+        change = "does not exist" if parameters is None else f"takes ({', '.join(parameters)})"
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            installed = "of an unknown version"
+        raise UsageError(
+            f"{kind.__name__}.{name} {change} in the installed {package} {installed}; guieval relies on it as it is in "
+            f"{supported}: pip install '{supported}'"
+        )

@@ -1,6 +1,6 @@
-"""One training from its configuration to its weights: begun or resumed, evaluated as it goes, written down.
+"""Runs one training, new or resumed, with its evaluations and logs.
 
-Its folder holds ``training.yaml`` (what it was told, whole), ``checkpoints/`` (TRL's, each enough to go on from),
+Its folder holds ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's, each enough to resume from),
 ``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged) and ``final/`` (weights and processor,
 or the adapter of a LoRA training).
 """
@@ -11,6 +11,8 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
@@ -25,14 +27,14 @@ SETTINGS = "training.yaml"
 FINAL = "final"
 LOG = "log.jsonl"
 _MAY_CHANGE = frozenset({"data", "out", "evaluation", "report_to", "trainer", "notes"})
-"""Settings that a resumed training may have other than the begun one: where things are, how long and how fast it goes."""
+"""Settings that may change when a training is resumed: where things are, how long and how fast it runs."""
 
 
 def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     """Train, and return the folder of the final weights.
 
-    ``resume`` goes on from the last checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is missing, a
-    setting cannot be, the folder holds a training already, or, on resume, none or another one.
+    ``resume`` continues from the last checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is missing, a
+    setting is invalid, the folder already holds a training, or, on resume, holds none or another one.
     """
     require_extra()
     out = Path(config.out)
@@ -46,7 +48,8 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     trainer.add_callback(_log_callback(out / LOG))
     if trainer.accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
-        write_atomically(out / SETTINGS, _settings(config))
+        settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        write_atomically(out / SETTINGS, settings)
     with ExitStack() as stack:
         if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
             from guieval.training.tiny.speed import fast_on_cpu
@@ -59,14 +62,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     return out / FINAL
 
 
-def _settings(config: TrainingConfig) -> str:
-    import yaml
-
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-
-
 def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
-
     file = out / SETTINGS
     if out.exists() and not out.is_dir():
         raise UsageError(f"out is {str(out)!r}, which is a file: expected a folder")
@@ -75,9 +71,9 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
             refuse_nested(out)  # its evaluations are runs
             return
         if any((out / CHECKPOINTS).glob("checkpoint-*")):
-            raise UsageError(f"{str(out)!r} already holds a training: add --resume to go on with it, or give another --out")
+            raise UsageError(f"{str(out)!r} already holds a training: add --resume to continue it, or give another --out")
         raise UsageError(
-            f"{str(out)!r} already holds a training, without a checkpoint to go on from: give another --out, or remove it"
+            f"{str(out)!r} already holds a training, without a checkpoint to resume from: give another --out, or remove it"
         )
     try:
         before = read_yaml(file.read_text(encoding="utf-8"))
@@ -105,7 +101,6 @@ def _last_checkpoint(out: Path) -> Path:
 
 
 def _log_callback(file: Path) -> Any:
-    """Writes every line that the trainer logs to a file."""
     from transformers import TrainerCallback
 
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here

@@ -1,7 +1,7 @@
-"""Loads what is trained: the weights and the processor, by the rules of the engines that evaluate them later.
+"""Loads the weights and the processor to train, by the rules of the engines that evaluate them later.
 
-Where a checkpoint lies, its chat template and the image limits of its adapter's options are found as
-:class:`guieval.engines.in_process.checkpoint.Checkpoint` finds them, so a prompt is cut into the same tokens in training and
+The location of a checkpoint, its chat template and the image limits of its adapter's options are found as
+:class:`guieval.engines.in_process.checkpoint.Checkpoint` finds them, so a prompt has the same tokens in training and
 evaluation.
 """
 
@@ -50,8 +50,8 @@ def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
         processor = AutoProcessor.from_pretrained(checkpoint.path, **source, **limits)
         weights = AutoModelForImageTextToText.from_pretrained(checkpoint.path, dtype=getattr(torch, config.dtype), **source)
     except (OSError, ValueError, KeyError, ImportError) as error:  # no such model, no network, an unknown architecture
-        said = " ".join(str(error).split())[:300]
-        raise UsageError(f"the weights {checkpoint.path!r} cannot be loaded: {said}") from error
+        reason = " ".join(str(error).split())[:300]
+        raise UsageError(f"the weights {checkpoint.path!r} cannot be loaded: {reason}") from error
     if checkpoint.chat_template is not None:
         processor.chat_template = checkpoint.chat_template
     processor.tokenizer.padding_side = "left"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.errors import UsageError
-from guieval.rewards.returns import SEGMENTS, Segment, step_returns
+from guieval.rewards.advantages import SEGMENTS, Segment, step_returns
 
 REWARDS = (1.0, 1.0, 0.5, 1.0, 0.25)
 MATCHED = (True, True, False, True, False)

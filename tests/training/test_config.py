@@ -55,7 +55,7 @@ def test_ui_s1_is_its_table_9() -> None:
     assert given["num_train_epochs"] == 5
     assert config.max_prompt_length == 12288
     assert (config.advantages.gamma, config.advantages.omega) == (0.5, 1.0)
-    assert config.advantages.settings() == AdvantageSettings.paper()
+    assert config.advantages == AdvantageSettings.paper()
     assert config.rollout.policy().method == "thought-free" and config.rollout.budget == 1
     assert config.dynamic_sampling is not None and config.dynamic_sampling.eta == 0.3
     assert config.model_options == {"max_images": 2}  # historical images
@@ -102,11 +102,11 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"evaluation": {}}, "setting 'evaluation.every' is required"),
         ({"dynamic_sampling": {"eta": -1}}, "setting 'dynamic_sampling.eta' is -1: "),
         ({"trainer": {"output_dir": "x"}}, "trainer.output_dir is given as out"),
-        ({"dtype": "float16"}, "setting dtype is 'float16', which only adapters (lora) can be trained beside"),
-        ({"lora": {}, "freeze": ".*"}, "setting freeze is given beside lora, which trains its adapters alone"),
+        ({"dtype": "float16"}, "setting dtype is 'float16', with which only adapters (lora) can be trained"),
+        ({"lora": {}, "freeze": ".*"}, "setting freeze is given together with lora, which trains only its adapters"),
         ({"freeze": "("}, "setting 'freeze' is '(': '(' is not a regular expression: missing )"),
         ({"freeze": "a{99999999999999}"}, "is not a regular expression"),
-        ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: say evaluation.every"),
+        ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: set evaluation.every"),
         ({"trainer": {"max_length": 512}}, "it would cut image tokens"),
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training
     ],
@@ -134,7 +134,7 @@ def test_another_trl_is_refused_in_one_sentence() -> None:
     as_known = type("T", (), {name: _method(parameters) for name, parameters in PRIVATE.items()})
     check_trainer(as_known)
     gone = type("T", (), {name: _method(parameters) for name, parameters in list(PRIVATE.items())[1:]})
-    with pytest.raises(UsageError, match=r"_generate_and_score_completions is gone .*pip install 'trl>=1.16,<1.17'"):
+    with pytest.raises(UsageError, match=r"_generate_and_score_completions does not exist .*pip install 'trl>=1.16,<1.17'"):
         check_trainer(gone)
     changed = type("T", (as_known,), {"_tokenize_prompts": _method(("self", "prompts", "tools"))})
     with pytest.raises(UsageError, match=r"_tokenize_prompts takes \(self, prompts, tools\)"):

@@ -351,7 +351,7 @@ def test_a_folder_that_cannot_be_used_is_a_sentence(configured: Configured, tmp_
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "training.yaml").write_text("[", encoding="utf-8")
     begun = configured("sft", out=str(tmp_path / "begun"))
-    with pytest.raises(UsageError, match="without a checkpoint to go on from: give another --out, or remove it"):
+    with pytest.raises(UsageError, match="without a checkpoint to resume from: give another --out, or remove it"):
         train(begun)
     (tmp_path / "begun" / "checkpoints" / "checkpoint-1").mkdir(parents=True)
     with pytest.raises(UsageError, match=r"its training\.yaml is not what a training wrote"):
@@ -394,7 +394,7 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
         ({"trainer": {"num_generations": 3}}, "TRL refuses the settings in 'trainer'"),
         ({"trainer": {"learning_rate": "fast"}}, "'trainer.learning_rate' is 'fast': expected a number"),
         ({"trainer": {"max_steps": 2.5}}, "'trainer.max_steps' is 2.5: expected a whole number"),
-        ({"limit": 1}, "there are 1 tasks to train on, and a generation batch is made of 2"),
+        ({"limit": 1}, "there are 1 tasks to train on, and a generation batch needs 2"),
         ({"trainer": {"use_vllm": True}}, "TRL refuses the settings in 'trainer'"),
         ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),
         ({"reward": {"name": "ui-s2"}}, "did you mean 'ui-s1'"),

@@ -86,7 +86,7 @@ def test_rows_are_not_written_over(data: TrainingData, rows: Path) -> None:
 
 @pytest.mark.parametrize("extra_info", [None, {}, {"episodes": "x", "offset": "no"}])
 def test_a_row_of_another_kind_is_named(extra_info: Any) -> None:
-    with pytest.raises(UsageError, match="does not say where its episode is"):
+    with pytest.raises(UsageError, match="does not name its episode"):
         read_place(extra_info)
 
 
@@ -126,6 +126,6 @@ def test_the_adapter_is_opened_with_the_options_given() -> None:
     )
     model = settings.open_model()
     assert settings.open_scorer(model).reward.highest == pytest.approx(1.1)
-    assert math.isclose(settings.advantages.settings().gamma, 0.5)
+    assert math.isclose(settings.advantages.gamma, 0.5)
     with pytest.raises(UsageError, match="max_images"):
         read_settings({"guieval": {"model": "tiny-policy", "model_options": {"max_images": 2}}}).open_model()

@@ -102,7 +102,7 @@ def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Pat
     [
         ("+guieval.reward.nmae=x", "unknown setting 'guieval.reward.nmae' (did you mean 'name'?)"),
         ("guieval.reward.name=ui-s2", "did you mean 'ui-s1'?"),
-        ("algorithm.adv_estimator=gae", "has no critic, say grpo"),
+        ("algorithm.adv_estimator=gae", "has no critic, use grpo"),
     ],
 )
 def test_a_mistake_is_told_before_verl_begins(tmp_path: Path, override: str, said: str) -> None:

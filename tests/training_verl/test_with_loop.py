@@ -73,7 +73,7 @@ def test_right_then_patched_then_over(compose: Compose, policy: Path, tokenizer:
     server = ScriptedServer(tokenizer, lambda number, prompt: replies[number])
     outputs = roll(compose("ui-s1-1x8", *UI_S1), policy, server, row_of(rows, episode))
 
-    records = [RowRecord.read(output.extra_fields["guieval"]) for output in outputs]
+    records = [RowRecord(**output.extra_fields["guieval"]) for output in outputs]
     assert [(each.uid, each.session, each.step) for each in records] == [("task", 2, 0), ("task", 2, 1), ("task", 2, 2)]
     assert [(each.matched, each.patched) for each in records] == [(True, False), (False, True), (False, False)]
     assert [each.reward for each in records] == pytest.approx([1.0, 0.5, 0.5])  # 0.1 format + 0.4 type (+ 0.5 exact)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ class Store:
                 key = f"{uid}_{session}_0"
                 record = RowRecord(uid, session, 0, reward, reward == 1.0, False, True, True)
                 self.tags[key] = {"status": "success"}
-                self.fields[key] = {"guieval": record.to_json()}
+                self.fields[key] = {"guieval": asdict(record)}
 
     def kv_list(self, partition_id: str | None = None) -> dict[str, dict[str, Any]]:
         running = [uid for uid, tag in self.tags.items() if tag["status"] == "running"]

@@ -126,7 +126,7 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnlineTrainer, data: Tra
         if tag.get("is_padding"):
             assert not tokens.any()
             continue
-        record = RowRecord.read(getattr(fields_, "data", fields_)["guieval"])
+        record = RowRecord(**getattr(fields_, "data", fields_)["guieval"])
         sessions[record.uid, record.session].append((record, tokens))
     assert sum(map(len, sessions.values())) == asked
     assert Counter(uid for uid, _ in sessions) == dict.fromkeys({uid for uid, _ in sessions}, ROLLOUTS)

@@ -12,8 +12,8 @@ Where the paper leaves a choice, guieval does this:
 * Majorities of several judges are one decision where their executions, pooled, are one cluster; an execution belongs to a
   decision where it falls into one cluster with the decision's executions. Both under the same settings as the first
   clustering, but with ``min_samples`` 1: three judges, or one execution, are too few for a density.
-* An execution that is no action of the space fits no reasoning: it is inconsistent, whatever the judges say. Any other step
-  whose consensus abstains is *undecided*, and counted apart.
+* An execution that is not an action of the space is inconsistent, whatever the judges decide. Any other step whose consensus
+  abstains is *undecided*, and counted apart.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-import numpy as np
-
-from guieval.actions import Action, Click, LongPress, Point, Unsupported
+from guieval.actions import Action, Unsupported
 from guieval.analysis.consistency.contingency import Contingency, Detection
-from guieval.analysis.decisions.clustering import DEFAULTS, ClusterSettings, cluster
+from guieval.analysis.decisions.clustering import DEFAULTS, ClusterSettings, cluster, prototype
 from guieval.analysis.decisions.executions import StepExecutions, read_executions
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
@@ -42,7 +40,7 @@ Abstention: TypeAlias = Literal["tie", "no decision", "not asked"]
 """Why there is no vote: two decisions share the first place, no execution has one, or the step was never answered."""
 Failure: TypeAlias = Literal["action type", "action target", "invalid action"]
 """Table 7's kinds: an action of another type than the consensus; of the same type, but with another place, text, direction or
-button; an execution that is no action of the unified space."""
+button; an execution that is not an action of the unified space."""
 FAILURES: tuple[Failure, ...] = get_args(Failure)
 
 
@@ -60,13 +58,8 @@ class Majority:
 
     @property
     def prototype(self) -> Action:
-        """An execution that stands for it: the mean of points, each as often as it was drawn, else the most frequent one."""
-        first = self.actions[0]
-        points = [action.point for action in self.actions if isinstance(action, Click | LongPress)]
-        if not isinstance(first, Click | LongPress) or len(points) < 2:
-            return first
-        x, y = np.average(np.array(points), axis=0, weights=self.counts).tolist()
-        return first.model_copy(update={"point": Point(min(x, 1000.0), min(y, 1000.0))})
+        """A representative execution: the mean of points, each as often as it was drawn, else the most frequent one."""
+        return prototype(self.actions[0], self.actions, self.counts)
 
 
 @dataclass(frozen=True)
@@ -110,10 +103,10 @@ class Judge:
 
     directory: Path
     title: str
-    steps: int = 0
-    executions: int = 0
-    without_decision: int = 0
-    failed: int = 0
+    steps: int
+    executions: int
+    without_decision: int
+    failed: int
 
 
 @dataclass(frozen=True)
@@ -155,7 +148,7 @@ def majority(executions: StepExecutions, settings: ClusterSettings) -> Majority 
     if not drawn:
         return "no decision" if executions.n else "not asked"
     actions, counts = [action for action, _ in drawn], [count for _, count in drawn]
-    labels = _labels(actions, counts, settings)
+    labels = cluster(actions, counts, settings).tolist()
     votes: Counter[int] = Counter()
     for label, count in zip(labels, counts, strict=True):
         votes[label] += count
@@ -176,7 +169,7 @@ def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSett
         pooled.update(dict(zip(each.actions, each.counts, strict=True)))
     ordered = sorted(pooled.items(), key=_frequent_first)  # texts' clusters depend on it, and judges have no order
     actions, counts = [action for action, _ in ordered], [count for _, count in ordered]
-    labels = dict(zip(actions, _labels(actions, counts, replace(settings, min_samples=1)), strict=True))
+    labels = dict(zip(actions, cluster(actions, counts, replace(settings, min_samples=1)).tolist(), strict=True))
     meant = [labels[each.actions[0]] for each in voting]  # by its most frequent execution: texts may part in other company
     votes = Counter(meant)
     won = _first_alone(votes)
@@ -195,7 +188,7 @@ def find(decision: Majority | Abstention, action: Action | None, settings: Clust
         return Finding(decision, False, "invalid action")
     if not isinstance(decision, Majority):
         return Finding(decision, None, None)
-    labels = _labels([*decision.actions, action], [*decision.counts, 1], replace(settings, min_samples=1))
+    labels = cluster([*decision.actions, action], [*decision.counts, 1], replace(settings, min_samples=1)).tolist()
     if labels[-1] in labels[:-1]:
         return Finding(decision, True, None)
     return Finding(decision, False, "action target" if action.type == decision.prototype.type else "action type")
@@ -237,11 +230,14 @@ def read_consistency(
     decided: dict[StepKey, list[Majority | Abstention]] = {}
     asked: list[Judge] = []
     for place, (each, title) in enumerate(zip(judges, _titles(judges), strict=True)):
-        judge = Judge(each, title)
+        steps = n = without = failed = 0
         for executions in read_executions(each):
             decided.setdefault(executions.task.key, ["not asked"] * len(judges))[place] = majority(executions, settings)
-            judge = _counted(judge, executions)
-        asked.append(judge)
+            steps += 1
+            n += executions.n
+            without += executions.unparseable + executions.unsupported
+            failed += executions.failed
+        asked.append(Judge(each, title, steps, n, without, failed))
     known = dict(labels or {})
     actual = {record.task.key: (record.task, record.sample.action) for record in answered(directory)}
     traces: list[Trace] = []
@@ -300,10 +296,6 @@ def failures(traces: Sequence[Trace]) -> dict[Failure, list[Trace]]:
     return found
 
 
-def _labels(actions: Sequence[Action], counts: Sequence[int], settings: ClusterSettings) -> list[int]:
-    return [int(label) for label in cluster(actions, np.asarray(counts, dtype=np.int64), settings)]
-
-
 def _majority(executions: Sequence[tuple[Action, int]], votes: int, of: int) -> Majority:
     ordered = sorted(executions, key=lambda drawn: -drawn[1])  # stable: the first drawn stays first
     return Majority(tuple(action for action, _ in ordered), tuple(count for _, count in ordered), votes, of)
@@ -318,21 +310,6 @@ def _first_alone(votes: Counter[int]) -> int | None:
     """The label with most votes, ``None`` where another has as many."""
     first = votes.most_common(2)
     return None if not first or (len(first) > 1 and first[0][1] == first[1][1]) else first[0][0]
-
-
-def _counted(judge: Judge, executions: StepExecutions) -> Judge:
-    without = sum(
-        int(count)
-        for action, count in zip(executions.actions, executions.counts, strict=True)
-        if action is None or isinstance(action, Unsupported)
-    )
-    return replace(
-        judge,
-        steps=judge.steps + 1,
-        executions=judge.executions + executions.n,
-        without_decision=judge.without_decision + without,
-        failed=judge.failed + executions.failed,
-    )
 
 
 def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:

@@ -1,4 +1,4 @@
-"""The steps that runs answered, reduced to what data selection asks of them: what they are, and how the answer fared."""
+"""The steps that runs answered, reduced to what data selection needs: what each step is and how its answer was judged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Candidate:
 
     @property
     def answered(self) -> bool:
-        """Whether the model was really asked and answered; an infrastructure failure says nothing about difficulty."""
+        """Whether the model answered; an infrastructure failure carries no information about difficulty."""
         return self.verdict != "infrastructure_failure"
 
 
@@ -62,10 +62,10 @@ class Candidates:
 
 
 def read_candidates(directories: Sequence[Path], protocol: str | None = None) -> Candidates:
-    """The counted steps of run directories, each answer judged anew under ``protocol`` (default: each run's own).
+    """The counted steps of run directories, each answer judged again under ``protocol`` (default: each run's own).
 
-    Of several answers to a step the first one is judged, as in every step metric; where a step stands twice in a journal the
-    last record counts. Raises :class:`UsageError` for no run, an unknown protocol, and a step that two of the runs hold.
+    Of several answers to a step the first one is judged, as in every step metric; where a journal has several records of a
+    step the last one counts. Raises :class:`UsageError` for no run, an unknown protocol, and a step that two of the runs hold.
     """
     steps: list[Candidate] = []
     run_of: dict[StepKey, str] = {}

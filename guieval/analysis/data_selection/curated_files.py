@@ -1,7 +1,7 @@
 """What a selection is written as: sample sets that runs and training take, and a manifest of why each step is in.
 
 A sample set is of one benchmark, so a selection over several is one file for each. It names episodes by their ids alone; where
-data has one id in several subsets, a list of steps (``.txt``) says which is meant, and ``guieval run --episodes`` reads it.
+data has one id in several subsets, a list of steps (``.txt``) is unambiguous, and ``guieval run --episodes`` reads it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version:
     """Write a selection: ``file`` when it is of one benchmark, else one file for each, and the manifest beside them.
 
     ``file`` ends in ``.json`` (sample set) or ``.txt`` (list of steps); with several benchmarks ``hard.json`` becomes
-    ``hard-screenspot.json`` and so on. The manifest, ``hard.manifest.jsonl``, says in its first line what was asked for and
-    what was left after each stage, then in one line for each step every stage's reason. Returns the files and the
+    ``hard-screenspot.json`` and so on. The manifest, ``hard.manifest.jsonl``, has a first line with the recipe and the
+    number of steps left after each stage, then one line per step with every stage's reason. Returns the files and the
     manifest. Raises :class:`UsageError` for another ending, and for ids that a sample set cannot tell apart.
     """
     _check_ending(file)
@@ -85,8 +85,8 @@ def write_nested(
 ) -> list[WrittenSet]:
     """Write each subset of episodes, ``train.json`` as ``train-16.json`` and so on.
 
-    ``plan`` says which steps of the episodes count, ``pool`` in words what they were drawn from. Raises :class:`UsageError` as
-    :func:`write_curated` does.
+    ``plan`` holds the counted steps of the episodes, ``pool`` describes what they were drawn from. Raises
+    :class:`UsageError` as :func:`write_curated` does.
     """
     _check_ending(file)
     made = []
@@ -159,10 +159,7 @@ def _contents(part: _Part, file: Path, title: str, source: str) -> tuple[Written
 def _line(each: Chosen) -> dict[str, Any]:
     step = each.step
     return {
-        "benchmark": step.key.benchmark,
-        "subset": step.key.subset,
-        "episode_id": step.key.episode_id,
-        "step_index": step.key.step_index,
+        **step.key._asdict(),
         "type": step.type,
         **({"button": step.button} if step.button else {}),
         "groups": dict(step.groups),

@@ -53,6 +53,12 @@ def read_source(text: str) -> Source:
     return Source(dataset, {name: value for name, _, value in pairs})
 
 
+def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown {what} {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How steps are selected.
@@ -86,10 +92,32 @@ class Recipe:
         if self.quotas and "diversity" not in self.stages:
             raise UsageError("quotas are the diversity stage's: add diversity to the stages, or leave the quotas out")
         if self.quotas and self.top is not None:
-            raise UsageError("quotas say how many steps of each kind there are; a number of steps over all cannot be asked too")
+            raise UsageError(
+                "quotas say how many steps of each kind there are; a total number of steps cannot be given as well"
+            )
         keys = list(map(str, self.quotas))
         if twice := next((key for key in keys if keys.count(key) > 1), None):
             raise UsageError(f"two quotas are given for {twice!r}; give one")
+
+
+UI_R1 = Recipe(
+    clean=(Source("screenspot", {"platform": "mobile"}),),
+    others=(Source("androidcontrol"),),
+    other_episodes=1000,
+    quotas=(Quota(101, "CLICK"), Quota(5, "SCROLL"), Quota(2, "TYPE"), Quota(9, "BACK"), Quota(19, "OPEN")),
+)
+"""UI-R1's 136 training steps (section 3.3; appendix A.2, Table 5).
+
+Where the paper is silent: which of its hard steps were taken (here: drawn by the seed), and how clicks divide over icons and
+texts (here: evenly, as far as there are enough of both).
+"""
+PRESETS = {"ui-r1": UI_R1}
+
+
+def get_preset(name: str) -> Recipe:
+    """A published recipe; :class:`UsageError` with the nearest name when there is none."""
+    _check("preset", (name,), tuple(PRESETS))
+    return PRESETS[name]
 
 
 @dataclass(frozen=True)
@@ -222,12 +250,6 @@ def _spread(steps: Sequence[Candidate], recipe: Recipe, count: int) -> list[Cand
         by_value[label(step, recipe.balance) if recipe.balance and recipe.top is None else ""].append(step)
     turns = zip_longest(*(by_value[value] for value in sorted(by_value)))
     return list(islice((step for step in chain.from_iterable(turns) if step is not None), count))
-
-
-def _check(what: str, names: Sequence[str], known: Sequence[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise UsageError(f"unknown {what} {name!r}{nearest(name, known)}; known: {', '.join(known)}")
 
 
 def _check_enough(cells: Sequence[Cell], kept: Sequence[Candidate], left: Mapping[str, int], *, allow_fewer: bool) -> None:

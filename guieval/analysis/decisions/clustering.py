@@ -178,16 +178,17 @@ def decide(executions: StepExecutions, settings: ClusterSettings = DEFAULTS) -> 
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels + 1, minlength=total + 1))[:-1])[1:]
     clusters = []
     for old, own in zip(order.tolist(), members, strict=True):
-        prototype = _prototype(actions, counts, own, begun.get(old))
-        assert prototype.type != "UNSUPPORTED"  # what is outside of the space is undecided
-        clusters.append(Cluster(prototype.type, prototype, int(sizes[old]), own, old in isolated))
+        first = actions[begun.get(old, int(own[counts[own].argmax()]))]
+        assert first is not None and first.type != "UNSUPPORTED"  # both are undecided
+        stands = prototype(first, [actions[place] for place in own.tolist()], counts[own])
+        clusters.append(Cluster(first.type, stands, int(sizes[old]), own, old in isolated))
     return Decisions(
         clusters=tuple(clusters),
         labels=labels,
         n=executions.n,
         right=int(counts[executions.exact].sum()),
-        unparseable=sum(int(count) for action, count in zip(actions, counts, strict=True) if action is None),
-        unsupported=sum(int(count) for action, count in zip(actions, counts, strict=True) if isinstance(action, Unsupported)),
+        unparseable=executions.unparseable,
+        unsupported=executions.unsupported,
         failed=executions.failed,
     )
 
@@ -268,11 +269,7 @@ def _labelled(
 
 def cluster_points(points: Floats, counts: Ints, settings: ClusterSettings) -> tuple[Ints, Ints]:
     """(n,) the decision of each of n different points, numbered from 0, and which of the numbers are isolated points."""
-    if len(points) == 1:
-        alone = np.zeros(int(counts[0] < settings.needed(int(counts[0]))), dtype=np.int64)
-        return np.zeros(1, dtype=np.int64), alone
-    labels = dbscan(points, counts, settings.radius, settings.needed(int(counts.sum())), settings.metric)
-    return noise_apart(labels)
+    return noise_apart(dbscan(points, counts, settings.radius, settings.needed(int(counts.sum())), settings.metric))
 
 
 def noise_apart(labels: Ints) -> tuple[Ints, Ints]:
@@ -285,13 +282,10 @@ def noise_apart(labels: Ints) -> tuple[Ints, Ints]:
     return found, numbers
 
 
-def _prototype(actions: Sequence[Action | None], counts: Ints, members: Ints, begun: int | None) -> Action:
-    """The action that stands for a decision."""
-    often = members[int(counts[members].argmax())] if begun is None else begun
-    action = actions[often]
-    assert action is not None  # a reply without an action is undecided
-    if isinstance(action, Click | LongPress) and len(members) > 1:
-        points = np.array([actions[place].point for place in members.tolist()])
-        x, y = np.average(points, axis=0, weights=counts[members]).tolist()
-        return action.model_copy(update={"point": Point(min(x, 1000.0), min(y, 1000.0))})
-    return action
+def prototype(first: Action, actions: Sequence[Action | None], counts: Ints | Sequence[int]) -> Action:
+    """The action that stands for equivalent ones: ``first``, or of several points their mean, each as often as it was drawn."""
+    if not isinstance(first, Click | LongPress) or len(actions) < 2:
+        return first
+    points = np.array([action.point for action in actions if isinstance(action, Click | LongPress)])
+    x, y = np.average(points, axis=0, weights=counts).tolist()
+    return first.model_copy(update={"point": Point(min(x, 1000.0), min(y, 1000.0))})

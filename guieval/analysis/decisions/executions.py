@@ -28,8 +28,8 @@ from guieval.steps import StepKey, StepRecord, StepTaskModel
 class StepExecutions:
     """The executions of one step.
 
-    ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` stands for
-    replies that held no action, and an action outside the model's space is kept as it is. ``counts`` (k,) says how often each
+    ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` is a
+    reply without an action, and an action outside the model's space is kept as it is. ``counts`` (k,) says how often each
     was drawn and ``exact`` (k,) whether it is an exact match. ``failed`` counts the requests that nobody answered; they are
     no executions, so k may be 0.
     """
@@ -44,6 +44,16 @@ class StepExecutions:
     def n(self) -> int:
         """How many executions were measured, those without an action among them."""
         return int(self.counts.sum())
+
+    @property
+    def unparseable(self) -> int:
+        """How many measured executions hold no action."""
+        return int(self.counts[[action is None for action in self.actions]].sum())
+
+    @property
+    def unsupported(self) -> int:
+        """How many measured executions are an action outside the unified space."""
+        return int(self.counts[[isinstance(action, Unsupported) for action in self.actions]].sum())
 
 
 def read_executions(

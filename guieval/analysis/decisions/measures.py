@@ -7,19 +7,20 @@ Source: GUIEvalKit paper, section 5.1 (equations 6 and 7), Figure 6 (PASS@n) and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.analysis.decisions.clustering import ClusterSettings, Decisions, decide
+from guieval.analysis.decisions.clustering import ClusterSettings, decide
 from guieval.analysis.decisions.executions import StepExecutions
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
-from guieval.metrics.intervals import LEVEL, RESAMPLES, Interval, Terms, pooled, quoted, resample
+from guieval.metrics.intervals import Interval, Terms, pooled, quoted, resample
 from guieval.metrics.sampling import SampledFigure, pass_figure
 from guieval.steps import EpisodeKey, StepKey
 
@@ -27,6 +28,8 @@ Level: TypeAlias = Literal["low", "medium", "high"]
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 LOW, HIGH = 0.4, 0.8
 """Up to the first a stability is low, above the second high (appendix C.3.2)."""
+COUNTS = ("n", "right", "unparseable", "unsupported", "failed", "decisions")
+"""The columns of whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,7 @@ class DecisionColumns:
 
     def take(self, rows: Ints) -> DecisionColumns:
         """These steps alone, in this order."""
-        arrays = {
-            name: getattr(self, name)[rows]
-            for name in ("episode", "n", "right", "unparseable", "unsupported", "failed", "decisions", "diversity")
-        }
+        arrays = {name: getattr(self, name)[rows] for name in ("episode", *COUNTS, "diversity")}
         keys = tuple(self.keys[row] for row in rows.tolist())
         return DecisionColumns(title=self.title, settings=self.settings, keys=keys, episodes=self.episodes, **arrays)
 
@@ -112,38 +112,29 @@ def measure(
 
     ``unasked`` are read after the executions. Each is a step whose requests, as many as any step has, were never answered.
     """
-    rows: list[tuple[StepKey, Decisions]] = []
+    keys: list[StepKey] = []
+    counts: list[tuple[int, ...]] = []
+    diversity: list[float] = []
     for step in executions:
-        found = decide(step, settings)
-        rows.append((step.task.key, _figures_only(found)))
-    drawn = max((found.n + found.failed for _, found in rows), default=1)
-    none = np.empty(0, dtype=np.int64)
-    rows += [(key, Decisions((), none, n=0, right=0, unparseable=0, unsupported=0, failed=drawn)) for key in unasked]
-    return columns([key for key, _ in rows], [found for _, found in rows], settings, title)
-
-
-def columns(
-    keys: Sequence[StepKey], decisions: Sequence[Decisions], settings: ClusterSettings, title: str = ""
-) -> DecisionColumns:
-    """The figures of steps whose decisions are known already."""
+        of = decide(step, settings)
+        keys.append(step.task.key)
+        counts.append((of.n, of.right, of.unparseable, of.unsupported, of.failed, len(of.clusters)))
+        diversity.append(math.nan if of.diversity is None else of.diversity)
+    drawn = max((n + failed for n, _, _, _, failed, _ in counts), default=1)
+    for key in unasked:
+        keys.append(key)
+        counts.append((0, 0, 0, 0, drawn, 0))
+        diversity.append(math.nan)
+    table = np.array(counts, dtype=np.int64).reshape(len(keys), len(COUNTS))
     episodes, episode = numbered(keys)
-
-    def whole(values: Iterable[int]) -> Ints:
-        return np.array(list(values), dtype=np.int64)
-
     return DecisionColumns(
         title=title,
         settings=settings,
         keys=tuple(keys),
         episodes=episodes,
         episode=episode,
-        n=whole(each.n for each in decisions),
-        right=whole(each.right for each in decisions),
-        unparseable=whole(each.unparseable for each in decisions),
-        unsupported=whole(each.unsupported for each in decisions),
-        failed=whole(each.failed for each in decisions),
-        decisions=whole(len(each.clusters) for each in decisions),
-        diversity=np.array([np.nan if (h := each.diversity) is None else h for each in decisions], dtype=np.float64),
+        diversity=np.array(diversity, dtype=np.float64),
+        **{name: table[:, place] for place, name in enumerate(COUNTS)},
     )
 
 
@@ -160,40 +151,40 @@ def level_of(right: Ints, n: Ints) -> Ints:
     return np.asarray((10 * right > round(10 * LOW) * n).astype(np.int64) + (10 * right > round(10 * HIGH) * n))
 
 
-def mean_stability(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def mean_stability(run: DecisionColumns, *, seed: int = 0) -> Estimate:
     """The mean stability over steps, which is exact match as the samples see it."""
     of = run.measured
-    return share(run, np.where(of, run.stability, 0.0), of, seed=seed, resamples=resamples)
+    return mean(run, run.stability, of, seed=seed, share=True)
 
 
-def mean_diversity(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def mean_diversity(run: DecisionColumns, *, seed: int = 0) -> Estimate:
     """The mean diversity over steps, in nats."""
-    return mean(run, run.diversity, run.decided, seed=seed, resamples=resamples)
+    return mean(run, run.diversity, run.decided, seed=seed)
 
 
-def mean_support(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def mean_support(run: DecisionColumns, *, seed: int = 0) -> Estimate:
     """The mean effective support size over steps."""
-    return mean(run, run.support_size, run.decided, seed=seed, resamples=resamples)
+    return mean(run, run.support_size, run.decided, seed=seed)
 
 
-def mean_decisions(run: DecisionColumns, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def mean_decisions(run: DecisionColumns, *, seed: int = 0) -> Estimate:
     """The mean number of decisions over steps, each isolated point one of them."""
-    return mean(run, run.decisions.astype(np.float64), run.decided, seed=seed, resamples=resamples)
+    return mean(run, run.decisions, run.decided, seed=seed)
 
 
-def level_share(run: DecisionColumns, level: Level, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def level_share(run: DecisionColumns, level: Level, *, seed: int = 0) -> Estimate:
     """The share of measured steps whose stability is of this level."""
-    return share(run, run.level == LEVELS.index(level), run.measured, seed=seed, resamples=resamples)
+    return mean(run, run.level == LEVELS.index(level), run.measured, seed=seed, share=True)
 
 
-def pass_at(run: DecisionColumns, k: int, *, seed: int = 0, resamples: int = RESAMPLES) -> SampledFigure:
+def pass_at(run: DecisionColumns, k: int, *, seed: int = 0) -> SampledFigure:
     """PASS@k over all steps: the chance that one of k executions drawn from a step's is exact, unbiased.
 
     As everywhere, a request that was never answered is one that was not right; steps may differ in how many they have.
     Raises :class:`UsageError` for k above what some step has.
     """
     drawn, every = run.n + run.failed, np.ones(len(run), dtype=np.bool_)
-    value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes, seed=seed, resamples=resamples)
+    value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes, seed=seed)
     return SampledFigure(name=f"pass@{k}", value=value, n=len(run), k=k, samples=int(drawn.max(initial=0)), interval=interval)
 
 
@@ -205,35 +196,29 @@ def pass_sizes(run: DecisionColumns) -> list[int]:
 
 def mean(
     run: DecisionColumns,
-    values: Floats,
+    values: Floats | Ints | NDArray[np.bool_],
     of: NDArray[np.bool_],
     *,
     seed: int = 0,
-    resamples: int = RESAMPLES,
+    share: bool = False,
 ) -> Estimate:
-    """The mean of any values over the steps ``of``, with a bootstrap interval over episodes."""
-    n = int(of.sum())
-    if not n:
-        return Estimate(None, 0)
-    above, below = run.over_episodes(np.where(of, values, 0.0)), run.over_episodes(of)
-    (drawn,) = resample([Terms(above, below, pooled)], seed, resamples)
-    return Estimate(float(above.sum()) / n, n, drawn.interval(LEVEL))
+    """The mean of any values over the steps ``of``, as :func:`mean_over_episodes` computes it."""
+    return mean_over_episodes(values[of], run.episode[of], seed=seed, share=share)
 
 
-def share(
-    run: DecisionColumns,
-    values: Floats | NDArray[np.bool_],
-    of: NDArray[np.bool_],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
+def mean_over_episodes(
+    values: Floats | Ints | NDArray[np.bool_], episode: Ints, *, seed: int = 0, share: bool = False
 ) -> Estimate:
-    """The mean of values in [0, 1] over the steps ``of``; where all are 0 or all 1 the interval is Wilson's."""
-    n = int(of.sum())
-    if not n:
+    """The mean of (m,) values, whose episodes have the numbers (m,), with a bootstrap interval over episodes.
+
+    With ``share`` the values lie in [0, 1], and where all are 0 or all 1 the interval is Wilson's.
+    """
+    if not len(values):
         return Estimate(None, 0)
-    above, below = run.over_episodes(np.where(of, values, 0.0)), run.over_episodes(of)
-    return Estimate(float(above.sum()) / n, n, quoted(above, below, seed=seed, resamples=resamples))
+    above = np.bincount(episode, weights=values).astype(np.float64)
+    below = np.bincount(episode).astype(np.float64)
+    interval = quoted(above, below, seed=seed) if share else resample([Terms(above, below, pooled)], seed)[0].interval()
+    return Estimate(float(above.sum()) / len(values), len(values), interval)
 
 
 def check_several(run: DecisionColumns) -> None:
@@ -243,9 +228,3 @@ def check_several(run: DecisionColumns) -> None:
             f"{run.title or 'the run'!r} has one answer to each step, but a decision distribution needs several; "
             "draw them with `guieval rollout` or `guieval run --samples 64`"
         )
-
-
-def _figures_only(found: Decisions) -> Decisions:
-    """The decisions without what only a reader of the step needs, so that many can be held."""
-    kept = tuple(replace(each, members=np.empty(0, dtype=np.int64)) for each in found.clusters)
-    return replace(found, clusters=kept, labels=np.empty(0, dtype=np.int64))

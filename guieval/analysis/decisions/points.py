@@ -48,13 +48,15 @@ def limit(radius: float, metric: Metric) -> float:
 
 def dbscan_of(separation: Floats, most: float, weights: Ints, min_samples: int) -> Ints:
     """:func:`dbscan` on a matrix of separations; neighbours are at most ``most`` apart."""
+    from scipy.sparse.csgraph import connected_components
+
     near: NDArray[np.bool_] = separation <= most
     core: NDArray[np.bool_] = near @ weights.astype(np.float64) >= min_samples
     labels = np.full(len(weights), NOISE, dtype=np.int64)
     cores = np.flatnonzero(core)
     if not len(cores):
         return labels
-    labels[cores] = _components(near if len(cores) == len(core) else near[np.ix_(cores, cores)])
+    labels[cores] = connected_components(near[np.ix_(cores, cores)], directed=False)[1]
     others = np.flatnonzero(~core)
     if len(others):
         away = np.where(near[np.ix_(others, cores)], separation[np.ix_(others, cores)], np.inf)
@@ -73,20 +75,3 @@ def in_order(labels: Ints) -> Ints:
     ordered = labels.copy()
     ordered[known] = numbers[place]
     return ordered
-
-
-def _components(near: NDArray[np.bool_]) -> Ints:
-    """(n,) the connected component of each point under a symmetric relation."""
-    labels = np.full(len(near), NOISE, dtype=np.int64)
-    unseen = np.ones(len(near), dtype=np.bool_)
-    number = 0
-    for start in range(len(near)):
-        if not unseen[start]:
-            continue
-        unseen[start], labels[start] = False, number
-        reached = np.flatnonzero(near[start] & unseen)
-        while len(reached):
-            unseen[reached], labels[reached] = False, number
-            reached = np.flatnonzero(near[reached].any(axis=0) & unseen)
-        number += 1
-    return labels

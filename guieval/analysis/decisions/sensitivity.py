@@ -1,9 +1,9 @@
-"""How much of the decision figures is the choice of a radius and of a metric: the paper's tables 10 to 15.
+"""How much the decision figures depend on the radius and the metric: the paper's tables 10 to 15.
 
-One pass over a run clusters each step's points under every radius and metric that a table asks for; distances are worked out
-once a metric, and everything but points is clustered once.
+One pass over a run clusters each step's points under every radius and metric that a table needs; distances are computed once
+per metric, and everything but points is clustered once.
 
-The scale adjustment of L1 and L2: the paper sets "ε̂2 = (√2 + 1) / 2 · ε1", that is, L1 at ε1 stands against L2 at 1.207 ε1. By
+The scale adjustment of L1 and L2: the paper sets "ε̂2 = (√2 + 1) / 2 · ε1", that is, L1 at ε1 goes with L2 at 1.207 ε1. By
 the shapes of the two balls it would be the other way round: an L1 ball lies within the L2 ball of its radius and holds the one
 of 1 / √2 of it, so that L1 needs the larger radius. Both ways are computed, the published one first.
 
@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 
 from guieval.analysis.decisions.clustering import ClusterSettings, entropy, literals, noise_apart
 from guieval.analysis.decisions.executions import StepExecutions
-from guieval.analysis.decisions.measures import Estimate, numbered
+from guieval.analysis.decisions.measures import Estimate, mean_over_episodes, numbered
 from guieval.analysis.decisions.points import Floats, Ints, Metric, dbscan_of, limit, separations
 from guieval.analysis.decisions.shifts import DEC, INC, support_trend
 from guieval.analysis.decisions.text_clusters import cluster_texts
 from guieval.analysis.decisions.transport import DIAMETER, wasserstein
-from guieval.metrics.intervals import LEVEL, Terms, pooled, resample
-from guieval.steps import EpisodeKey, StepKey
+from guieval.steps import StepKey
 
 SCALE = (math.sqrt(2) + 1) / 2
 """The paper's factor between the radii of L1 and L2."""
@@ -99,7 +98,6 @@ class Sensitivity:
     title: str
     settings: ClusterSettings
     keys: tuple[StepKey, ...]
-    episodes: tuple[EpisodeKey, ...]
     episode: Ints
     right: Ints
     n: Ints
@@ -115,14 +113,14 @@ class Sensitivity:
 
     def mean_decisions(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
         """The mean |D| over steps (Table 10)."""
-        return self._mean(self.decisions[at].astype(np.float64), self.episode, seed)
+        return mean_over_episodes(self.decisions[at], self.episode, seed=seed)
 
     def mean_support(self, at: Neighbourhood, *, seed: int = 0) -> Estimate:
         """The mean effective support size over steps."""
-        return self._mean(np.exp(self.diversity[at]), self.episode, seed)
+        return mean_over_episodes(np.exp(self.diversity[at]), self.episode, seed=seed)
 
     def r2(self, one: Neighbourhood, other: Neighbourhood) -> float | None:
-        """How well |D| under the one foretells |D| under the other: R² of a line over steps (Table 11).
+        """How well |D| under one predicts |D| under the other: R² of a line over steps (Table 11).
 
         ``None`` where one of them does not vary.
         """
@@ -133,15 +131,7 @@ class Sensitivity:
 
     def mean_moved(self, pair: Pair, *, seed: int = 0) -> Estimate:
         """The mean normalised distance over steps and types of points (tables 12 and 13)."""
-        return self._mean(self.moved[pair], self.episode[self.moved_row], seed)
-
-    def _mean(self, values: Floats, episode: Ints, seed: int) -> Estimate:
-        if not len(values):
-            return Estimate(None, 0)
-        above = np.bincount(episode, weights=values, minlength=len(self.episodes)).astype(np.float64)
-        below = np.bincount(episode, minlength=len(self.episodes)).astype(np.float64)
-        (drawn,) = resample([Terms(above, below, pooled)], seed)
-        return Estimate(float(values.mean()), len(values), drawn.interval(LEVEL))
+        return mean_over_episodes(self.moved[pair], self.episode[self.moved_row], seed=seed)
 
 
 def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings, title: str = "") -> Sensitivity:
@@ -184,15 +174,13 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
         n.append(step.n)
         sizes.append([len(each) for each in counted])
         entropies.append([entropy(each) for each in counted])
-    episodes, episode = numbered(keys)
     size, diversity = _table(sizes, len(asked)), _table(entropies, len(asked))
     moved = _table(distances, len(pairs))
     return Sensitivity(
         title=title,
         settings=settings,
         keys=tuple(keys),
-        episodes=episodes,
-        episode=episode,
+        episode=numbered(keys)[1],
         right=np.array(right, dtype=np.int64),
         n=np.array(n, dtype=np.int64),
         decisions={at: size[:, place].astype(np.int64) for place, at in enumerate(asked)},
@@ -238,9 +226,6 @@ class _Spots:
         self._labels: dict[Neighbourhood, Ints] = {}
 
     def cluster(self, asked: Sequence[Neighbourhood], settings: ClusterSettings) -> None:
-        if len(self.points) == 1:
-            self._labels = dict.fromkeys(asked, np.zeros(1, dtype=np.int64))
-            return
         least = settings.needed(int(self.weights.sum()))
         for metric in dict.fromkeys(each.metric for each in asked):
             apart = separations(self.points, metric)

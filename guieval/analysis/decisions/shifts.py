@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from guieval.analysis.decisions.measures import DecisionColumns, Estimate, mean
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
-from guieval.metrics.intervals import RESAMPLES
 
 Trend: TypeAlias = Literal["dec", "negl", "inc"]
 TRENDS: tuple[Trend, ...] = ("dec", "negl", "inc")
@@ -75,18 +74,18 @@ class Shifts:
         """(3, 3) steps by the trend of the effective support size and that of the stability (Figure 8)."""
         return _crossed(self.support_trend, self.stability_trend)
 
-    def mean_by_trend(self, trend: Trend, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    def mean_by_trend(self, trend: Trend, *, seed: int = 0) -> Estimate:
         """The mean stability shift of the steps of one trend (Table 4)."""
         of = self.stability_trend == TRENDS.index(trend)
-        return mean(self.before, self.stability, of, seed=seed, resamples=resamples)
+        return mean(self.before, self.stability, of, seed=seed)
 
-    def mean_stability(self, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    def mean_stability(self, *, seed: int = 0) -> Estimate:
         """The mean stability shift of all shared steps."""
-        return mean(self.before, self.stability, np.ones(len(self), dtype=np.bool_), seed=seed, resamples=resamples)
+        return mean(self.before, self.stability, np.ones(len(self), dtype=np.bool_), seed=seed)
 
-    def mean_support(self, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    def mean_support(self, *, seed: int = 0) -> Estimate:
         """The mean shift of the effective support size."""
-        return mean(self.before, self.support, self.diverse, seed=seed, resamples=resamples)
+        return mean(self.before, self.support, self.diverse, seed=seed)
 
 
 def shift(before: DecisionColumns, after: DecisionColumns) -> Shifts:

@@ -27,7 +27,7 @@ class Subset(BaseModel):
             known = ", ".join(self.episodes)
             raise UsageError(
                 f"{self.source} has no data set {dataset!r}{nearest(dataset, self.episodes)}; it has {known}. "
-                "For another one say --limit N"
+                "For another one give --limit N"
             )
         return self.episodes[dataset]
 

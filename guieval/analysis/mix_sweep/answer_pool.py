@@ -41,7 +41,7 @@ class AnswerPool:
     def prefill(self, run: Path, mixture: Mixture, plan: Plan, refs: Sequence[EpisodeRef]) -> int:
         """Put all that is known of a run that has begun into its journal, where a resume finds it; returns how many steps.
 
-        The copies tell no usage and no time, for they took none.
+        The copies have no usage and no time, because they took none.
         """
         lengths: Mapping[object, int] = {ref.key: ref.length for ref in refs}
         records = Records(self._directory)

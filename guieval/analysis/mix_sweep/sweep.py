@@ -12,11 +12,11 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
@@ -136,7 +136,7 @@ class MixOutcome(_Value):
 def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome | None:
     """What became of a run with this mixture; ``None`` where a planned step has not been measured yet.
 
-    Of a step that stands in the journal more than once, the last answered record counts.
+    If the journal has several records of a step, the last answered one counts.
     """
     plan = read_planned(directory).plan
     last: dict[StepKey, tuple[bool, int, int]] = {}
@@ -180,7 +180,7 @@ class SweepFile(_Value):
 
 
 def write_sweep(directory: Path, file: SweepFile) -> None:
-    """Begin a sweep; :class:`UsageError` where the folder holds one already, or a run: its journal is no place for answers."""
+    """Begin a sweep; :class:`UsageError` if the folder already holds a sweep, or a run with its own journal."""
     if any((directory / name).exists() for name in (SWEEP, OUTCOMES)):
         where = str(directory)
         raise UsageError(f"{where!r} already holds a sweep; `guieval mix --resume {where}` continues it; or give another --out")
@@ -237,11 +237,8 @@ class RegimeFigures:
 
 def by_regime(outcomes: Sequence[MixOutcome]) -> list[RegimeFigures]:
     """The figures of each regime that has settings, then of all together. Settings without any past count nowhere."""
-    groups: dict[Regime | All, list[MixOutcome]] = {
-        **{regime: [each for each in outcomes if each.regime == regime] for regime in REGIMES},
-        "all": list(outcomes),
-    }
-    return [_figures(name, points) for name, group in groups.items() if (points := _points(group))]
+    found = [_figures(regime, points) for regime, points in points_by_regime(outcomes).items()]
+    return [*found, _figures("all", _points(outcomes))] if found else []
 
 
 def _points(outcomes: Sequence[MixOutcome]) -> list[tuple[float, float]]:
@@ -274,22 +271,12 @@ COLUMNS = (
 
 
 def as_csv(outcomes: Sequence[MixOutcome]) -> str:
-    """A line a setting; shares are fractions in [0, 1], an empty field is a figure that there is none of."""
+    """One line per setting; shares are fractions in [0, 1], and an undefined figure is an empty field."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
     for each in outcomes:
-        writer.writerow("" if value is None else value for value in _row(each).values())
+        schedule = each.mix.schedule
+        shares = {"gap": schedule.gap, "osr": each.osr, "exact_match": each.exact_match}
+        writer.writerow({**each.mix.model_dump(), **asdict(schedule), **each.model_dump(), **shares})
     return text.getvalue()
-
-
-def _row(each: MixOutcome) -> Mapping[str, Any]:
-    schedule = each.mix.schedule
-    row: dict[str, Any] = {
-        **{"number": each.number, "regime": each.regime, "start": schedule.start, "end": schedule.end, "gap": schedule.gap},
-        **{"shape": schedule.shape, "kappa": schedule.kappa, "mean": schedule.mean, "mu": each.mu, "over": each.mix.over},
-        **{"seed": each.mix.seed, "repeat": each.mix.repeat, "steps": each.steps, "exact": each.exact},
-        **{"exact_match": each.exact_match, "past": each.past, "replaced": each.replaced, "osr": each.osr},
-        **{"available": each.available, "expected": each.expected},
-    }
-    return {name: row[name] for name in COLUMNS}

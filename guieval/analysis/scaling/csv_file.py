@@ -26,7 +26,7 @@ def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, b
 
     ``x`` and ``y`` name the columns (default: the first one, and the next one that is not ``by``), ``by`` the column that
     names the series. Raises :class:`UsageError` for a file that cannot be read or has no such column, :class:`DataError` naming
-    line and column for what is no number.
+    line and column for a value that is not a number.
     """
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:

@@ -26,12 +26,12 @@ _SAME = 1e-12
 _FLATTEST, _STEEPEST = 1e-4, 200.0
 """Least and greatest |k| times the range of x: below it is a straight line, above it a jump after the first size."""
 _UNBOUNDED = 1000.0
-"""An end of an interval so many ranges of y away says that the data set it no bound."""
+"""An interval that ends more than this many ranges of y away is unbounded."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """An estimate with its standard error and its interval, whose ends may be infinite where the data set no bound."""
+    """An estimate with its standard error and its interval, whose ends are infinite where the data do not bound it."""
 
     name: str
     value: float
@@ -113,8 +113,8 @@ def fit_exponential(sizes: Sequence[float], values: Sequence[float], level: floa
     """Least squares of y = A + B e^(kx): A is where the curve ends up (k < 0), B what it starts away from there.
 
     ``sizes``: (n,) in any unit, not below 0 (0 is the model before training); k is per that unit. Intervals are profiles: an
-    end is where fixing the coefficient, and fitting the others anew, makes the residuals too large by an F test; they are as
-    skew as the data make them, and infinite where the data set no bound. Raises :class:`UsageError` below 4 points or 3
+    end is where fixing the coefficient, and refitting the others, makes the residuals too large by an F test; they are as
+    skew as the data make them, and infinite where the data do not bound them. Raises :class:`UsageError` below 4 points or 3
     different sizes, for a size below 0, for values that do not vary, and where k cannot be distinguished from 0 or infinity.
     """
     x, y = _points(sizes, values, level, least=4, different=3, zero=True)

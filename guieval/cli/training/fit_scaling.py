@@ -12,7 +12,8 @@ from guieval.cli.paths import path_argument, path_option
 from guieval.cli.tables import JSON, echo
 
 if TYPE_CHECKING:
-    from guieval.analysis.data_selection import ScalingFit, ScalingSeries
+    from guieval.analysis.scaling.csv_file import ScalingSeries
+    from guieval.analysis.scaling.laws import ScalingFit
     from guieval.reports.plots.paper import Width
 
 
@@ -31,8 +32,8 @@ def fit_scaling(
     """Fit a scaling law to trained models' scores: coefficients with intervals, R², and a plot."""
     from dataclasses import replace
 
-    from guieval.analysis.data_selection import fit_scaling as fit
-    from guieval.analysis.data_selection import read_scaling_table
+    from guieval.analysis.scaling.csv_file import read_scaling_table
+    from guieval.analysis.scaling.laws import fit_scaling as fit
     from guieval.cli.tables import print_json, say
     from guieval.errors import UsageError
     from guieval.reports.plots.paper import check_file

@@ -9,20 +9,15 @@ from guieval.rewards.adapters.rows import figures, named_scorer, task_of, text_o
 
 REWARD_NAME = "guieval"
 REWARD_TYPE = "sequential"
-"""What EasyR1 reads of the file; for ``compute_scores`` write a file of your own that says ``REWARD_TYPE = "batch"``."""
+"""What EasyR1 reads from this file; for ``compute_scores`` write a file of your own with ``REWARD_TYPE = "batch"``."""
 
 
-def compute_score(
-    reward_input: Mapping[str, Any],
-    *,
-    model: str = "qwen2.5-vl-7b-ui-s1",
-    reward: str = "ui-s1",
-    protocol: str | None = None,
-    weights: Mapping[str, float] | None = None,
-) -> dict[str, float]:
-    """``overall`` and every part of one reply; the step is its ``ground_truth``, the rest ``reward_function_kwargs``."""
-    scorer = named_scorer(model, reward, protocol, weights)
-    scored = scorer.score(task_of(reward_input.get("ground_truth")), text_of(reward_input.get("response")))
+def compute_score(reward_input: Mapping[str, Any], **names: Any) -> dict[str, float]:
+    """``overall`` and every part of one reply, whose ``ground_truth`` is the step.
+
+    ``reward_function_kwargs`` gives the scorer by name: ``model``, ``reward``, ``protocol`` and ``weights``.
+    """
+    scored = named_scorer(**names).score(task_of(reward_input.get("ground_truth")), text_of(reward_input.get("response")))
     return {"overall": scored.reward.total, **figures(scored)}
 
 

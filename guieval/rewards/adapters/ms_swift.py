@@ -11,7 +11,7 @@ from guieval.rewards.reply import ReplyScorer, open_scorer
 class GuievalReward:
     """What ms-swift calls: made with the trainer's arguments, then called with strings and the data's columns.
 
-    A subclass says which scorer is meant, and ms-swift logs the rewards under its name::
+    A subclass selects the scorer, and ms-swift logs the rewards under its name::
 
         from swift.rewards import orms
         class UIS1(GuievalReward):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from guieval.rewards.adapters.rows import task_of, text_of
 from guieval.rewards.reply import ReplyScorer
 
-RewardFunction: TypeAlias = Callable[..., tuple[float, bool | None]]
 
-
-def reward_function(scorer: ReplyScorer) -> RewardFunction:
+def reward_function(scorer: ReplyScorer) -> Callable[..., tuple[float, bool | None]]:
     """The scorer as ``f(ground_truth, response) -> (reward, is_correct)``; the ground truth is the step's text."""
 
     def guieval_reward(ground_truth: str, response: str, **ignored: Any) -> tuple[float, bool | None]:

@@ -1,21 +1,18 @@
 """OpenRLHF (0.11): a ``reward_func`` for the file given as ``--reward.remote_url``.
 
-OpenRLHF hands in prompt and reply as one text, decoded from tokens: special tokens stand in it, an image is as many
-placeholders as it has tokens, and a prompt that was too long has lost its beginning. The reply is what follows the prompt in
-spite of that.
+OpenRLHF passes prompt and reply as one text decoded from tokens: it contains special tokens, an image is as many placeholders
+as it has tokens, and a prompt that was too long is cut at its beginning. The reply is what follows the prompt nevertheless.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from guieval.errors import UsageError
 from guieval.rewards.adapters.rows import figures, task_of
 from guieval.rewards.reply import ReplyScorer
-
-RewardFunction: TypeAlias = Callable[..., dict[str, Any]]
 
 ENDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end|>", "<|user|>", "</s>", "<eos>")
 """Tokens with which replies of the known families end; other special tokens may be part of an answer (``<|box_end|>``)."""
@@ -25,7 +22,7 @@ _TAIL = 200
 
 def reward_function(
     scorer: ReplyScorer, tensor: Callable[[list[float]], Any] = list, *, ends: Sequence[str] = ENDS
-) -> RewardFunction:
+) -> Callable[..., dict[str, Any]]:
     """The scorer as OpenRLHF's reward function, with ``labels`` holding the steps.
 
     It returns ``rewards``, ``scores`` in [0, 1] for dynamic filtering (the share of the highest reward there is), and

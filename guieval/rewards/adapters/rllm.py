@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from guieval.errors import UsageError
 from guieval.rewards.adapters.rows import TASK, figures, task_of, text_of
 from guieval.rewards.reply import ReplyScorer
-
-RewardFunction: TypeAlias = Callable[[Mapping[str, Any], Any], Any]
 
 
 @dataclass
@@ -22,7 +20,7 @@ class RewardOutput:
     is_correct: bool | None = None
 
 
-def reward_function(scorer: ReplyScorer, output: Callable[..., Any] = RewardOutput) -> RewardFunction:
+def reward_function(scorer: ReplyScorer, output: Callable[..., Any] = RewardOutput) -> Callable[..., Any]:
     """The scorer as ``f(task_info, action)``; the step is ``task_info["task"]``, else its ``ground_truth``.
 
     The result is made by ``output``: give rLLM's own ``RewardOutput``. ``is_correct`` is the exact match.

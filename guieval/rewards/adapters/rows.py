@@ -1,4 +1,4 @@
-"""What all adapters read of a framework's row: the step, the reply's text, and which scorer is asked for."""
+"""What all adapters read from a framework's row: the step, the reply's text, and the name of the scorer."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def named_scorer(
     protocol: str | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> ReplyScorer:
-    """As :func:`guieval.rewards.open_scorer`, made once for the same names, for functions that are called a reply at a time."""
+    """As :func:`guieval.rewards.open_scorer`, cached by name, for functions that are called once per reply."""
     given = dict(weights or {})
     try:
         return _kept(model, reward, protocol, tuple(sorted(given.items())))
-    except TypeError:  # a list, say, from a configuration, which cannot be kept in mind; the reward says what is wrong with it
+    except TypeError:  # an unhashable weight, such as a list: the reward raises the error that explains it
         return ReplyScorer(load_model(model), weighed(reward, protocol, given))

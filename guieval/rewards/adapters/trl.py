@@ -23,8 +23,8 @@ class TRLReward(Protocol):
 def reward_function(scorer: ReplyScorer, name: str | None = None) -> TRLReward:
     """The scorer as TRL's synchronous reward function, called ``name`` (default: the reward's, as an identifier).
 
-    The data set needs a column ``task``. A completion that could not be judged, for the adapter itself failed on it, gets
-    ``None``, which TRL leaves out. With TRL's ``log_metric`` the batch's mean of every part is logged as ``NAME/PART``.
+    The data set needs a column ``task``. A completion on which the adapter itself failed gets ``None``, which TRL
+    leaves out. With TRL's ``log_metric`` the batch's mean of every part is logged as ``NAME/PART``.
     """
 
     def reward(

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from guieval.errors import UsageError
 from guieval.rewards.adapters.rows import TASK, task_of, text_of
 from guieval.rewards.reply import ReplyScorer
 
-RubricFunction: TypeAlias = Callable[..., float]
-TaskMethod: TypeAlias = Callable[..., Coroutine[Any, Any, dict[str, float]]]
 
-
-def rubric_function(scorer: ReplyScorer) -> RubricFunction:
+def rubric_function(scorer: ReplyScorer) -> Callable[..., float]:
     """v0: ``Rubric(funcs=[...])``; the step is ``info["task"]``, else ``answer``."""
 
     def guieval_reward(completion: Any, info: Mapping[str, Any] | None = None, answer: Any = None) -> float:
@@ -23,7 +20,7 @@ def rubric_function(scorer: ReplyScorer) -> RubricFunction:
     return guieval_reward
 
 
-def task_method(scorer: ReplyScorer) -> TaskMethod:
+def task_method(scorer: ReplyScorer) -> Callable[..., Coroutine[Any, Any, dict[str, float]]]:
     """v1: put ``@vf.reward`` on it in the body of a ``vf.Task``; its data needs a field ``task`` with the step's text.
 
     It returns the reward alone, under its name; the reply judged is the trace's last.

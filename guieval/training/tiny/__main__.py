@@ -23,7 +23,7 @@ checkpoint does not depend on how fast the machine is."""
 
 
 def main() -> None:
-    """Build, train and write the policy, saying how far it is."""
+    """Build, train and write the policy, and print the progress."""
     parser = argparse.ArgumentParser(prog="python -m guieval.training.tiny", description="Make the tiny policy from nothing.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and of what they are trained on")

@@ -1,7 +1,7 @@
-"""What the policy is trained to say: steps of made-up tasks on one screen, each as the adapter's prompt and its reply.
+"""The policy's training data: steps of made-up tasks on one screen, each as the adapter's prompt and its reply.
 
-Prompts and replies are the adapter's own, so training and evaluation cannot differ. The past is told in every way an
-evaluation or a rollout tells it: as the model's own answers, as the reference's steps, or as bare actions.
+Prompts and replies are the adapter's own, so training and evaluation cannot differ. The history takes every form that
+it has in an evaluation or a rollout: as the model's own answers, as the reference's steps, or as bare actions.
 """
 
 from __future__ import annotations

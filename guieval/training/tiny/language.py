@@ -3,8 +3,8 @@
 A batch holds a few screens, and of each one several conversations in one row: the image comes first, and every conversation
 sees the image and itself, at the positions it would have alone. That is the policy's own input, at a fraction of its price.
 
-Left to the loss of the reply alone, the model soon says the right name and then guesses where it is, for the goal's words draw
-the attention that should search the image. So one layer is shown where to look while a place is written.
+With the loss of the reply alone, the model soon names the right icon but guesses its position, because the goal's words draw
+the attention that should search the image. So one layer is trained where to look while a position is written.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def look_at(policy: Policy, *, screens: int, seed: int) -> list[Seen]:
 class Row(NamedTuple):
     """One screen's conversations as tokens: ids, labels and their weights, positions, and whose token it is (-1: of all).
 
-    ``looks`` are places in the row from which a digit is said, each with the places of the image tokens that show the target.
+    ``looks`` are places in the row that predict a digit, each with the places of the image tokens that show the target.
     """
 
     ids: list[int]
@@ -83,7 +83,7 @@ class Row(NamedTuple):
 
 
 class RowWriter:
-    """Turns conversations into rows of tokens; ``head`` is what stands before the text of a first message with one image."""
+    """Turns conversations into rows of tokens; ``head`` are the tokens before the text of a first message with one image."""
 
     def __init__(self, policy: Policy) -> None:
         tokenizer = policy.processor.tokenizer
@@ -96,7 +96,7 @@ class RowWriter:
         start = self._encode(_HEAD)
         self._first_image = len(start)
         self.head = [*start, *[self.image] * TOKENS, *self._encode(VISION_END)]
-        # Qwen's positions: the image's tokens lie on a grid behind the text before it, the text after it goes on behind both
+        # Qwen's positions: the image's tokens are a grid after the text before it, and the text after the image follows both
         self._after_image = len(start) + max(ROWS, COLUMNS)
         down = [len(start) + number // COLUMNS for number in range(TOKENS)]
         across = [len(start) + number % COLUMNS for number in range(TOKENS)]
@@ -179,8 +179,8 @@ def train_language(
         parts = torch.stack([*(losses.detach()[weights == weight].mean() for weight in (1.0, 2.0)), looking.detach()])
         mean = parts if mean is None else 0.9 * mean + 0.1 * parts
         if (step + 1) % 25 == 0:
-            said, placed, looked = mean.tolist()
-            say(f"language {step + 1}/{steps}: names {said:.2f}, first digits {placed:.2f}, looking {looked:.2f}")
+            named, placed, looked = mean.tolist()
+            say(f"language {step + 1}/{steps}: names {named:.2f}, first digits {placed:.2f}, looking {looked:.2f}")
     watched.layer = None
 
 

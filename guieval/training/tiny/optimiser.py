@@ -14,7 +14,7 @@ _CLIP = 1.0
 class Optimiser:
     """Steps both, over (name, parameter) pairs ``parameters`` and over ``tables``.
 
-    Tables (embeddings, positions, heads over classes) are no maps between features: AdamW has them whatever their shape.
+    Tables (embeddings, positions, heads over classes) are not maps between features: AdamW updates them whatever their shape.
     """
 
     def __init__(self, parameters: Iterable[tuple[str, Any]], rate: float, *, tables: Iterable[Any] = ()) -> None:

@@ -1,7 +1,7 @@
 """The tiny policy's tokenizer: a byte-level BPE that knows the words of its world, with one token a digit.
 
 A word is the same token wherever it stands: spaces are tokens of their own, so that a name in the goal, in the past and in the
-reply can be matched by what it is.
+reply is matched by the same token.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """First stage: the vision model alone learns what each image token shows, through heads that are thrown away.
 
-From next-token loss alone a model this small does not learn to see in any number of minutes. Here each image token says which
-icon it lies on and where that icon's middle is. An icon is recognised by closeness to the sum of its name's own token
-embeddings, so that what is seen and what is said are alike when the language model begins.
+From next-token loss alone a model this small does not learn to see in any number of minutes. Here each image token predicts
+which icon it is on and where that icon's centre is. An icon is recognised by closeness to the sum of its name's own token
+embeddings, so that visual features and words are alike when the language model begins.
 """
 
 from __future__ import annotations

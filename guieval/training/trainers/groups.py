@@ -4,8 +4,8 @@ TRL asks for one generation batch at a time and trains on whatever rows it is gi
 rollouts of one task), drawn until enough of them differ within themselves, with a cap (DAPO's dynamic sampling, UI-S1 section
 3.4); what a group is, and how its rows come about, is the subclasses'.
 
-Several processes: the rollouts of a group may lie on different ranks, so every rank sees the light side of all groups (what
-decides whether one is kept) and the rows of its own rollouts. All ranks decide alike and return equally many rows, filled up
+Several processes: the rollouts of a group may lie on different ranks, so every rank sees the statistics of all groups that
+decide whether one is kept, and the rows of its own rollouts. All ranks decide alike and return equally many rows, filled up
 with rows that do not count.
 """
 
@@ -48,9 +48,9 @@ class Group:
 
 
 class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
-    """TRL's order of the tasks, which a resumed training has too: TRL's own would begin with the first epoch's again.
+    """TRL's order of the tasks, kept when a training is resumed: TRL's own sampler would restart with the first epoch's order.
 
-    ``epoch`` tells the number of the epoch that begins.
+    ``epoch`` returns the number of the epoch that begins.
     """
 
     def __init__(self, *arguments: Any, epoch: Callable[[], int], **named: Any) -> None:
@@ -126,14 +126,12 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
             return waiting.popleft()
 
         sampling = self._sampling if mode == "train" else None
-        if sampling is None:
-            kept = collect(draw, lambda group: True, groups=wanted, most_draws=wanted).kept
-        else:
-            collected = collect(draw, lambda group: group.kept, groups=wanted, most_draws=wanted * sampling.most_draws)
-            kept = collected.kept
+        most = wanted if sampling is None else wanted * sampling.most_draws
+        collected = collect(draw, lambda group: sampling is None or group.kept, groups=wanted, most_draws=most)
+        if sampling is not None:
             self._metrics[mode]["dynamic_sampling/groups_drawn"].append(float(collected.drawn))
             self._metrics[mode]["dynamic_sampling/kept_share"].append(collected.kept_share or 0.0)
-        return self._batch([row for group in kept for row in group.rows], seen, mode)
+        return self._batch([row for group in collected.kept for row in group.rows], seen, mode)
 
     def _batches(self, indices: list[int], groups: int) -> Iterator[list[int]]:
         """The batch that TRL gave, then as many further ones as are allowed, drawn alike on all processes."""

@@ -7,7 +7,7 @@ grid (frames, rows, columns of patches) an image and the number of images a row;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -84,12 +84,15 @@ def _images(output: Mapping[str, Any], rows: int) -> list[tuple[Tensor | None, T
         return [(None, None)] * rows
     if output.get("image_grid_thw") is None:
         raise UsageError("only models of the Qwen-VL kind (image_grid_thw) can be trained with dynamic sampling; leave it out")
-    grids = output["image_grid_thw"]
+    return images_by_row(output["pixel_values"], output["image_grid_thw"], counts)
+
+
+def images_by_row(pixels: Tensor, grids: Tensor, counts: Iterable[int]) -> list[tuple[Tensor | None, Tensor | None]]:
+    """The patches and the grids of each row, of which ``counts`` says how many images it has; ``grids`` is (images, 3)."""
     patches = [0, *accumulate(grids.prod(-1).tolist())]
-    bounds = pairwise([0, *accumulate(counts)])
     return [
-        (output["pixel_values"][patches[first] : patches[end]], grids[first:end]) if end > first else (None, None)
-        for first, end in bounds
+        (pixels[patches[first] : patches[end]], grids[first:end]) if end > first else (None, None)
+        for first, end in pairwise([0, *accumulate(counts)])
     ]
 
 

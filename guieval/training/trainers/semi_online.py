@@ -8,7 +8,7 @@ it) and its own advantage: TRL's loss takes any number of rows. All rollouts of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -18,15 +18,16 @@ from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.utils import use_adapter
 
 from guieval.errors import UsageError
+from guieval.history.modes import PatchPolicy
 from guieval.models import ModelInput
 from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.rewards.reply import ReplyScorer
-from guieval.rewards.rollout import PatchPolicy, RolloutStep, SemiOnlineRollout
+from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.steps import Episode, StepTaskModel
 from guieval.training.examples import PromptBuilder
 from guieval.training.trainers.groups import Group, GroupTrainer
-from guieval.training.trainers.rows import TYPES, Row
+from guieval.training.trainers.rows import TYPES, Row, images_by_row
 
 
 class _Answer(NamedTuple):
@@ -38,7 +39,7 @@ class SemiOnlineTrainer(GroupTrainer):
     """Each group is one episode, rolled out several times.
 
     ``episode`` gives the episode of a number and the indices of its steps that count. ``thoughts`` writes the thought of an
-    off-policy patch. Rewards are the scorer's; ``policy`` says what follows a mismatch, ``settings`` how rewards become
+    off-policy patch. Rewards are the scorer's; ``policy`` decides what follows a mismatch, ``settings`` how rewards become
     advantages, and a group is kept when its spread is above the sampling's eta.
     """
 
@@ -87,7 +88,7 @@ class SemiOnlineTrainer(GroupTrainer):
         return groups
 
     def _roll_out(self, rollouts: Sequence[SemiOnlineRollout]) -> None:
-        """Take every rollout to its end, one step of all that go on at a time."""
+        """Run every rollout to its end, one step of all active ones at a time."""
         while True:
             asked = [rollout for rollout in rollouts if rollout.state == "ask"]
             patched = [rollout for rollout in rollouts if rollout.state == "patch"]
@@ -195,8 +196,8 @@ class SemiOnlineTrainer(GroupTrainer):
         """Every step of all processes, by its name, for TRL's table of completions; ``worth`` are their advantages."""
         steps = [step for rollout in rollouts for step in rollout.steps]
         self._logs["prompt"].extend(gather_object([[{"role": "user", "content": str(step.task.key)}] for step in steps]))
-        said = [[{"role": "assistant", "content": step.sample.raw_response or ""}] for step in steps]
-        self._logs["completion"].extend(gather_object(said))
+        replies = [[{"role": "assistant", "content": step.sample.raw_response or ""}] for step in steps]
+        self._logs["completion"].extend(gather_object(replies))
         self._logs["rewards"]["reward"].extend(gather_object([step.reward for step in steps]))
         self._logs["advantages"].extend(worth)
 
@@ -208,8 +209,6 @@ def _rewarded_by_the_rollout(**columns: Any) -> list[float | None]:
 
 def _worth(step: RolloutStep, advantage: float) -> Row:
     """The row of a step that was answered; one that could not be judged teaches nothing."""
-    from dataclasses import replace
-
     row: Row = step.payload
     if step.sample.outcome.verdict == "infrastructure_failure":
         return row.filler()
@@ -223,18 +222,16 @@ def _rows(
     grids = fields.get("image_grid_thw")
     if any(shown) and grids is None:
         raise UsageError("only models of the Qwen-VL kind (image_grid_thw) can be trained semi-online with TRL")
-    pixels = torch.as_tensor(fields["pixel_values"]) if any(shown) else torch.empty(0)
-    grids = torch.as_tensor(grids) if any(shown) else torch.empty(0, 3, dtype=torch.long)
-    patches = [0, *accumulate(grids.prod(-1).tolist())]
-    rows = []
-    for number, (first, end) in enumerate(pairwise([0, *accumulate(shown)])):
-        rows.append(
-            Row(
-                torch.tensor(list(prompts[number])),
-                torch.tensor(list(completions[number]), dtype=torch.long),
-                pixels=pixels[patches[first] : patches[end]] if end > first else None,
-                grid=grids[first:end] if end > first else None,
-                types={name: torch.tensor(list(fields[name][number])) for name in TYPES if name in fields},
-            )
+    images: list[tuple[Tensor | None, Tensor | None]] = [(None, None)] * len(shown)
+    if any(shown):
+        images = images_by_row(torch.as_tensor(fields["pixel_values"]), torch.as_tensor(grids), shown)
+    return [
+        Row(
+            torch.tensor(list(prompt)),
+            torch.tensor(list(completions[number]), dtype=torch.long),
+            pixels=images[number][0],
+            grid=images[number][1],
+            types={name: torch.tensor(list(fields[name][number])) for name in TYPES if name in fields},
         )
-    return rows
+        for number, prompt in enumerate(prompts)
+    ]

@@ -65,7 +65,7 @@ def train(
 
 
 def _check(folder: Path, config: str, overrides: list[str]) -> None:
-    """Find mistakes in our settings here, in one sentence, and not in a process of Ray; those in verl's are told by verl."""
+    """Report mistakes in our settings before Ray starts; verl reports those in its own."""
     from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException

@@ -1,17 +1,14 @@
-"""What the plug-in needs of its surroundings: the extra is installed, and verl is a version whose inside is known.
+"""Checks the environment of the plug-in: the extra is installed, and verl is a supported version.
 
 verl's agent loop and V1 trainer are young, so what is relied on is checked by its parameters before a training begins: a
-release that changes it is refused in one sentence, not met in a traceback on the last of many nodes.
+release that changes it is refused with one sentence instead of a traceback on one of many nodes.
 """
 
 from __future__ import annotations
 
-import importlib.util
-from importlib.metadata import version
-from inspect import signature
 from typing import Any
 
-from guieval.errors import UsageError
+from guieval.training.guard import check_methods, require_packages
 
 SUPPORTED = "verl>=0.9.1,<0.10"
 PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")
@@ -38,9 +35,7 @@ OVERRIDDEN = {
 
 def require_verl() -> None:
     """:class:`UsageError` unless the extra is installed, and verl is as it was when this was written."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(f"training with verl needs the package {missing[0]!r}: pip install 'guieval[verl]'")
+    require_packages("training with verl", PACKAGES, "verl")
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase
     from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
     from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
@@ -51,12 +46,4 @@ def require_verl() -> None:
 
 def check_class(kind: Any) -> None:
     """:class:`UsageError` naming the supported versions unless a class of verl has the methods that are relied on."""
-    for name, expected in OVERRIDDEN[kind.__name__].items():
-        method = getattr(kind, name, None)
-        found = None if method is None else tuple(signature(method).parameters)
-        if found != expected:
-            what = "is gone" if found is None else f"takes ({', '.join(found)})"
-            raise UsageError(
-                f"{kind.__name__}.{name} {what} in the installed verl {version('verl')}; guieval relies on it as it is in "
-                f"{SUPPORTED}: pip install '{SUPPORTED}'"
-            )
+    check_methods(kind, OVERRIDDEN[kind.__name__], "verl", SUPPORTED)

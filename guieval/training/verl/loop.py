@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,7 +97,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         for number, step in enumerate(rollout.steps, 1):
             output: AgentLoopOutput = step.payload
             output.num_turns = 2 * number
-            output.extra_fields[GROUP] = RowRecord.of(uid, session, step).to_json()
+            output.extra_fields[GROUP] = asdict(RowRecord.of(uid, session, step))
             outputs.append(output)
         _score(outputs[-1], rollout, len(place.counted), cut=cut)
         return outputs
@@ -152,7 +153,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         return _Answer(self.tokenizer.decode(said.token_ids[:most], skip_special_tokens=skip), output)
 
     def _check_template(self, prepared: ModelInput) -> None:
-        """The chat template gets what ``data.apply_chat_template_kwargs`` says, the same for all prompts."""
+        """verl gives all prompts the same ``data.apply_chat_template_kwargs``; check that they are the model's."""
         if prepared.prefill:
             raise UsageError(
                 f"model {self._model.config.name!r} begins the answer in its prompt, which verl cannot train; another "
@@ -163,7 +164,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         for name, value in wanted.items():
             if given.get(name) != value:
                 raise UsageError(
-                    f"model {self._model.config.name!r} wants its chat template told {name}={value!r}: "
+                    f"model {self._model.config.name!r} needs {name}={value!r} in its chat template: "
                     f"add ++data.apply_chat_template_kwargs.{name}={value}"
                 )
 
@@ -187,7 +188,7 @@ def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, c
 
 @lru_cache(maxsize=8)
 def _opened(settings: str) -> tuple[ABCModel, ReplyScorer]:
-    """Adapter and scorer, made once in a process: verl makes a loop for every session."""
+    """Adapter and scorer, cached because verl creates a loop for every session."""
     read = VerlSettings.model_validate_json(settings)
     model = read.open_model()
     return model, read.open_scorer(model)
@@ -195,5 +196,5 @@ def _opened(settings: str) -> tuple[ABCModel, ReplyScorer]:
 
 @lru_cache(maxsize=8)
 def _prompts(settings: str, root: Path) -> PromptBuilder:
-    """Writes prompts; keeps decoded screenshots for the sessions of a group."""
+    """Builds prompts; cached to keep decoded screenshots for the sessions of a group."""
     return PromptBuilder(_opened(settings)[0], root)

@@ -7,10 +7,9 @@ session's. So the numbers that advantages are made of travel in a record of our 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.rewards.rollout import RolloutStep
@@ -46,15 +45,6 @@ class RowRecord:
             outcome.type_match,
             outcome.verdict != "infrastructure_failure",
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """As it lies in a row."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, value: Mapping[str, Any]) -> RowRecord:
-        """Back from a row."""
-        return cls(**value)
 
 
 def trajectories(records: Iterable[RowRecord]) -> list[tuple[Trajectory, list[RowRecord]]]:

@@ -1,4 +1,4 @@
-"""The files that verl reads: one line a task, which says where its episode is; and the episodes, one JSON text a line.
+"""The files that verl reads: one line per task, with the place of its episode; and the episodes, one JSON text per line.
 
 verl copies a row to every step of every rollout, so the row is kept small. Screenshots stay where they are. Both folders must
 be seen under the same path from all nodes.
@@ -20,7 +20,7 @@ EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
 
 
 class Place(NamedTuple):
-    """What a row's ``extra_info`` says: which task it is.
+    """The task that a row's ``extra_info`` names.
 
     ``counted`` are the indices of the steps that count, ``step`` the one to be asked with the reference's past, or ``None``
     for a rollout of the whole episode; ``validation`` asks for a rollout without patches, as evaluation makes it.
@@ -83,8 +83,7 @@ def read_place(extra_info: Any) -> Place:
         root, validation = Path(extra_info["root"]), bool(extra_info["validation"])
     except (KeyError, TypeError, ValueError):
         raise UsageError(
-            "a row of the training data does not say where its episode is: write the rows with "
-            "`python -m guieval.training.verl rows`"
+            "a row of the training data does not name its episode: write the rows with `python -m guieval.training.verl rows`"
         ) from None
     return Place(_episode(file, offset), root, counted, None if step < 0 else step, validation)
 

@@ -1,6 +1,6 @@
 """verl's replay buffer with UI-S1's dynamic sampling: groups whose rollouts hardly differ are replaced by others, with a cap.
 
-verl's own filter drops a group when one number is exactly the same for all its rollouts, and goes on for as long as it takes.
+verl's own filter drops a group when one number is exactly the same for all its rollouts, without a limit on draws.
 Here a group is kept when the spread of its advantages is above eta (UI-S1, section 3.4), and at most ``most_draws`` batches are
 drawn for one: what then is left is trained on, whatever its spread.
 """
@@ -101,4 +101,4 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
 def read_record(extra_fields: Any) -> RowRecord | None:
     """The record in a row's extra fields, as verl's store gives them; ``None`` where the loop left none."""
     fields = getattr(extra_fields, "data", extra_fields)
-    return RowRecord.read(fields[GROUP]) if GROUP in fields else None
+    return RowRecord(**fields[GROUP]) if GROUP in fields else None

@@ -1,4 +1,4 @@
-"""What the plug-in is told: the group ``guieval`` of a verl configuration; all other groups are verl's own."""
+"""The plug-in's settings: the group ``guieval`` of a verl configuration; all other groups are verl's own."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from guieval.errors import UsageError, first_problem, nearest
+from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.registry import build_model, model_config
+from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.shapes import weighed
 from guieval.training.config import (
-    AdvantageOptions,
     DynamicSampling,
     RewardSettings,
     RolloutSettings,
     Settings,
-    _fields_at,
+    setting_error,
 )
 
 GROUP = "guieval"
@@ -39,7 +39,7 @@ class VerlSettings(Settings):
     history: Literal["reference", "none"] = Field("reference", description="the past of one-step rows")
     reward: RewardSettings = RewardSettings()
     rollout: RolloutSettings = RolloutSettings()
-    advantages: AdvantageOptions = AdvantageOptions()
+    advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)
     mini_batches: int | None = Field(
         None, ge=1, description="optimiser steps a batch is cut into, however many rows it has; null: by ppo_mini_batch_size"
@@ -77,19 +77,11 @@ def read_settings(config: Any) -> VerlSettings:
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> VerlSettings:
-    """Made once: every rollout asks for it."""
+    """Cached, because every rollout needs it."""
     try:
         return VerlSettings.model_validate_json(text)
     except ValidationError as error:
-        problem = first_problem(error)
-        path, field = problem.path, ".".join([GROUP, *problem.path])
-        if problem.kind == "extra_forbidden":
-            raise UsageError(f"unknown setting {field!r}{nearest(path[-1], _fields_at(VerlSettings, path[:-1]))}") from None
-        if problem.kind == "value_error":
-            raise UsageError(f"setting {problem.message}") from None
-        if problem.kind == "missing":
-            raise UsageError(f"the setting {field!r} is required") from None
-        raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.message}") from None
+        raise setting_error(error, VerlSettings, group=GROUP) from None
 
 
 def _plain(group: Any) -> Any:

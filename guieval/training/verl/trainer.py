@@ -1,7 +1,7 @@
 """verl's synchronous trainer with UI-S1's advantages: an own number for every step, from all rollouts of its task.
 
 verl's estimators see a session's last output alone and copy its advantage to the other steps; so the whole stage is run as verl
-has it (its correction for stale rollouts included), and the advantages it wrote are written anew.
+has it (its correction for stale rollouts included), and the advantages it wrote are then replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
 
     def __init__(self, config: DictConfig) -> None:
         self._settings = read_settings(config)
-        self._advantages = self._settings.advantages.settings()
+        self._advantages = self._settings.advantages
         check_config(config)
         with open_dict(config):
             config.trainer.v1.trainer_mode = (
@@ -94,12 +94,14 @@ def check_config(config: DictConfig) -> None:
     """:class:`UsageError` for settings of verl that contradict the method."""
     if config.algorithm.adv_estimator != "grpo":
         raise UsageError(
-            f"algorithm.adv_estimator is {config.algorithm.adv_estimator!r}: semi-online RL has no critic, say grpo"
+            f"algorithm.adv_estimator is {config.algorithm.adv_estimator!r}: semi-online RL has no critic, use grpo"
         )
     if config.algorithm.use_kl_in_reward:
-        raise UsageError("algorithm.use_kl_in_reward would change rewards that are made by then: say actor.use_kl_loss instead")
+        raise UsageError(
+            "algorithm.use_kl_in_reward would change rewards that are already computed: use actor.use_kl_loss instead"
+        )
     if config.algorithm.filter_groups.enable:
-        raise UsageError("algorithm.filter_groups.enable is verl's own filter of groups: say guieval.dynamic_sampling instead")
+        raise UsageError("algorithm.filter_groups.enable is verl's own filter of groups: use guieval.dynamic_sampling instead")
     custom = config.trainer.v1.sampler.get("custom_sampler")
     if custom is not None and custom.get("path"):
-        raise UsageError("trainer.v1.sampler.custom_sampler is not used by this trainer: say guieval.dynamic_sampling instead")
+        raise UsageError("trainer.v1.sampler.custom_sampler is not used by this trainer: use guieval.dynamic_sampling instead")
