@@ -16,6 +16,7 @@ from guieval.analysis.decisions.measures import (
     pass_at,
     pass_sizes,
 )
+from guieval.analysis.decisions.points import Ints
 from guieval.analysis.decisions.sensitivity import (
     ALIGNED,
     METRIC_RADII,
@@ -24,7 +25,6 @@ from guieval.analysis.decisions.sensitivity import (
     TREND_RADII,
     Neighbourhood,
     Sensitivity,
-    TrendCounts,
     as_printed,
     l2,
     trends,
@@ -176,14 +176,13 @@ def trend_tables(before: Sensitivity, after: Sensitivity) -> list[Table]:
     ]
 
 
-def _trend_rows(at: Neighbourhood, found: TrendCounts, base: TrendCounts | None) -> Iterator[Row]:
-    differs = found.minus(base) if base else None
+def _trend_rows(at: Neighbourhood, found: Ints, base: Ints | None) -> Iterator[Row]:
     for place, name in enumerate(("up", "down")):
-        cells: list[Cell] = list(found.counts[place])
-        if differs is not None:
-            pairs = zip(found.counts[place], differs[place], strict=True)
+        cells: list[Cell] = found[place].tolist()
+        if base is not None:
+            pairs = zip(found[place].tolist(), (found - base)[place].tolist(), strict=True)
             cells = [Number(count, ",", mark=f"({by:+d})") for count, by in pairs]
-        yield (str(at) if base else f"{at} (baseline)", name, *cells)
+        yield (str(at) if base is not None else f"{at} (baseline)", name, *cells)
 
 
 def _radii(radii: Sequence[float]) -> tuple[str, ...]:

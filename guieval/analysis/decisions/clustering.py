@@ -211,15 +211,11 @@ def literals(actions: Sequence[Action | None], counts: Sequence[int] | Ints) -> 
         if action is None or isinstance(action, Unsupported):
             continue
         held.setdefault(action.type, {}).setdefault(_literal(action), []).append(place)
-    weights = np.asarray(counts, dtype=np.int64)
+    weights = [int(count) for count in counts]
     found: dict[ActionType, Literals] = {}
     for kind, of_value in held.items():
         members = list(of_value.values())
-        sizes = (
-            weights[[each[0] for each in members]]
-            if all(len(each) == 1 for each in members)
-            else np.array([weights[each].sum() for each in members], dtype=np.int64)
-        )
+        sizes = np.array([sum(weights[place] for place in places) for places in members], dtype=np.int64)
         found[kind] = Literals(list(of_value), sizes, members)  # type: ignore[arg-type]  # points or texts, by the type
     return found
 

@@ -190,31 +190,18 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
     )
 
 
-@dataclass(frozen=True)
-class TrendCounts:
-    """Steps whose diversity and stability both moved, as ((Div up, θ up), (Div up, θ down)), then the same of Div down."""
+def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood) -> Ints:
+    """(2, 2) steps whose diversity and stability both moved from one run to the other, under one neighbourhood.
 
-    counts: tuple[tuple[int, int], tuple[int, int]]
-
-    def minus(self, other: TrendCounts) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Each count less the other's."""
-        (a, b), (c, d) = self.counts
-        (e, f), (g, h) = other.counts
-        return (a - e, b - f), (c - g, d - h)
-
-
-def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood) -> TrendCounts:
-    """Which way diversity and stability went together, from one run to the other, under one neighbourhood (tables 14, 15)."""
+    Rows: diversity up, down; columns: stability up, down (tables 14, 15).
+    """
     places = {key: row for row, key in enumerate(after.keys)}
     rows = np.array([row for row, key in enumerate(before.keys) if key in places], dtype=np.int64)
     others = np.array([places[before.keys[row]] for row in rows.tolist()], dtype=np.int64)
     wider = support_trend(np.exp(after.diversity[at][others]) - np.exp(before.diversity[at][rows]))
     steadier = np.sign(after.right[others] * before.n[rows] - before.right[rows] * after.n[others])
 
-    def count(diversity: int, sign: int) -> int:
-        return int(((wider == diversity) & (steadier == sign)).sum())
-
-    return TrendCounts(((count(INC, 1), count(INC, -1)), (count(DEC, 1), count(DEC, -1))))
+    return np.array([[((wider == moved) & (steadier == sign)).sum() for sign in (1, -1)] for moved in (INC, DEC)])
 
 
 class _Spots:
