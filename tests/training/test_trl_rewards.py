@@ -16,6 +16,8 @@ from tests.conftest import REPOSITORY
 from tests.model_adapters.steps import step
 
 TASK = step(Click(point=Point(500.0, 500.0)))
+THOUGHT = "I look at the screen."
+"""The reward of the documented lines asks for a thought."""
 STEPS = 30
 
 
@@ -40,7 +42,7 @@ def policy(tmp_path: Path) -> dict[str, Any]:
 
     model = open_scorer().model
     said = [TASK.action, Click(point=Point(10.0, 10.0)), Wait()]
-    words = ["[pad]", "[end]", "[unknown]", *(model.render(TASK, action) for action in said), "I do not know"]
+    words = ["[pad]", "[end]", "[unknown]", *(model.render(TASK, action, THOUGHT) for action in said), "I do not know"]
     words_tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="[unknown]"))
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=words_tokenizer, pad_token="[pad]", eos_token="[end]", unk_token="[unknown]"
@@ -86,4 +88,4 @@ def test_the_documented_rows_are_a_data_set() -> None:
     from guieval.rewards.adapters.rows import task_of
 
     task = task_of(scope["rows"][0]["task"])
-    assert scorer.score(task, scorer.model.render(task, task.action)).reward.total == 1.0
+    assert scorer.score(task, scorer.model.render(task, task.action, THOUGHT)).reward.total == 1.0
