@@ -6,35 +6,92 @@ that was stopped with 130.
 
 from __future__ import annotations
 
+import ast
 import io
 import logging
 import os
 import signal
 import sys
 from _thread import interrupt_main
+from importlib import import_module
+from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
 
 from guieval.cli.completion import complete_names
-from guieval.cli.data import benchmarks, doctor, export, prepare, sample_sets, select
 from guieval.cli.help_panels import arrange
-from guieval.cli.models import audit, check, models, new_adapter, protocols
-from guieval.cli.results import compare, consistency, correlate, decisions, import_predictions, leaderboard, plot, report, score
-from guieval.cli.running import help_config, mix, mock_server, prompt, rollout, run, runs
 from guieval.cli.tables import echo
-from guieval.cli.training import fit_scaling, probe_reward, train
-
-if TYPE_CHECKING:
-    from typer.core import TyperGroup
+from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
 
 STOPPED = 130
 """Exit code of a run that Ctrl-C ended, as shells have it."""
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 """What an option that cannot be read raises (click's ClickException, which Typer has a copy of but does not export)."""
 
+COMMANDS = {
+    "runs": "running.runs",
+    **{name: f"running.{name}" for name in ("run", "rollout", "mix")},
+    **{name: f"results.{name}" for name in ("score", "compare", "leaderboard", "correlate", "decisions", "consistency")},
+    **{"report": "results.report", "plot": "results.plot", "models": "models.models", "prompt": "running.prompt"},
+    **{"benchmarks": "data.benchmarks", "audit": "models.audit", "protocols": "models.protocols"},
+    **{"sample-sets": "data.sample_sets", "prepare": "data.prepare", "export": "data.export", "select": "data.select"},
+    **{"fit-scaling": "training.fit_scaling", "import": "results.import_predictions", "doctor": "data.doctor"},
+    **{"check": "models.check", "mock-server": "running.mock_server", "probe-reward": "training.probe_reward"},
+    **{"help-config": "running.help_config", "train": "training.train", "new-adapter": "models.new_adapter"},
+}
+"""The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
+imported when its command is called, since all of them together take a second."""
+
+
+class Commands(TyperGroup):
+    """The commands. Each is imported when it is called; a list of commands needs only the first sentences of their help."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS or cmd_name in self.commands:
+            return self.commands.get(cmd_name)
+        return TyperCommand(cmd_name, help=_summary(cmd_name))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in COMMANDS:
+            self.commands[args[0]] = load(args[0])
+        else:  # Typer suggests the nearest of these names
+            self.commands = {name: TyperCommand(name) for name in COMMANDS}
+        return super().resolve_command(ctx, args)
+
+
+def load(name: str) -> TyperCommand | TyperGroup:
+    """A command with its options, its help as it is laid out."""
+    module = import_module(f"guieval.cli.{COMMANDS[name]}")
+    single = getattr(module, "app", None)
+    if single is None:
+        single = typer.Typer(add_completion=False)
+        single.command(name)(getattr(module, COMMANDS[name].rpartition(".")[2]))
+    command = get_command(single)
+    command.name = name
+    assert isinstance(command, TyperCommand | TyperGroup)
+    arrange(command)
+    complete_names(command)
+    return command
+
+
+def _summary(name: str) -> str:
+    """The first paragraph of a command's help, read from its source."""
+    file = Path(__file__).parent / (COMMANDS[name].replace(".", "/") + ".py")
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == COMMANDS[name].rpartition(".")[2]:
+            return (ast.get_docstring(node) or "").split("\n\n")[0]
+    raise AssertionError(f"{COMMANDS[name]} has no function of its own name")
+
+
 app = typer.Typer(
+    cls=Commands,
     name="guieval",
     help="Evaluate GUI agents offline and semi-online; score one prediction under every published protocol.",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -59,38 +116,18 @@ def _options(
 ) -> None: ...
 
 
-app.add_typer(runs.app, name="runs")
-for command in (
-    *(run.run, rollout.rollout, mix.mix),
-    *(score.score, compare.compare, leaderboard.leaderboard, correlate.correlate, decisions.decisions),
-    *(consistency.consistency, report.report, plot.plot, models.models, prompt.prompt, benchmarks.benchmarks, audit.audit),
-    *(protocols.protocols, sample_sets.sample_sets, prepare.prepare, export.export, select.select, fit_scaling.fit_scaling),
-):
-    app.command()(command)
-app.command("import")(import_predictions.import_predictions)
-for command in (
-    *(doctor.doctor, check.check, mock_server.mock_server, probe_reward.probe_reward, help_config.help_config, train.train),
-    new_adapter.new_adapter,
-):
-    app.command()(command)
-
-
-def program() -> TyperGroup:
-    """All commands, with their help as it is laid out."""
-    from typer.core import TyperGroup
-    from typer.main import get_command
-
+def program() -> Commands:
+    """The ``guieval`` command."""
     group = get_command(app)
-    assert isinstance(group, TyperGroup)  # it has several commands
-    arrange(group)
-    complete_names(group)
+    assert isinstance(group, Commands)
+    for option in group.params:
+        if isinstance(option, TyperOption) and option.name in ("install_completion", "show_completion"):
+            option.hidden = True
     return group
 
 
 def main() -> None:
     """Entry point of the ``guieval`` script."""
-    from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
-
     _open_streams()
     sys.unraisablehook = _interrupt_again
     assert logging.lastResort is not None

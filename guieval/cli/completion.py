@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typer.core import TyperGroup
+    from typer.core import TyperCommand, TyperGroup
 
 LISTED_BY = {"models": "model", "benchmarks": "bench", "protocols": "protocol", "sample-sets": "sample_set"}
 """Commands that list names of one kind, and how options that take such a name are called."""
@@ -24,14 +24,13 @@ _NAMES = {
 """What lists the names that an option or argument takes, a function or a mapping; imported only to complete one."""
 
 
-def complete_names(group: TyperGroup) -> None:
-    """Let the shell complete the names that options and arguments of ``group``'s commands take."""
-    for title, command in group.commands.items():
-        for parameter in command.params:
-            name = LISTED_BY.get(title) if parameter.name == "name" else parameter.name
-            if name in _NAMES:
-                # Typer sets the same attribute for its own `autocompletion`, which every option would have to repeat
-                parameter._custom_shell_complete = _beginning(*_NAMES[name])
+def complete_names(command: TyperCommand | TyperGroup) -> None:
+    """Let the shell complete the names that a command's options and arguments take."""
+    for parameter in command.params:
+        name = LISTED_BY.get(command.name or "") if parameter.name == "name" else parameter.name
+        if name in _NAMES:
+            # Typer sets the same attribute for its own `autocompletion`, which every option would have to repeat
+            parameter._custom_shell_complete = _beginning(*_NAMES[name])
 
 
 def _beginning(module: str, attribute: str) -> Callable[[Any, Any, str], list[str]]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from guieval.cli.settings import RUN, run_panels
-
-if TYPE_CHECKING:
-    from typer.core import TyperGroup
 
 OWN = {
     "What to run": "preset config override",
@@ -18,7 +15,6 @@ OWN = {
 """Options that are not settings of a run, by panel."""
 
 COMMANDS = ("run", "rollout", "mix")
-_COMPLETION = ("install_completion", "show_completion")
 
 
 def panels() -> dict[str, list[str]]:
@@ -26,23 +22,18 @@ def panels() -> dict[str, list[str]]:
     return {panel: [*map(RUN.option, names), *OWN.get(panel, "").split()] for panel, names in run_panels().items()}
 
 
-def arrange(group: TyperGroup) -> None:
-    """Put the options of :data:`COMMANDS` into their panels; leave the options about shell completion out of the help.
+def arrange(command: TyperCommand | TyperGroup) -> None:
+    """Put the options of a command of :data:`COMMANDS` into their panels.
 
     Paragraphs of a help text are joined to one line each, since Typer keeps the line ends of all but the first.
     """
-    from typer.core import TyperGroup, TyperOption
-
-    for command in group.commands.values():
-        for shown in (command, *(command.commands.values() if isinstance(command, TyperGroup) else ())):
-            shown.help = "\n\n".join(" ".join(part.split()) for part in (shown.help or "").split("\n\n"))
+    for shown in (command, *(command.commands.values() if isinstance(command, TyperGroup) else ())):
+        shown.help = "\n\n".join(" ".join(part.split()) for part in (shown.help or "").split("\n\n"))
+    if command.name not in COMMANDS:
+        return
     panel_of = {name: panel for panel, names in panels().items() for name in names}
     order = list(panel_of)
-    for command in (group.commands[name] for name in COMMANDS):
-        for option in command.params:
-            if isinstance(option, TyperOption):
-                option.rich_help_panel = panel_of.get(option.name or "")
-        command.params.sort(key=lambda option: order.index(option.name) if option.name in order else len(order))
-    for option in group.params:
-        if isinstance(option, TyperOption) and option.name in _COMPLETION:
-            option.hidden = True
+    for option in command.params:
+        if isinstance(option, TyperOption):
+            option.rich_help_panel = panel_of.get(option.name or "")
+    command.params.sort(key=lambda option: order.index(option.name) if option.name in order else len(order))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.core import TyperOption
 
-from guieval.cli import program
+from guieval import cli
 from guieval.cli.help_panels import COMMANDS, panels
 from guieval.cli.settings import RUN, run_panels
 from guieval.models.sampling import SamplingSettings
@@ -28,7 +28,7 @@ def test_the_version(guieval: CommandLine) -> None:
     assert guieval("--version").out == f"guieval {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [None, *sorted(program().commands)])
+@pytest.mark.parametrize("command", [None, *sorted(cli.COMMANDS)])
 def test_h_is_help_everywhere(guieval: CommandLine, command: str | None) -> None:
     done = guieval(*filter(None, [command]), "-h")
     assert done.code == 0 and "Usage: " in done.out and done.err == ""
@@ -39,7 +39,7 @@ def test_every_option_of_a_large_command_stands_in_a_panel(
     guieval: CommandLine, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     placed = {name for names in panels().values() for name in names}
-    assert {option.name for option in program().commands[command].params} <= placed
+    assert {option.name for option in cli.load(command).params} <= placed
     monkeypatch.setenv("COLUMNS", "80")
     shown = guieval(command, "--help").out
     heads = [line.split("─ ")[1].split(" ─")[0] for line in shown.splitlines() if line.startswith("╭")]
@@ -58,14 +58,14 @@ def test_paragraphs_of_a_help_text_fill_the_line(guieval: CommandLine, command: 
 
 
 def test_no_name_in_a_panel_is_of_no_command() -> None:
-    known = {option.name for command in COMMANDS for option in program().commands[command].params}
+    known = {option.name for command in COMMANDS for option in cli.load(command).params}
     assert {name for names in panels().values() for name in names} == known
 
 
 def test_an_option_says_what_its_setting_means_and_by_which_name_it_is_set() -> None:
     """What is read from the source is what the class itself says."""
     named = [name for names in run_panels().values() for name in names]
-    options = {option.name: option for option in program().commands["run"].params if isinstance(option, TyperOption)}
+    options = {option.name: option for option in cli.load("run").params if isinstance(option, TyperOption)}
     assert len(named) == len(set(named))
     for name in named:
         field, setting = RunConfig.model_fields[name], RUN.fields[name]

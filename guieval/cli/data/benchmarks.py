@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import inspect
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 
-from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from guieval.data.benchmark import ABCBenchmark, PublishedCount
+from guieval.cli.tables import echo, say, show
+from guieval.data.benchmark import ABCBenchmark, PublishedCount
+from guieval.registry import benchmark_class, list_benchmarks
+from guieval.reports.tables import Column, Table, columns
 
 
 def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchmark in full.")] = None) -> None:
     """List benchmarks with published counts, licence and default protocol, or show one in full."""
-    from guieval.cli.tables import say, show
-    from guieval.registry import benchmark_class, list_benchmarks
-    from guieval.reports.tables import Column, Table, columns
-
     if name is None:
         heads = columns("benchmark", "title", "episodes", "steps", folds=("title",), spare=("title",))
         texts = (Column("licence", right=False, folds=True, spare=2), Column("protocol", right=False))
@@ -34,19 +30,12 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
 
 
 def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
-    first = _main_count(kind.published)
+    first = kind.published[0] if kind.published else None  # authors list first what is usually evaluated
     episodes = f"{first.episodes:,}" if first and first.episodes is not None else "-"
     return kind.name, kind.title, episodes, f"{first.steps:,}" if first else "-", kind.licence or "-", kind.protocol
 
 
-def _main_count(published: Sequence[PublishedCount]) -> PublishedCount | None:
-    """The count that stands for a benchmark: its first, as authors of a module put what is usually evaluated there."""
-    return published[0] if published else None
-
-
 def _details(kind: type[ABCBenchmark]) -> Iterator[str]:
-    import inspect
-
     yield f"{kind.name}: {kind.title}"
     space = kind.action_space
     facts = {
@@ -82,8 +71,6 @@ def _counted(count: PublishedCount) -> str:
 
 def _options(kind: type[ABCBenchmark]) -> Iterator[str]:
     """The options of a loader with their defaults, as ``--set`` or :func:`guieval.load_benchmark` takes them."""
-    import inspect
-
     for each in inspect.signature(kind.__init__).parameters.values():
         if each.kind is inspect.Parameter.KEYWORD_ONLY:
             yield f"{each.name}={each.default!r}"

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from guieval import __version__
 from guieval.cli import options
+from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.paths import path_option
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterator
-
-    from guieval.data.doctor.examine import Examination
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.doctor.counts import counted
+from guieval.data.doctor.examine import Examination, examine
+from guieval.data.overlays import Overlaid, read_overlay
+from guieval.errors import UsageError
+from guieval.evaluation import list_protocols
+from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
+from guieval.reports.tables import Cell, Table, columns
 
 MOST_VALUES = 12
 """Of a label with more values than this, only their number is printed."""
@@ -33,18 +41,11 @@ def doctor(
 
     The exit code is 1 when there is an error: damaged rows or images, images of another size, some but not all missing.
     """
-    from guieval.errors import UsageError
-    from guieval.registry import benchmarks
-
     if bench is None:
         given = {"data": data, "overlay": overlay, "sample-set": sample_set}
         options.refuse(given, "needs the name of the benchmark: guieval doctor BENCH --data DIR")
         _installation(json=json)
         return
-    from guieval.cli.data.loader_options import open_benchmark
-    from guieval.cli.tables import print_json
-    from guieval.data.doctor.examine import examine
-    from guieval.data.overlays import Overlaid, read_overlay
 
     kind = benchmarks().get(bench)
     if kind is not None and not kind.needs_data and data is not None and not data.is_dir():  # opening it would create it
@@ -56,19 +57,12 @@ def doctor(
     if json:
         print_json(found.to_json())
     else:
-        _tell(found)
+        _print_examination(found)
     if found.of("error"):
         raise typer.Exit(1)
 
 
 def _installation(*, json: bool) -> None:
-    import platform
-
-    from guieval import __version__
-    from guieval.cli.tables import print_json, say
-    from guieval.evaluation import list_protocols
-    from guieval.registry import list_adapters, list_benchmarks, list_models
-
     if json:
         names = {"models": list_models(), "families": list_adapters(), "benchmarks": list_benchmarks()}
         machine = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
@@ -84,9 +78,6 @@ def _installation(*, json: bool) -> None:
 
 def _requirements() -> Iterator[str]:
     """What this version asks for, extra by extra, and what is there."""
-    import re
-    from importlib.metadata import PackageNotFoundError, requires, version
-
     for requirement in requires("guieval") or []:
         name = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"""extra == ['"]([\w-]+)""", requirement)
@@ -99,11 +90,7 @@ def _requirements() -> Iterator[str]:
             yield f"{label} is not installed: pip install {how}"
 
 
-def _tell(found: Examination) -> None:
-    from guieval.cli.tables import say, show
-    from guieval.data.doctor.counts import counted
-    from guieval.reports.tables import Cell, Table, columns
-
+def _print_examination(found: Examination) -> None:
     whole = found.whole
     echo(f"{found.benchmark} at {found.folder}")
     parts = ((whole.episodes, "episode"), (whole.steps, "step"), (found.screenshots, "screenshot"))

@@ -12,6 +12,7 @@ from guieval.cli import options
 from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.paths import path_option
 from guieval.cli.tables import echo
+from guieval.data.episodes.prepare import export_episodes
 
 
 def export(
@@ -23,8 +24,6 @@ def export(
     skip_damaged: options.SkipDamaged = False,
 ) -> None:
     """Write the annotations of a benchmark as episodes JSONL, without screenshots; `--bench episodes` reads it."""
-    from guieval.data.episodes.prepare import export_episodes
-
     benchmark = open_benchmark(bench, data, override)
     if skip_damaged:
         benchmark = benchmark.skipping_damaged()

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from guieval.data.benchmark import ABCBenchmark
+from guieval.data.benchmark import ABCBenchmark
+from guieval.data.yaml_text import AliasError, read_yaml
+from guieval.errors import UsageError
+from guieval.registry import load_benchmark
+from guieval.steps import whole_text
 
 
 def open_benchmark(name: str, data: Path | None, override: Sequence[str] | None) -> ABCBenchmark:
     """The benchmark on its data folder, with the options that ``--set`` gives to its loader."""
-    from guieval.registry import load_benchmark
-
     return load_benchmark(name, data, **loader_options(override or ()))
 
 
 def loader_options(pairs: Sequence[str]) -> dict[str, Any]:
     """The options by name; :class:`guieval.errors.UsageError` for what is not ``option=value``."""
-    from guieval.data.yaml_text import AliasError, read_yaml
-    from guieval.errors import UsageError
-    from guieval.steps import whole_text
-
     options: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = pair.removeprefix("bench_options.").partition("=")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,11 @@ from guieval.cli.data.loader_options import loader_options
 from guieval.cli.paths import path_option
 from guieval.cli.progress_bar import ProgressBar
 from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from guieval.data.episodes.prepare import Prepared
+from guieval.data.doctor.counts import counted
+from guieval.data.episodes.prepare import Prepared
+from guieval.data.episodes.prepare import prepare as prepare_release
+from guieval.errors import DataError
+from guieval.registry import benchmark_class
 
 SHOWN = 5
 WORDS = {
@@ -37,10 +39,6 @@ def prepare(
     without_screenshots: Annotated[bool, typer.Option("--without-screenshots", help="Annotations only.")] = False,
 ) -> None:
     """Convert a benchmark's release; after an interruption the same command continues where it stopped."""
-    from guieval.data.episodes.prepare import prepare as prepare_release
-    from guieval.errors import DataError
-    from guieval.registry import benchmark_class
-
     kind = benchmark_class(bench)
     with ProgressBar(f"preparing {bench}", "episodes") as bar:
         try:
@@ -66,8 +64,6 @@ def prepare(
 
 
 def _print(prepared: Prepared) -> None:
-    from guieval.data.doctor.counts import counted
-
     done = prepared.preparation
     already = "" if prepared.added else ", all of them prepared before"
     held = f"{counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}"

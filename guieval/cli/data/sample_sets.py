@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from guieval.cli import options
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from guieval.data.sample_sets import SampleSet
+from guieval.cli.data.loader_options import open_benchmark
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
+from guieval.data.selection import Choice, select, type_differences
+from guieval.errors import UsageError
+from guieval.registry import benchmark_class
+from guieval.reports.tables import Table, columns
 
 
 def sample_sets(
@@ -21,18 +24,11 @@ def sample_sets(
     json: JSON = False,
 ) -> None:
     """List the named sample sets, show one, or check that a data folder fills it, label by label."""
-    from guieval.cli.data.loader_options import open_benchmark
-    from guieval.cli.tables import print_json, say, show
-    from guieval.data.sample_sets import get_sample_set, list_sample_sets
-    from guieval.data.selection import Choice, select, type_differences
-    from guieval.errors import UsageError
-    from guieval.reports.tables import Table, columns
-
     if (data is not None or override) and (bench is None or name is None):
         raise UsageError("--data and --set say what a set is checked against: add --bench, and the name of the set")
     if name is None:
         known = [get_sample_set(each) for each in list_sample_sets()]
-        kept = [each for each in known if bench is None or set(each.datasets) & _datasets(bench)]
+        kept = [each for each in known if bench is None or (benchmark_class(bench).dataset or bench) in each.datasets]
         if json:
             print_json([each.model_dump(exclude={"ids", "without", "only"}) for each in kept])
             return
@@ -64,12 +60,6 @@ def sample_sets(
         raise typer.Exit(1)
 
 
-def _datasets(bench: str) -> set[str]:
-    from guieval.registry import benchmark_class
-
-    return {benchmark_class(bench).dataset or bench}
-
-
 def _ids(sample_set: SampleSet) -> str:
     if not sample_set.ids:
         return "whole"
@@ -97,7 +87,6 @@ def _show(sample_set: SampleSet) -> None:
         "source": sample_set.source,
         "note": sample_set.note,
     }
-    from guieval.cli.tables import say
 
     echo(sample_set.name)
     for label, value in rows.items():

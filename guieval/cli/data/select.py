@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from guieval import __version__
+from guieval.analysis.data_selection import (
+    HYPERTRACK_SIZES,
+    Curated,
+    Recipe,
+    curate,
+    get_preset,
+    nested_episodes,
+    read_candidates,
+    read_quota,
+    read_source,
+    write_curated,
+    write_nested,
+)
 from guieval.cli import options
+from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from guieval.analysis.data_selection import Curated, Recipe
+from guieval.cli.running.run_folders import several_runs, writable
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.selection import Choice
+from guieval.data.selection import select as select_episodes
+from guieval.errors import UsageError, nearest
+from guieval.reports.tables import Table, columns
 
 
 def select(
@@ -59,9 +77,6 @@ def select(
     json: JSON = False,
 ) -> None:
     """Select steps to train on: hard, clean and diverse ones of runs, or nested subsets of a benchmark."""
-    from guieval.cli.running.run_folders import writable
-    from guieval.errors import UsageError
-
     for_runs: dict[str, Any] = {"preset": preset, "stages": stages, "per": per, "protocol": protocol, "order": order}
     for_runs |= {"clean-boxes": clean_boxes, "others": others, "without": without, "balance": balance, "top": top}
     for_runs |= {"allow-fewer": allow_fewer, "json": json}
@@ -78,10 +93,6 @@ def select(
 
 
 def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, file: Path | None) -> None:
-    from guieval import __version__
-    from guieval.analysis.data_selection import curate, read_candidates, write_curated
-    from guieval.cli.running.run_folders import several_runs
-
     candidates = read_candidates(several_runs(directories), given["protocol"])
     labels = list(dict.fromkeys(name for step in candidates.steps for name in step.groups))
     recipe = _recipe(given, seed, labels)
@@ -102,10 +113,6 @@ def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, fil
 
 def _recipe(given: dict[str, Any], seed: int, labels: list[str]) -> Recipe:
     """The preset's recipe, or the plain one, with what the options say in its place."""
-    from dataclasses import replace
-
-    from guieval.analysis.data_selection import Recipe, get_preset, read_quota, read_source
-
     recipe = Recipe() if given["preset"] is None else get_preset(given["preset"])
     changed: dict[str, Any] = {"seed": seed}
     if given["stages"] is not None:
@@ -127,8 +134,6 @@ def _recipe(given: dict[str, Any], seed: int, labels: list[str]) -> Recipe:
 
 
 def _label(name: str, labels: list[str]) -> str:
-    from guieval.errors import UsageError, nearest
-
     known = ["action", *labels]
     if name not in known:
         raise UsageError(
@@ -138,9 +143,6 @@ def _label(name: str, labels: list[str]) -> str:
 
 
 def _show(curated: Curated, *, json: bool) -> None:
-    from guieval.cli.tables import print_json, say, show
-    from guieval.reports.tables import Table, columns
-
     if json:
         chosen = {"selected": len(curated.chosen), "composition": curated.composition}
         print_json({"left": curated.left, "quotas": curated.cells, **chosen})
@@ -157,20 +159,14 @@ def _show(curated: Curated, *, json: bool) -> None:
 def _select_nested(
     sizes: str, bench: str | None, data: Path | None, split: str, override: list[str], seed: int, file: Path | None
 ) -> None:
-    from guieval.analysis.data_selection import HYPERTRACK_SIZES, nested_episodes, write_nested
-    from guieval.cli.data.loader_options import open_benchmark
-    from guieval.data.selection import Choice
-    from guieval.data.selection import select as select_episodes
-    from guieval.errors import UsageError
-
     if bench is None:
         raise UsageError("--nested draws from a benchmark: name it with --bench")
     if file is None:
         raise UsageError("--out names the sample sets to write, e.g. --out train.json for train-16.json, train-32.json, ...")
-    asked = HYPERTRACK_SIZES if sizes == "hypertrack" else tuple(_size(text) for text in sizes.split(","))
+    wanted = HYPERTRACK_SIZES if sizes == "hypertrack" else tuple(_size(text) for text in sizes.split(","))
     benchmark = open_benchmark(bench, data, override)
     pool = select_episodes(benchmark, Choice(split=split))
-    subsets = nested_episodes(pool.refs, asked, seed)
+    subsets = nested_episodes(pool.refs, wanted, seed)
     dataset = benchmark.dataset or benchmark.load(pool.refs[0]).steps[0].dataset
     words = f"{bench}, {pool.text}"
     for each in write_nested(subsets, pool.plan, file, dataset=dataset, seed=seed, pool=words):
@@ -179,8 +175,6 @@ def _select_nested(
 
 
 def _size(text: str) -> int:
-    from guieval.errors import UsageError
-
     number = text.strip().replace("_", "")
     if not (number.isascii() and number.isdigit()):
         raise UsageError(f"--nested lists sizes in episodes, like 16,32,64, or is hypertrack; got {text!r}")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from guieval.models.frame_audit import FrameReport
-    from guieval.reports.tables import Table
+from guieval.cli.running.run_folders import several_runs
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.journal import Records, read_manifest
+from guieval.metrics.intervals import wilson
+from guieval.models.frame_audit import FrameReport, audit_records
+from guieval.reports.tables import Cell, Table, columns
+from guieval.scoring.recorded_run import recorded_model
 
 
 def audit(
@@ -27,12 +29,6 @@ def audit(
     no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
     one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
     """
-    from guieval.cli.running.run_folders import several_runs
-    from guieval.cli.tables import print_json, say, show
-    from guieval.journal import Records, read_manifest
-    from guieval.models.frame_audit import audit_records
-    from guieval.scoring.recorded_run import recorded_model
-
     found = several_runs([directory])
     reports = {each: audit_records(recorded_model(read_manifest(each), adapter), Records(each)) for each in found}
     if json:
@@ -58,9 +54,6 @@ def _plain(report: FrameReport | None) -> dict[str, Any]:
 
 
 def _table(report: FrameReport) -> Table:
-    from guieval.metrics.intervals import wilson
-    from guieval.reports.tables import Cell, Table, columns
-
     rows: list[tuple[Cell, ...]] = []
     for index, fit in enumerate(report.fits):
         interval = wilson(fit.hits, report.steps)

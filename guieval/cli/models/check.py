@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import typer
 
 from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from guieval.testing.conformance import Finding
+from guieval.errors import UsageError, nearest
+from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
+from guieval.testing.conformance import Finding, check_adapter, check_benchmarks, every_model
 
 
 def check(
@@ -38,10 +37,6 @@ def check(
 
 def _checked(names: Sequence[str]) -> Iterator[tuple[str, Sequence[Finding]]]:
     """Each plug-in's name with what is wrong with it, one after the other."""
-    from guieval.errors import UsageError, nearest
-    from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
-    from guieval.testing.conformance import check_adapter, check_benchmarks, every_model
-
     loaders, checkpoints, families = list_benchmarks(), list_models(), list_adapters()
     known = [*loaders, *checkpoints, *families]
     for name in names:

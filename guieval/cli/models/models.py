@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 
-from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from guieval.models import ABCModel, ModelConfig
+from guieval.cli.tables import echo, say, show
+from guieval.engines.vllm.arguments import merged_arguments
+from guieval.history import reference_history
+from guieval.models import ABCModel, ModelConfig
+from guieval.models.written_prompts import example_episode, shown
+from guieval.registry import adapter_class, config_folder, load_model, model_configs
+from guieval.reports.tables import Table, columns
 
 
 def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint in full.")] = None) -> None:
     """List checkpoints by family, or show one in full: its settings, how to serve it, a prompt and a reply."""
-    from guieval.cli.tables import say, show
-    from guieval.registry import adapter_class, load_model, model_configs
-    from guieval.reports.tables import Table, columns
-
     if name is not None:
         for line in _details(load_model(name)):
             echo(line)
@@ -39,9 +40,6 @@ def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint
 
 def _details(model: ABCModel) -> Iterator[str]:
     import yaml
-
-    from guieval.history import reference_history
-    from guieval.models.written_prompts import example_episode, shown
 
     config = model.config
     text = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True, width=128)
@@ -67,12 +65,6 @@ def _details(model: ABCModel) -> Iterator[str]:
 
 def _serve(config: ModelConfig) -> str:
     """The command that serves the checkpoint, with a chat template of ours by its whole path."""
-    import json
-    import shlex
-
-    from guieval.engines.vllm.arguments import merged_arguments
-    from guieval.registry import config_folder
-
     if config.hf_id is None or config.engine != "openai":
         return ""
     words = ["vllm", "serve", config.hf_id]
@@ -87,6 +79,4 @@ def _serve(config: ModelConfig) -> str:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Sorts the numbers within names as numbers: 3b before 32b."""
-    import re
-
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

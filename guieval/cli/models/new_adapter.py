@@ -13,6 +13,8 @@ import typer
 
 from guieval.cli.paths import path_option
 from guieval.cli.tables import echo
+from guieval.errors import UsageError
+from guieval.registry import list_adapters
 
 TEMPLATES = Path(__file__).parent / "templates"
 NAME = "my_agent"
@@ -24,8 +26,6 @@ def new_adapter(
     out: Annotated[Path | None, path_option("Folder to write to; default: the current one.")] = None,
 ) -> None:
     """Write NAME.py, a working adapter, and its test, test_NAME.py; existing files are not overwritten."""
-    from guieval.errors import UsageError
-
     _check_spelling(name)
     folder = out if out is not None else Path(".")
     adapter, test = folder / f"{name}.py", folder / f"test_{name}.py"
@@ -69,8 +69,6 @@ def _filled(template: str, name: str) -> str:
 
 
 def _check_spelling(name: str) -> None:
-    from guieval.errors import UsageError
-
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         better = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         hint = f", e.g. {better!r}" if re.fullmatch(r"[a-z][a-z0-9_]*", better) and not keyword.iskeyword(better) else ""
@@ -80,9 +78,6 @@ def _check_spelling(name: str) -> None:
 
 
 def _check_free(name: str) -> None:
-    from guieval.errors import UsageError
-    from guieval.registry import list_adapters
-
     if name in list_adapters():
         raise UsageError(f"there is a model family {name!r} already; `guieval models` lists the checkpoints of each")
     if find_spec(name) is not None:  # Python finds the file beside a test first

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from guieval.cli.paths import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import echo, show
+from guieval.errors import UsageError, nearest
+from guieval.evaluation import get_protocol, list_protocols
+from guieval.registry import benchmarks
+from guieval.reports.protocol_page import measured_part, protocol_page
+from guieval.reports.tables import Table, columns
+from guieval.scoring.matrix import ALL, judge_predictions
 
 
 def protocols(
@@ -20,12 +26,6 @@ def protocols(
     ] = None,
 ) -> None:
     """List scoring protocols, or show one protocol's rules in words."""
-    from guieval.cli.tables import show
-    from guieval.errors import UsageError
-    from guieval.evaluation import get_protocol, list_protocols
-    from guieval.reports.protocol_page import protocol_page
-    from guieval.reports.tables import Table, columns
-
     if sum((name is not None, dataset is not None, markdown)) > 1:
         raise UsageError("give a protocol's name, --dataset or --markdown, one of them")
     if predictions is not None and not markdown:
@@ -35,8 +35,11 @@ def protocols(
         return
     listed = [get_protocol(each) for each in list_protocols(None if dataset is None else _dataset(dataset))]
     if markdown:
-        measured = "" if predictions is None else _measured(predictions)
-        echo(protocol_page(listed) + measured, nl=False)
+        page = protocol_page(listed)
+        if predictions is not None:
+            judged = judge_predictions(predictions, protocols=[ALL])
+            page += "\n" + measured_part(judged, f"guieval score {predictions.name} --protocol all")
+        echo(page, nl=False)
         return
     heads = columns("protocol", "summary", "source", folds=("summary", "source"), spare=("source",))
     show(
@@ -45,20 +48,8 @@ def protocols(
     )
 
 
-def _measured(file: Path) -> str:
-    """The part of the page after the rules."""
-    from guieval.reports.protocol_page import measured_part
-    from guieval.scoring.matrix import ALL, judge_predictions
-
-    return "\n" + measured_part(judge_predictions(file, protocols=[ALL]), f"guieval score {file.name} --protocol all")
-
-
 def _dataset(name: str) -> str:
     """The data set of that name, or that of the benchmark of that name."""
-    from guieval.errors import UsageError, nearest
-    from guieval.evaluation import get_protocol, list_protocols
-    from guieval.registry import benchmarks
-
     known = {benchmark: each.dataset or benchmark for benchmark, each in benchmarks().items()}
     known |= {dataset: dataset for each in list_protocols() for dataset in get_protocol(each).datasets or ()}
     known |= {dataset: dataset for dataset in list(known.values())}

@@ -9,7 +9,12 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
+from guieval.cli.running.run_folders import apart, paired_runs, writable
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.reports.compare_table import compare_json, compare_tables, footnotes, headings
+from guieval.reports.comparison import compare_runs, write_flips
+from guieval.reports.comparison import flips as flipped
+from guieval.reports.tables.records import check_ending
 
 
 def compare(
@@ -22,13 +27,6 @@ def compare(
     json: JSON = False,
 ) -> None:
     """Compare two runs on the same steps: every figure with its interval, and the steps that flipped."""
-    from guieval.cli.running.run_folders import apart, paired_runs, writable
-    from guieval.cli.tables import print_json, say, show
-    from guieval.reports.compare_table import compare_json, compare_tables, footnotes, headings
-    from guieval.reports.comparison import compare_runs, write_flips
-    from guieval.reports.comparison import flips as flipped
-    from guieval.reports.tables.records import check_ending
-
     pairs = paired_runs(first, second)
     if flips is not None:
         check_ending(flips)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from guieval.analysis.consistency.human_labels import read_human_labels
+from guieval.analysis.consistency.judging import Consistency, read_consistency
+from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from guieval.analysis.consistency.judging import Consistency
-
+from guieval.cli.running.run_folders import several_runs, writable
+from guieval.cli.tables import JSON, check_format, echo, print_json, write_tables
+from guieval.errors import UsageError, nearest
+from guieval.journal import is_run, read_manifest
+from guieval.journal.rounds import rounds_of
+from guieval.journal.run_folders import one_run
+from guieval.registry import load_benchmark
+from guieval.reports.consistency_page import consistency_page
+from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
 
 UNDECIDED: dict[str, bool | None] = {"apart": None, "inconsistent": False}
 """What a step without a consensus counts as: nothing, or an inconsistent one."""
@@ -43,16 +50,6 @@ def consistency(
     json: JSON = False,
 ) -> None:
     """Compare each action with what judge models do when given its reasoning (GUIEvalKit paper, section 5.4.1)."""
-    from dataclasses import replace
-
-    from guieval.analysis.consistency.human_labels import read_human_labels
-    from guieval.analysis.consistency.judging import read_consistency
-    from guieval.analysis.decisions.clustering import DEFAULTS
-    from guieval.cli.running.run_folders import writable
-    from guieval.cli.tables import check_format, print_json, write_tables
-    from guieval.errors import UsageError, nearest
-    from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables
-
     chosen = "json" if json else check_format(form)
     if undecided not in UNDECIDED:
         raise UsageError(f"--undecided is {undecided!r}{nearest(undecided, UNDECIDED)}; expected {' or '.join(UNDECIDED)}")
@@ -81,8 +78,6 @@ def consistency(
 
 
 def _directories(judges: str) -> list[Path]:
-    from guieval.errors import UsageError
-
     named = [Path(name.strip()) for name in judges.split(",") if name.strip()]
     if not named:
         raise UsageError("--judges names no directory; give one or more, with commas between them")
@@ -93,11 +88,6 @@ def _directories(judges: str) -> list[Path]:
 
 def _judged(run: Path, judges: Sequence[Path]) -> Path:
     """The run whose thoughts the judges were given, where ``run`` is a folder of several."""
-    from guieval.cli.running.run_folders import several_runs
-    from guieval.journal import is_run, read_manifest
-    from guieval.journal.rounds import rounds_of
-    from guieval.journal.run_folders import one_run
-
     if not run.exists() or is_run(run):
         return one_run(run)
     thoughts = (read_manifest(each).fixed_thoughts for each in rounds_of(judges[0]))
@@ -107,11 +97,6 @@ def _judged(run: Path, judges: Sequence[Path]) -> Path:
 
 
 def _write_page(found: Consistency, file: Path, data: Path | None, each: int, undecided_as: bool | None) -> None:
-    from guieval.errors import UsageError
-    from guieval.journal import read_manifest
-    from guieval.registry import load_benchmark
-    from guieval.reports.consistency_page import consistency_page
-
     config = read_manifest(found.run).config
     root = None
     try:

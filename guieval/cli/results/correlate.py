@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +12,16 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON
+from guieval.cli.running.run_folders import several_runs
+from guieval.cli.tables import JSON, print_json, say, show
+from guieval.errors import DataError, UsageError, nearest
+from guieval.metrics.correlation import Correlation
+from guieval.metrics.correlation import correlate as correlation_of
+from guieval.reports.leaderboards.leaderboard import leaderboard
+from guieval.reports.leaderboards.published_results import get_results
+from guieval.reports.tables import Table, columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from guieval.metrics.correlation import Correlation
-
     Point = tuple[str, float, float]
 
 
@@ -31,8 +37,6 @@ def correlate(
     json: JSON = False,
 ) -> None:
     """Correlate two figures over models: R² of a line, Spearman's rho with its p-value, and Legendre curves."""
-    from guieval.errors import UsageError
-
     files = list(source or ())
     notes: list[str] = []
     if (table is None) == (not files):
@@ -44,8 +48,6 @@ def correlate(
         why = "is for run directories; a table or a CSV file holds both columns itself"
         options.refuse({"online": online, "protocol": protocol}, why)
     if table is not None:
-        from guieval.reports.leaderboards.published_results import get_results
-
         published = get_results(table)
         points = published.pairs(x, y)
         notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
@@ -56,12 +58,9 @@ def correlate(
     elif len(files) == 1:
         points = _of_csv(files[0], x, y)
     else:
-        raise UsageError(f"several sources must all be run directories, and {_first_file(files)!r} is none")
+        file = next(str(source) for source in files if not source.is_dir())
+        raise UsageError(f"several sources must all be run directories, and {file!r} is none")
     _show(points, x, y, notes, json=json)
-
-
-def _first_file(files: list[Path]) -> str:
-    return next(str(each) for each in files if not each.is_dir())
 
 
 def _of_csv(file: Path, x: str, y: str) -> list[Point]:
@@ -77,12 +76,6 @@ def _of_csv(file: Path, x: str, y: str) -> list[Point]:
 
 def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: str | None) -> list[Point]:
     """(run, its figure ``x`` in %, its model's ``y``); every run must have both, and every model one run."""
-    from collections import Counter
-
-    from guieval.cli.running.run_folders import several_runs
-    from guieval.errors import DataError, UsageError, nearest
-    from guieval.reports.leaderboards.leaderboard import leaderboard
-
     live: dict[str, float] = {}
     for number, line in _lines(online, ("model", y)):
         value = _number(line[y], online, number, y)
@@ -119,10 +112,6 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
 
 def _lines(file: Path, columns: tuple[str, str]) -> list[tuple[int, dict[str, str]]]:
     """A CSV file's lines, numbered from 2, by column; all ``columns`` must be there."""
-    import csv
-
-    from guieval.errors import UsageError, nearest
-
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream, restval="")
@@ -141,8 +130,6 @@ def _lines(file: Path, columns: tuple[str, str]) -> list[tuple[int, dict[str, st
 
 
 def _number(text: str, file: Path, line: int, column: str) -> float | None:
-    from guieval.errors import DataError
-
     if not text.strip() or text.strip() == "-":
         return None
     try:
@@ -152,10 +139,6 @@ def _number(text: str, file: Path, line: int, column: str) -> float | None:
 
 
 def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) -> None:
-    from guieval.cli.tables import print_json, say, show
-    from guieval.metrics.correlation import correlate as correlation_of
-    from guieval.reports.tables import Table, columns
-
     found = correlation_of([point[1] for point in points], [point[2] for point in points])
     notes = [*(f"note: {line}" for line in found.warnings), *notes]
     if json:

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guieval.analysis.decisions.clustering import ClusterSettings
+from guieval.analysis.decisions.executions import gaps, read_executions
+from guieval.analysis.decisions.measures import DecisionColumns, check_several, measure
+from guieval.analysis.decisions.points import METRICS
+from guieval.analysis.decisions.sensitivity import sensitivity
+from guieval.analysis.decisions.shifts import Shifts, shift
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
+from guieval.cli.running.run_folders import several_runs, writable
+from guieval.cli.tables import JSON, check_format, echo, write_tables
+from guieval.errors import UsageError, nearest
+from guieval.journal import read_manifest
+from guieval.journal.caveats import mark, notes
+from guieval.journal.rounds import is_rollout, rounds_of
+from guieval.journal.run_files import Manifest
+from guieval.journal.run_folders import one_run
+from guieval.reports.decision_tables import run_tables, sensitivity_tables, shift_tables, trend_tables
+from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
+from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.tables import Table
+from guieval.steps import StepKey
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
 
-    from guieval.analysis.decisions.clustering import ClusterSettings
-    from guieval.analysis.decisions.measures import DecisionColumns
-    from guieval.analysis.decisions.shifts import Shifts
-    from guieval.journal.run_files import Manifest
-    from guieval.reports.plots.paper import Width
-    from guieval.reports.tables import Table
-    from guieval.steps import StepKey
 
 FIGURES = {
     "shift": "baseline stability by its shift, Figure 4",
@@ -63,15 +73,6 @@ def decisions(
     seed: options.Seed = 0,
 ) -> None:
     """Measure a model's decisions from several samples per step: diversity, stability, PASS@n, and shifts between runs."""
-    from guieval.analysis.decisions.shifts import shift
-    from guieval.cli.running.run_folders import several_runs, writable
-    from guieval.cli.tables import check_format, write_tables
-    from guieval.errors import UsageError
-    from guieval.journal.rounds import is_rollout
-    from guieval.journal.run_folders import one_run
-    from guieval.reports.decision_tables import run_tables, shift_tables
-    from guieval.reports.plots.paper import check_file
-
     chosen = "json" if json else check_format(form)
     settings = _settings(radius, metric, min_samples, loose, strict)
     shown = _figure(figure, plot, against)
@@ -97,19 +98,12 @@ def decisions(
 
 
 def _settings(radius: float, metric: str, min_samples: int | None, loose: float, strict: float) -> ClusterSettings:
-    from guieval.analysis.decisions.clustering import ClusterSettings
-    from guieval.analysis.decisions.points import METRICS
-    from guieval.errors import UsageError, nearest
-
     if metric not in METRICS:
         raise UsageError(f"unknown --metric {metric!r}{nearest(metric, METRICS)}; it is l2 or l1")
     return ClusterSettings(radius, "l1" if metric == "l1" else "l2", min_samples, loose, strict)
 
 
 def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], width: Width, seed: int, file: Path) -> None:
-    from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
-    from guieval.reports.plots.paper import write
-
     drawn: Figure
     if shown == "pass":
         drawn = pass_curves(measured, width, seed)
@@ -125,16 +119,13 @@ def _draw(shown: str, measured: list[DecisionColumns], shifts: list[Shifts], wid
 def _read(
     places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, baselines: int
 ) -> dict[Path, DecisionColumns]:
-    """The figures of each run; one without any answer is left out and named. The last ``baselines`` must have some."""
-    from guieval.analysis.decisions.executions import gaps, read_executions
-    from guieval.analysis.decisions.measures import check_several, measure
-    from guieval.errors import UsageError
-
+    """Measure each run; print a note for a run without answers and leave it out. The last ``baselines`` runs must have some."""
     read: dict[Path, DecisionColumns] = {}
     for number, (place, title) in enumerate(zip(places, titles, strict=True)):
         unasked: list[StepKey] = []
         found = measure(read_executions(place, protocol=protocol, unasked=unasked), settings, title, unasked)
-        for note in [*gaps(place), *_caveats(place)]:
+        caveats = dict.fromkeys(caveat for manifest in _manifests(place) for caveat in notes(manifest))
+        for note in [*gaps(place), *caveats]:
             echo(f"note: {note}", err=True)
         if found.measured.any():
             check_several(found)
@@ -149,8 +140,6 @@ def _read(
 
 
 def _figure(figure: str | None, plot: Path | None, against: Path | None) -> str:
-    from guieval.errors import UsageError, nearest
-
     if figure is None:
         return "shift" if against is not None else "diversity"
     if figure not in FIGURES:
@@ -163,9 +152,7 @@ def _figure(figure: str | None, plot: Path | None, against: Path | None) -> str:
 
 
 def _titles(places: Sequence[Path], labels: list[str] | None) -> list[str]:
-    """The runs' names, of which none may stand twice: a directory's own, with its parent's where two are called alike."""
-    from guieval.errors import UsageError
-
+    """Unique titles of the runs: the directory's name, or its whole path if another run has the same name."""
     if labels is not None and len(labels) != len(places):
         of = f"{len(places)} run{'s' if len(places) > 1 else ''}"
         raise UsageError(f"there are {len(labels)} --label for {of}; give one for each, the baseline's last")
@@ -178,34 +165,19 @@ def _titles(places: Sequence[Path], labels: list[str] | None) -> list[str]:
 
 
 def _name(place: Path) -> str:
-    """The directory's name, marked where it is not sure that the run's own checkpoint answered."""
-    from guieval.journal.caveats import mark
-
+    """The directory's name, with a mark if the run's checkpoint may not be the one that answered."""
     name = place.resolve().name
     marks = dict.fromkeys(filter(None, map(mark, _manifests(place))))
     return f"{name} ({', '.join(marks)})" if marks else name
 
 
-def _caveats(place: Path) -> list[str]:
-    from guieval.journal.caveats import notes
-
-    return list(dict.fromkeys(note for manifest in _manifests(place) for note in notes(manifest)))
-
-
 def _manifests(place: Path) -> list[Manifest]:
-    from guieval.journal import read_manifest
-    from guieval.journal.rounds import rounds_of
-
     return [read_manifest(each) for each in rounds_of(place)]
 
 
 def _sensitivity(
     places: Sequence[Path], titles: Sequence[str], settings: ClusterSettings, protocol: str | None, paired: bool, seed: int
 ) -> list[Table]:
-    from guieval.analysis.decisions.executions import read_executions
-    from guieval.analysis.decisions.sensitivity import sensitivity
-    from guieval.reports.decision_tables import sensitivity_tables, trend_tables
-
     found = [
         sensitivity(read_executions(place, protocol=protocol), settings, title)
         for place, title in zip(places, titles, strict=True)

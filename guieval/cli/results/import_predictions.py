@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,12 +12,10 @@ from guieval.cli import options
 from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.paths import path_argument, path_option
 from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from guieval.scoring.predictions import Predictions
-    from guieval.steps import StepTaskModel
+from guieval.errors import UsageError
+from guieval.journal import write_atomically
+from guieval.scoring.predictions import Predictions, get_format, read_predictions
+from guieval.steps import StepTaskModel
 
 SHOWN = 3
 """How many reasons, names and damaged rows of each kind are printed."""
@@ -32,10 +31,6 @@ def import_predictions(
     skip_damaged: options.SkipDamaged = False,
 ) -> None:
     """Read a predictions file of GUIEvalKit, AgentCPM-GUI, OS-Atlas, ScreenSpot-Pro and others, and write guieval's own."""
-    from guieval.errors import UsageError
-    from guieval.journal import write_atomically
-    from guieval.scoring.predictions import get_format, read_predictions
-
     name = None if format == "auto" else get_format(format).name
     if bench is not None and data is None:
         raise UsageError(f"--bench {bench} needs --data, its data folder")
@@ -50,7 +45,6 @@ def import_predictions(
 
 
 def _steps(bench: str, data: Path, override: list[str]) -> Iterator[StepTaskModel]:
-
     benchmark = open_benchmark(bench, data, override)
     return (step for ref in benchmark.index() for step in benchmark.load(ref).steps)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,14 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
+from guieval.cli.running.run_folders import several_runs, writable
+from guieval.cli.tables import JSON, echo, print_text, show
+from guieval.errors import UsageError
+from guieval.reports.leaderboards.formats import board_tables, format_named, written
+from guieval.reports.leaderboards.leaderboard import arranged
+from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
+from guieval.reports.leaderboards.published_results import get_results, list_results
+from guieval.reports.tables import Table, columns
 
 
 def leaderboard(
@@ -36,19 +44,9 @@ def leaderboard(
     json: JSON = False,
 ) -> None:
     """Put runs into one table: a column for each benchmark, protocol and figure, with intervals and ranks."""
-    import sys
-
-    from guieval.errors import UsageError
-
     if list_references:
         _list_references()
         return
-    from guieval.cli.running.run_folders import several_runs, writable
-    from guieval.cli.tables import print_text, show
-    from guieval.reports.leaderboards.formats import board_tables, format_named, written
-    from guieval.reports.leaderboards.leaderboard import arranged
-    from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
-    from guieval.reports.leaderboards.published_results import get_results
 
     if not runs:
         raise UsageError("a leaderboard needs run directories, e.g. `guieval leaderboard runs/*`")
@@ -67,10 +65,6 @@ def leaderboard(
 
 
 def _list_references() -> None:
-    from guieval.cli.tables import show
-    from guieval.reports.leaderboards.published_results import get_results, list_results
-    from guieval.reports.tables import Table, columns
-
     rows = (
         (table.name, table.source, len(table.rows), ", ".join(column.name for column in table.columns), table.caption)
         for table in map(get_results, list_results())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -9,16 +11,27 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
+from guieval.cli.running.run_folders import several_runs
+from guieval.cli.tables import JSON, echo, print_json
+from guieval.data.selection import Choice
+from guieval.errors import UsageError, nearest
+from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
+from guieval.metrics.breakdown import breakdown
+from guieval.metrics.columns import RunColumns
+from guieval.metrics.figures import compute
+from guieval.metrics.sampling import SampledFigure, sampled
+from guieval.reports.leaderboards.published_results import ResultTable, get_results
+from guieval.reports.plots.bars import bars
+from guieval.reports.plots.cells import ordered
+from guieval.reports.plots.heat import Grid, heat
+from guieval.reports.plots.horizon import horizon
+from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.plots.reliability import Panel, reliability
+from guieval.reports.plots.samples import samples
+from guieval.scoring.matrix import ALL, score_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from matplotlib.figure import Figure
-
-    from guieval.metrics.columns import RunColumns
-    from guieval.reports.leaderboards.published_results import ResultTable
-    from guieval.reports.plots.paper import Width
 
 
 class Drawn(NamedTuple):
@@ -75,10 +88,6 @@ def plot(
     json: JSON = False,
 ) -> None:
     """Draw a picture for a paper: runs by action type, by horizon, under protocols, by tries, or a table's correlations."""
-    from guieval.cli.tables import print_json
-    from guieval.errors import UsageError, nearest
-    from guieval.reports.plots.paper import check_file, write
-
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
     wide = options.check_width(width)
@@ -113,11 +122,6 @@ def _of_runs(
     steps: tuple[str | None, tuple[str, ...]],
     width: Width,
 ) -> Drawn:
-    from guieval.cli.running.run_folders import several_runs
-    from guieval.data.selection import Choice
-    from guieval.errors import UsageError
-    from guieval.scoring.matrix import ALL, score_run
-
     if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
@@ -154,16 +158,14 @@ def _of_runs(
 
 
 def _titles(columns: Sequence[RunColumns]) -> list[str]:
-    """What tells the runs apart, of model, benchmark and mode; the model where nothing does."""
+    """A label from those of model, benchmark and mode that differ between runs; the model if none differs."""
     named = [(run.model, run.benchmark, run.mode) for run in columns]
     telling = [place for place in range(3) if len({each[place] for each in named}) > 1] or [0]
     return [", ".join(each[place] for place in telling) for each in named]
 
 
 def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
-    """Labels of which none stands twice: a run's directory is added to those that would."""
-    from guieval.errors import UsageError
-
+    """Unique labels: the run's directory is added to duplicates."""
     titles = [
         f"{label} ({place.name})" if labels.count(label) > 1 else label for label, place in zip(labels, places, strict=True)
     ]
@@ -173,9 +175,6 @@ def _apart(labels: Sequence[str], places: Sequence[Path]) -> list[str]:
 
 
 def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
-    from guieval.metrics.breakdown import breakdown
-    from guieval.reports.plots.bars import bars
-
     by = by or "action"
     cells = {label: breakdown(run, protocols[0], by) for label, run in runs.items()}
     words = "action type" if by == "action" else by
@@ -184,10 +183,6 @@ def _actions(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
 
 
 def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, width: Width) -> Drawn:
-    from guieval.errors import UsageError, nearest
-    from guieval.metrics.breakdown import breakdown
-    from guieval.reports.plots.horizon import horizon
-
     by = by or "ratio"
     known = ("ratio", "step", "length", "ratio-step")
     if by not in known:
@@ -201,21 +196,10 @@ def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
 
 def _plain(figures: Mapping[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
     """What is drawn of each run as plain values."""
-    from dataclasses import asdict
-
     return {label: [asdict(each) for each in held] for label, held in figures.items()}
 
 
 def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | None, width: Width) -> Drawn:
-    from dataclasses import asdict
-
-    from guieval.errors import UsageError, nearest
-    from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
-    from guieval.metrics.breakdown import breakdown
-    from guieval.metrics.figures import compute
-    from guieval.reports.plots.cells import ordered
-    from guieval.reports.plots.heat import Grid, heat
-
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
     if figure is not None and figure not in known:
         raise UsageError(f"unknown --figure {figure!r}{nearest(figure, known)}; it is one of {', '.join(known)}")
@@ -244,15 +228,12 @@ def _span(sizes: set[int]) -> str:
 
 def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str, width: Width) -> Drawn:
     """Runs of one label are tries of the same; a run that holds several answers to a step has a vote, too."""
-    from guieval.metrics.sampling import SampledFigure, sampled
-    from guieval.reports.plots.samples import samples
-
     found: dict[str, list[SampledFigure]] = {}
     for label in dict.fromkeys(labels):
         tries = [run for run, of in zip(columns, labels, strict=True) if of == label]
         most = sampled(tries, protocol, "mean").samples
-        asked = [k for k in range(1, most + 1) if k <= 8 or k & (k - 1) == 0 or k == most]
-        found[label] = [sampled(tries, protocol, "any", k) for k in asked] + [sampled(tries, protocol, "all", k) for k in asked]
+        sizes = [k for k in range(1, most + 1) if k <= 8 or k & (k - 1) == 0 or k == most]
+        found[label] = [sampled(tries, protocol, "any", k) for k in sizes] + [sampled(tries, protocol, "all", k) for k in sizes]
         if len(tries) == 1 and most > 1:
             found[label].append(sampled(tries, protocol, "vote"))
     tries_of = ", ".join(f"{label}: {max(each.k for each in figures)}" for label, figures in found.items())
@@ -261,12 +242,6 @@ def _samples(columns: Sequence[RunColumns], labels: Sequence[str], protocol: str
 
 
 def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str | None, degree: int, width: Width) -> Drawn:
-    from dataclasses import asdict
-
-    from guieval.errors import UsageError
-    from guieval.reports.leaderboards.published_results import get_results
-    from guieval.reports.plots.reliability import Panel, reliability
-
     if runs:
         raise UsageError("reliability is drawn of a table: name it with --table, without run directories")
     if table is None or not x or y is None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
 from guieval.cli.progress_bar import ProgressBar
+from guieval.cli.running.run_folders import paired_runs, several_runs
 from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from guieval.journal.run_files import Manifest
-    from guieval.reports.viewer import Prompter
-    from guieval.steps import StepRecord
+from guieval.data.doctor.counts import counted
+from guieval.errors import UsageError
+from guieval.history import recalled
+from guieval.journal.run_files import Manifest
+from guieval.models.written_prompts import shown
+from guieval.registry import load_benchmark
+from guieval.reports.viewer import Pictures, Prompter, protocols_to_show, shown_run, write_report
+from guieval.scoring.recorded_run import recorded_model
+from guieval.steps import StepRecord
 
 
 def report(
@@ -29,8 +34,6 @@ def report(
     no_images: Annotated[bool, typer.Option("--no-images", help="Leave the screenshots out.")] = False,
 ) -> None:
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
-    from guieval.cli.running.run_folders import paired_runs, several_runs
-
     runs = several_runs([run], rollouts=True)
     pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
     for each, other in pairs:
@@ -49,9 +52,6 @@ def _write(
     images: bool,
 ) -> None:
     """Write the report of one run, and print what is in it."""
-    from guieval.data.doctor.counts import counted
-    from guieval.reports.viewer import Pictures, protocols_to_show, shown_run, write_report
-
     shown = shown_run(run)
     beside = None if against is None else shown_run(against)
     protocols = protocols_to_show(shown, names)
@@ -73,10 +73,7 @@ def _write(
 
 
 def _screenshots(manifest: Manifest, data: Path | None) -> tuple[Path | None, str]:
-    """Where the run's screenshots are, or why they are not to be had; a folder that was asked for must be there."""
-    from guieval.errors import UsageError
-    from guieval.registry import load_benchmark
-
+    """The folder of the run's screenshots, or why there is none; a folder that the user named must exist."""
     config = manifest.config
     try:
         benchmark = load_benchmark(config.bench, data or config.data, **(config.bench_options or {}))
@@ -89,11 +86,6 @@ def _screenshots(manifest: Manifest, data: Path | None) -> tuple[Path | None, st
 
 def _prompter(manifest: Manifest, adapter: str | None) -> Prompter:
     """Tells what the run's model was sent at a step, by asking its adapter again."""
-    from guieval.errors import UsageError
-    from guieval.history import recalled
-    from guieval.models.written_prompts import shown
-    from guieval.scoring.recorded_run import recorded_model
-
     mode = manifest.mode
     try:
         model = recorded_model(manifest, adapter)

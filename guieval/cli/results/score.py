@@ -7,25 +7,35 @@ when steps of a run are not measured that a resume would measure.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from guieval.cli import options
 from guieval.cli.data.loader_options import loader_options
 from guieval.cli.paths import path_argument, path_option
+from guieval.cli.running.online import is_online, online_run
 from guieval.cli.running.run_folders import apart, several_runs
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from guieval.data.selection import Choice
-    from guieval.scoring.answered import Answered
-    from guieval.scoring.matrix import JudgedAnswers
-    from guieval.scoring.score import Scored
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.overlays import read_overlay
+from guieval.data.selection import Choice
+from guieval.errors import UsageError
+from guieval.journal import read_manifest
+from guieval.reports.console import report_json, warning_lines
+from guieval.reports.disagreement_file import write_disagreements
+from guieval.reports.matrix_table import agreement_lines, glance_table, matrix_json, matrix_table, step_lines, unmeasured_lines
+from guieval.reports.online_tables import online_json, online_tables
+from guieval.reports.opened import score_figures
+from guieval.reports.score_tables import breakdown_table, sample_table
+from guieval.reports.tables.records import check_ending
+from guieval.scoring.answered import Answered
+from guieval.scoring.matrix import JudgedAnswers, answered_file, disagreements, judge_answers, on_own_sets
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.scoring.score import Scored, Scorer, evaluate_run
 
 ALL = "all"
 
@@ -61,13 +71,6 @@ def score(
     json: JSON = False,
 ) -> None:
     """Score a run directory or a predictions file again, without the model."""
-    from guieval.cli.running.online import is_online
-    from guieval.data.overlays import read_overlay
-    from guieval.data.selection import Choice
-    from guieval.errors import UsageError
-    from guieval.scoring.matrix import answered_file
-    from guieval.scoring.recorded_run import recorded_answers
-
     if not source.exists():
         raise UsageError(f"there is no run directory or predictions file at {str(source)!r}")
     for_files = {"bench": bench, "data": data, "model": model, "mode": mode, "set": override, "format": format}
@@ -109,13 +112,6 @@ def _print(
     json: bool,
 ) -> None:
     """Print the figures of each run, or of the file, under the protocols ``names``."""
-    from guieval.cli.running.online import is_online, online_run
-    from guieval.cli.tables import print_json, show
-    from guieval.errors import UsageError
-    from guieval.reports.online_tables import online_json, online_tables
-    from guieval.scoring.matrix import judge_answers
-    from guieval.scoring.score import Scorer
-
     plain: list[Any] = []
     unfinished = False
     for place, open_answers in opened.items():
@@ -140,7 +136,7 @@ def _print(
             incomplete, values = _print_one(answers, scorer.scored(choice), choice, by, json=json)
         plain.append(values if len(opened) == 1 else {"run": place, **values})
         if incomplete and place.is_dir():
-            unfinished |= _tell_unfinished(place, err=json)
+            unfinished |= _print_unfinished(place, err=json)
     if json:
         print_json(plain if len(plain) > 1 else plain[0])
     if unfinished:
@@ -148,20 +144,14 @@ def _print(
 
 
 class _Shown(NamedTuple):
-    """Whether steps were not measured, and, where JSON is asked for, what it says."""
+    """Whether steps are unmeasured, and the values to print as JSON (empty without --json)."""
 
     incomplete: bool
     values: Mapping[str, Any]
 
 
 def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[str], *, json: bool) -> _Shown:
-    """Print what a run prints at its end, and how sure its figures are, unless that is to be JSON."""
-    from guieval.cli.tables import say, show
-    from guieval.reports.console import report_json, warning_lines
-    from guieval.reports.matrix_table import matrix_json
-    from guieval.reports.opened import score_figures
-    from guieval.scoring.matrix import on_own_sets
-
+    """Print the figures of one protocol with their intervals, unless ``json`` is set."""
     figures = score_figures(answers, scored, choice, by)
     for warning in scored.warnings:
         say(f"note: {warning}", err=True)
@@ -179,20 +169,7 @@ def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[
 
 
 def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool) -> _Shown:
-    """Print every protocol's own figures, unless that is to be JSON, and write the disagreements."""
-    from guieval.cli.tables import say, show
-    from guieval.reports.matrix_table import (
-        agreement_lines,
-        glance_table,
-        matrix_json,
-        matrix_table,
-        step_lines,
-        unmeasured_lines,
-    )
-    from guieval.reports.score_tables import breakdown_table, sample_table
-    from guieval.reports.tables.records import check_ending
-    from guieval.scoring.matrix import on_own_sets
-
+    """Print the figures of every protocol, unless ``json`` is set, and write the disagreements."""
     if disagreements is not None:
         check_ending(disagreements)
     placed = on_own_sets(answers, choice)
@@ -214,21 +191,13 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
 
 
 def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:
-    from guieval.reports.disagreement_file import write_disagreements
-    from guieval.scoring.matrix import disagreements
-
     found = disagreements(answers.columns(choice), answers)
     count = write_disagreements(file, found, answers.protocols)
     echo(f"disagreements: {count:,} steps in {file}", err=err)
 
 
-def _tell_unfinished(directory: Path, *, err: bool) -> bool:
-    """Say how to measure what is missing, unless the run itself did all that it set out to do; whether it did not."""
-    import shlex
-
-    from guieval.journal import read_manifest
-    from guieval.scoring.score import evaluate_run
-
+def _print_unfinished(directory: Path, *, err: bool) -> bool:
+    """Print how to measure the missing steps; return whether the run is unfinished."""
     if evaluate_run(directory).summary.complete:
         own = read_manifest(directory).protocol.name
         echo(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from pydantic import BaseModel
 
-from guieval.cli.tables import JSON
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pydantic import BaseModel
+from guieval.cli.tables import JSON, print_json, say, show
+from guieval.engines.vllm.command import LAUNCH_SETTINGS, VLLMSettings
+from guieval.errors import UsageError, nearest
+from guieval.history.mixing import Mix
+from guieval.models.sampling import SamplingSettings
+from guieval.reports.tables import Table, columns
+from guieval.running.config import RunConfig
+from guieval.telemetry.tracking import SETTINGS as TRACKING
 
 _FREE = {
     "bench_options": "`guieval benchmarks NAME` lists the options of a benchmark",
@@ -39,10 +44,6 @@ def help_config(
     json_output: JSON = False,
 ) -> None:
     """List every setting of a run, as --set NAME=VALUE and --config FILE take it, with type, default and meaning."""
-    from guieval.cli.tables import print_json, say, show
-    from guieval.errors import UsageError, nearest
-    from guieval.reports.tables import Table, columns
-
     known = list(_settings())
     chosen = [one for one in known if group is None or one.setting == group or one.setting.startswith(f"{group}.")]
     if not chosen:
@@ -58,20 +59,12 @@ def help_config(
 
 
 def _in_words(setting: Setting) -> str:
-    import json
-
     default = "" if setting.default in (None, {}, []) else f" (default {json.dumps(setting.default)})"
     return f"{setting.type}{default}: {setting.description}"
 
 
 def _settings() -> Iterator[Setting]:
     """The settings of a run, those of a group after the group itself."""
-    from guieval.engines.vllm.command import LAUNCH_SETTINGS, VLLMSettings
-    from guieval.history.mixing import Mix
-    from guieval.models.sampling import SamplingSettings
-    from guieval.running.config import RunConfig
-    from guieval.telemetry.tracking import SETTINGS as TRACKING
-
     groups = {
         "sampling": list(_fields(SamplingSettings)),
         "resampling": list(_fields(SamplingSettings)),

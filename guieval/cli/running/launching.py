@@ -6,15 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from guieval.cli.running.progress import PLAIN_SECONDS, Dashboard
 from guieval.cli.tables import echo
+from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import harmless
 from guieval.running.display import Cost, Display, RunDisplay, Waited
-
-if TYPE_CHECKING:
-    from guieval.engines.vllm.server import ServerFailure
 
 
 class Terminal(Display):
@@ -35,9 +33,9 @@ class Terminal(Display):
         echo(text)
 
 
-def tell(failure: ServerFailure) -> None:
+def print_failure(failure: ServerFailure) -> None:
     """Print on standard error how a server failed, with the last lines of its log."""
-    if isinstance(failure.__cause__, type(failure)):  # the run has added a sentence to the first one's
+    if isinstance(failure.__cause__, type(failure)):  # the run adds a sentence to the original error
         failure = failure.__cause__
     echo(f"guieval: {failure}" + ("; its last lines:" if failure.lines else ""), err=True)
     for line in failure.lines:

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
+from guieval.analysis.mix_sweep.running import OpenSweep
+from guieval.analysis.mix_sweep.sweep import (
+    MixOutcome,
+    RegimeFigures,
+    Sweep,
+    as_csv,
+    by_regime,
+    get_preset,
+    points_by_regime,
+    read_outcomes,
+    read_sweep,
+)
 from guieval.cli import options
 from guieval.cli.paths import path_option
+from guieval.cli.running.launching import Terminal, print_failure
+from guieval.cli.running.presets import run_file
 from guieval.cli.settings import RUN, Given, SettingsClass
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from guieval.analysis.mix_sweep.sweep import MixOutcome, RegimeFigures, Sweep
-    from guieval.reports.plots.paper import Width
-    from guieval.running.config import RunConfig
-    from guieval.running.progress import RunOutcome
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.engines.vllm.server import ServerFailure
+from guieval.errors import FatalEngineError, ServersAway, UsageError, first_problem
+from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
+from guieval.reports.plots.mixing import mixing
+from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.tables import Table, columns
+from guieval.running.config import RunConfig, merge
+from guieval.running.progress import RunOutcome
+from guieval.running.resume.trust import resumed
 
 TABLE = "mixing.csv"
 SWEEP_SETTINGS = SettingsClass("analysis/mix_sweep/sweep.py", "Sweep", {"seed": "mix_seed"})
 
 
-@SWEEP_SETTINGS.options(into="asked")
+@SWEEP_SETTINGS.options(into="sweep_settings")
 @RUN.options(
     *("model", "bench", "mix_artifacts", "data", "base_urls", "engine", "subset", "sample_set", "episodes", "limit"),
     *("protocol", "thinking", "concurrency", "patience"),
 )
 def mix(
     settings: Given,
-    asked: Given,
+    sweep_settings: Given,
     preset: Annotated[
         str | None, typer.Option(help="paper: 16 pairs of probabilities at 50 means; try (default): 9 pairs at 4.")
     ] = None,
@@ -47,20 +66,12 @@ def mix(
     json: JSON = False,
 ) -> None:
     """Run a model under mixed histories, and correlate exact match with the online source ratio, regime by regime."""
-    from guieval.analysis.mix_sweep.sweep import read_sweep
-    from guieval.cli.running.presets import run_file
-    from guieval.errors import UsageError
-    from guieval.journal import SWEEP, new_directory, refuse_nested
-    from guieval.reports.plots.paper import check_file
-    from guieval.running.config import merge
-    from guieval.running.resume.trust import resumed
-
     wide = options.check_width(width)
     if plot is not None:
         check_file(plot)
     file = run_file(config)
     if resume is None:
-        sweep = _sweep(preset or "try", asked)
+        sweep = _sweep(preset or "try", sweep_settings)
         base = {"compact": True}  # hundreds of runs over the same steps
         merged = merge(file, override or [], settings, base=base)
         directory = out or new_directory(merged.model, merged.bench, "mix")
@@ -69,7 +80,7 @@ def mix(
     else:
         if out is not None:
             raise UsageError("--resume names the sweep's folder; leave out --out")
-        if asked or preset is not None:
+        if sweep_settings or preset is not None:
             raise UsageError("--resume goes on with the settings that the sweep has; leave out what asks for others")
         held = read_sweep(resume)
         sweep, directory = held.sweep, resume
@@ -77,14 +88,12 @@ def mix(
         merged = resumed(recorded, file, override or [], settings, trust=trust_run, folder=resume)
     _check(merged)
     stopped = _run(merged, sweep, directory, resumed=resume is not None, drop_answers=drop_answers, quiet=quiet)
-    _tell(directory, len(sweep.mixes()), plot, wide, json=json)
+    _print_figures(directory, len(sweep.mixes()), plot, wide, json=json)
     if stopped is not None:
         raise typer.Exit(stopped)
 
 
 def _check(config: RunConfig) -> None:
-    from guieval.errors import UsageError
-
     if config.mix:
         raise UsageError("a sweep makes every setting's mix itself; leave out mix, or use `guieval run` for a single one")
     if config.mix_artifacts is None:
@@ -96,8 +105,6 @@ def _check(config: RunConfig) -> None:
 
 
 def _pair(text: str) -> tuple[float, float]:
-    from guieval.errors import UsageError
-
     start, _, end = text.partition(":")
     try:
         return float(start), float(end)
@@ -105,28 +112,18 @@ def _pair(text: str) -> tuple[float, float]:
         raise UsageError(f"--pair is {text!r}: expected two probabilities as START:END, e.g. 0:1") from None
 
 
-def _sweep(preset: str, asked: Given) -> Sweep:
-    """The preset with what was asked for in its place."""
-    from pydantic import ValidationError
-
-    from guieval.analysis.mix_sweep.sweep import Sweep, get_preset
-    from guieval.errors import UsageError, first_problem
-
-    pairs = {"pairs": tuple(map(_pair, asked["pairs"]))} if "pairs" in asked else {}
+def _sweep(preset: str, given: Given) -> Sweep:
+    """The preset with the given settings over it."""
+    pairs = {"pairs": tuple(map(_pair, given["pairs"]))} if "pairs" in given else {}
     try:
-        return Sweep.model_validate({**get_preset(preset).model_dump(), **asked, **pairs})
+        return Sweep.model_validate({**get_preset(preset).model_dump(), **given, **pairs})
     except ValidationError as error:
         problem = first_problem(error)
         raise UsageError(f"{SWEEP_SETTINGS.flag(problem.path[0])} is {problem.value!r}: {problem.message}") from None
 
 
 def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, drop_answers: bool, quiet: bool) -> int | None:
-    """Run every setting that is left, each in a run directory of its own; the exit code where some are left all the same."""
-    from guieval.analysis.mix_sweep.running import OpenSweep
-    from guieval.cli.running.launching import Terminal, tell
-    from guieval.engines.vllm.server import ServerFailure
-    from guieval.errors import FatalEngineError, ServersAway
-
+    """Run every unfinished setting in its own run directory; return the exit code if some remain unfinished, else ``None``."""
     opened = OpenSweep.of(config, sweep, directory, resumed=resumed)
     if opened is None:
         return None
@@ -143,7 +140,7 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
                 code = 1
                 _report_lost(number, ended)
     except ServerFailure as failure:  # every finished setting is kept, and another server can continue
-        tell(failure)
+        print_failure(failure)
         return 1
     except FatalEngineError as failure:  # e.g. no server answers: the figures, and how to continue, are printed all the same
         echo(f"guieval: {' '.join(str(failure).split())}", err=True)
@@ -155,8 +152,6 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
 
 def _report_lost(number: int, ended: RunOutcome) -> None:
     """Print why a setting was not done to its end."""
-    from guieval.cli.tables import say
-
     for stage, failures in ended.failures.items():
         say(f"failed:   setting {number}: {failures.count:,} steps at {stage}, first: {failures.example}")
     if ended.gave_up:
@@ -172,15 +167,8 @@ def _line(outcome: MixOutcome, settings: int) -> str:
     )
 
 
-def _tell(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
-    """The figures of what is finished: a table by regime, all settings as CSV, the picture, and how to go on."""
-    import shlex
-
-    from guieval.analysis.mix_sweep.sweep import as_csv, by_regime, points_by_regime, read_outcomes
-    from guieval.cli.tables import print_json, say, show
-    from guieval.journal import write_atomically
-    from guieval.reports.tables import Table, columns
-
+def _print_figures(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
+    """Print the figures of the finished settings: a table by regime, the CSV, the plot, and the command to continue."""
     outcomes = read_outcomes(directory)
     figures = by_regime(outcomes)
     share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if figures else None
@@ -197,9 +185,6 @@ def _tell(directory: Path, settings: int, plot: Path | None, width: Width, *, js
         write_atomically(directory / TABLE, as_csv(outcomes))
         echo(f"table:    {directory / TABLE}")
     if plot is not None and figures:
-        from guieval.reports.plots.mixing import mixing
-        from guieval.reports.plots.paper import write
-
         rho: dict[str, float | None] = {each.regime: each.rank.rho for each in figures}
         points = {str(regime): each for regime, each in points_by_regime(outcomes).items()}
         write(mixing(points, rho, width), plot)

@@ -6,8 +6,11 @@ import os
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from guieval.cli.settings import Given, SettingsClass
+from guieval.errors import UsageError, first_problem
+from guieval.testing.mock_server import MockSettings, serve
 
 SERVER = SettingsClass("testing/mock_server/settings.py", "MockSettings", {"concurrency": "slots", "benchmark": "bench"})
 FOR_TESTS = ("api_key", "retry_after_date", "echo_key", "hang_at", "keep")
@@ -23,11 +26,6 @@ def mock_server(
     ] = None,
 ) -> None:
     """Serve scripted answers on an OpenAI-compatible endpoint until Ctrl-C; GET /stats reports what it received."""
-    from pydantic import ValidationError
-
-    from guieval.errors import UsageError, first_problem
-    from guieval.testing.mock_server import MockSettings, serve
-
     if api_key_env is not None:  # the key itself would be seen by everybody on the machine
         if not os.environ.get(api_key_env):
             raise UsageError(f"--api-key-env is {api_key_env!r}: there is no such environment variable, or it is empty")

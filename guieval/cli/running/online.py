@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from guieval.reports.online_tables import OnlineRun
+from guieval.history.modes import ONLINE
+from guieval.journal import Records, is_run, read_manifest, read_planned
+from guieval.journal.caveats import model_label
+from guieval.online.figures import online_figures
+from guieval.reports.online_tables import OnlineRun
 
 
 def is_online(directory: Path) -> bool:
     """Whether a directory holds an online run."""
-    from guieval.history.modes import ONLINE
-    from guieval.journal import is_run, read_manifest
-
     return is_run(directory) and read_manifest(directory).recorded_mode.name == ONLINE
 
 
 def online_run(directory: Path) -> OnlineRun:
     """The heading and the figures of a run."""
-    from guieval.journal import Records, read_manifest, read_planned
-    from guieval.journal.caveats import model_label
-    from guieval.online.figures import online_figures
-    from guieval.reports.online_tables import OnlineRun
-
     manifest = read_manifest(directory)
     heading = [model_label(manifest), f"{manifest.config.bench} online"]
     if manifest.selection is not None and manifest.selection.title:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from guieval.errors import UsageError, nearest
+from guieval.registry import config_folder
+
 
 def settings_file(given: Path, kind: str, of_what: str) -> Path:
     """The file itself, or the shipped one of that name in the folder ``kind``.
 
     Raises :class:`guieval.errors.UsageError` with the nearest name, and what ``of_what`` is shipped.
     """
-    from guieval.errors import UsageError, nearest
-    from guieval.registry import config_folder
-
     if given.is_file() or given.suffix or len(given.parts) > 1:
         return given
     folder = config_folder() / kind

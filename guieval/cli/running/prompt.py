@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from guieval.cli import options
+from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.paths import path_option
 from guieval.cli.tables import echo
-
-if TYPE_CHECKING:
-    from guieval.data.benchmark import ABCBenchmark
-    from guieval.history import HistoryEntry
-    from guieval.history.modes import Mode
-    from guieval.steps import Episode, Sample
+from guieval.data.benchmark import ABCBenchmark
+from guieval.errors import UsageError, nearest
+from guieval.history import HistoryEntry, reference_history, select
+from guieval.history.modes import Mode, get_mode
+from guieval.journal import Records, read_manifest
+from guieval.models.written_prompts import shown
+from guieval.registry import load_model
+from guieval.steps import Episode, Sample
 
 
 def prompt(
@@ -33,12 +36,6 @@ def prompt(
     override: options.LoaderOptions = None,
 ) -> None:
     """Print what a model would be sent for one step; a screenshot appears as name, size and size after resizing."""
-    from guieval.cli.data.loader_options import open_benchmark
-    from guieval.errors import UsageError
-    from guieval.history.modes import get_mode
-    from guieval.models.written_prompts import shown
-    from guieval.registry import load_model
-
     loaded = load_model(model, adapter=adapter, thinking=thinking)
     how = get_mode(mode)
     if how.history != "reference" and run is None:
@@ -54,8 +51,6 @@ def prompt(
 
 
 def _episode(benchmark: ABCBenchmark, name: str, subset: str | None) -> Episode:
-    from guieval.errors import UsageError, nearest
-
     refs = [ref for ref in benchmark.index() if subset is None or ref.key.subset == subset]
     named = [ref for ref in refs if ref.key.episode_id == name]
     if not named:
@@ -70,9 +65,6 @@ def _episode(benchmark: ABCBenchmark, name: str, subset: str | None) -> Episode:
 
 
 def _past(episode: Episode, step: int, mode: Mode, run: Path | None) -> tuple[HistoryEntry, ...]:
-    from guieval.errors import UsageError
-    from guieval.history import reference_history, select
-
     before = episode.steps[:step]
     if run is None:
         return reference_history(before)
@@ -85,8 +77,6 @@ def _past(episode: Episode, step: int, mode: Mode, run: Path | None) -> tuple[Hi
 
 def _answers(run: Path, episode: Episode) -> dict[int, Sample]:
     """The run's last finished answer to each step of the episode."""
-    from guieval.journal import Records, read_manifest
-
     read_manifest(run)  # raises one sentence about a folder that does not hold a run
     return {
         record.task.step_index: record.sample

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from guieval.analysis.decisions.executions import read_executions
+from guieval.analysis.decisions.subset import get_subset
 from guieval.cli import options
 from guieval.cli.paths import path_option
+from guieval.cli.running.presets import run_file
+from guieval.cli.running.run import perform, print_notes
 from guieval.cli.settings import RUN, Given
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from guieval.running.config import RunConfig
-    from guieval.running.execute import Result
+from guieval.cli.tables import JSON, echo, print_json, show
+from guieval.errors import UsageError
+from guieval.journal import new_directory, refuse_nested
+from guieval.journal.rounds import is_rollout
+from guieval.registry import load_benchmark
+from guieval.reports.tables import Cell, Table, columns, per_cent
+from guieval.running.config import RunConfig, merge
+from guieval.running.execute import Result
+from guieval.running.resume.trust import resumed
+from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
 
 _MOST_DIGITS = 20
 """Of a seed. Python refuses to convert thousands of digits; a number that is too large for a server is refused later."""
@@ -43,15 +52,6 @@ def rollout(
     json: JSON = False,
 ) -> None:
     """Draw many samples of every step, in rounds of one seed each, or continue one that was stopped."""
-    from guieval.cli.running.presets import run_file
-    from guieval.cli.running.run import perform
-    from guieval.errors import UsageError
-    from guieval.journal import new_directory, refuse_nested
-    from guieval.journal.rounds import is_rollout
-    from guieval.running.config import merge
-    from guieval.running.resume.trust import resumed
-    from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
-
     file = run_file(config)
     if resume is not None:
         for option, value in {"out": out, "rounds": rounds, "seeds": seeds, "preset": preset}.items():
@@ -83,10 +83,6 @@ def rollout(
 
 
 def _drawn_as(preset: str, settings: RunConfig) -> RunConfig:
-    from guieval.analysis.decisions.subset import get_subset
-    from guieval.errors import UsageError
-    from guieval.registry import load_benchmark
-
     if settings.limit is not None:
         raise UsageError("--preset says how many episodes are drawn: leave out --limit")
     benchmark = load_benchmark(settings.bench, settings.data, **settings.bench_options)
@@ -96,8 +92,6 @@ def _drawn_as(preset: str, settings: RunConfig) -> RunConfig:
 
 
 def _numbers(text: str | None) -> list[int]:
-    from guieval.errors import UsageError
-
     numbers = []
     for part in (text or "").replace(",", " ").split():
         if not part.isdecimal() or len(part) > _MOST_DIGITS:
@@ -108,11 +102,6 @@ def _numbers(text: str | None) -> list[int]:
 
 def _show(directory: Path, results: list[Result], *, json: bool) -> None:
     """A line for each round, and one for all of them together."""
-    from guieval.analysis.decisions.executions import read_executions
-    from guieval.cli.running.run import print_notes
-    from guieval.cli.tables import print_json, show
-    from guieval.reports.tables import Cell, Table, columns, per_cent
-
     rows: list[tuple[Cell, ...]] = []
     plain: list[dict[str, Any]] = []
     measured = {each.outcome.directory.name: each.outcome.directory for each in results}

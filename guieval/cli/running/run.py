@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_option
+from guieval.cli.running.launching import Terminal, print_failure
+from guieval.cli.running.online import online_run
+from guieval.cli.running.presets import run_file
 from guieval.cli.settings import RUN, Given, run_panels
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from guieval.evaluation import Figure
-    from guieval.metrics.intervals import Interval
-    from guieval.running.config import RunConfig
-    from guieval.running.execute import Result
-    from guieval.running.progress import RunOutcome
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.overlays import describe_overlay
+from guieval.engines import describe_endpoint
+from guieval.engines.vllm.server import ServerFailure
+from guieval.errors import GuievalError, UsageError
+from guieval.evaluation import Figure
+from guieval.history.modes import ONLINE
+from guieval.journal import is_run, read_manifest
+from guieval.journal.caveats import model_label
+from guieval.journal.served_model import describe_served
+from guieval.metrics.intervals import Interval
+from guieval.reports.console import Run as Shown
+from guieval.reports.console import intervals, report_json, report_tables, warning_lines
+from guieval.reports.online_tables import online_json, online_tables
+from guieval.running.api import common_folder, new_runs
+from guieval.running.config import RunConfig, merge
+from guieval.running.execute import Result, execute, resolve_jobs
+from guieval.running.progress import RunOutcome
+from guieval.running.resume.directories import resumed_runs
+from guieval.running.resume.trust import resume_command
+from guieval.scoring.matrix import judge_run
 
 
 @RUN.options(*chain(*run_panels().values()), without=["mode"])
@@ -39,12 +55,6 @@ def run(
     json: JSON = False,
 ) -> None:
     """Evaluate a model on a benchmark, or continue a run that was stopped."""
-    from guieval.cli.running.presets import run_file
-    from guieval.errors import UsageError
-    from guieval.running.api import new_runs
-    from guieval.running.config import merge
-    from guieval.running.resume.directories import resumed_runs
-
     config = run_file(config)
     if "replay" in settings:
         settings.setdefault("engine", "replay")
@@ -68,19 +78,11 @@ def perform(
     first: Callable[[], None] = lambda: None,
     show: Callable[[list[Result]], None],
 ) -> None:
-    """Do runs one after the other, print what they came to (with ``show``) and how to continue.
+    """Do runs one after the other, then print their results (with ``show``) and the command to continue.
 
-    ``root`` is the folder that they are all below, where their number does not tell. The other arguments are those of
+    ``root`` is the folder that contains all runs, if their directories do not determine it. The other arguments are those of
     :func:`guieval.running.execute.execute`, the exit codes those of ``guieval run``.
     """
-    from guieval.cli.running.launching import Terminal, tell
-    from guieval.engines.vllm.server import ServerFailure
-    from guieval.errors import GuievalError
-    from guieval.journal import is_run
-    from guieval.running.api import common_folder
-    from guieval.running.execute import execute, resolve_jobs
-    from guieval.running.resume.trust import resume_command
-
     directories = [directory for _, directory in configs]
     root = root or common_folder(directories)
     resume = resume_command(root, [config for config, _ in configs])
@@ -92,7 +94,7 @@ def perform(
     except ServerFailure as failure:  # what was answered is kept, and another server can go on with it
         if results:
             show(results)
-        tell(failure)
+        print_failure(failure)
         if results:
             _finish(results, directories, root, resume)
         else:
@@ -111,15 +113,6 @@ def perform(
 
 
 def _print(results: list[Result], *, json: bool) -> None:
-    from guieval.cli.running.online import online_run
-    from guieval.cli.tables import print_json, say, show
-    from guieval.history.modes import ONLINE
-    from guieval.journal import read_manifest
-    from guieval.journal.caveats import model_label
-    from guieval.reports.console import Run as Shown
-    from guieval.reports.console import report_json, report_tables, warning_lines
-    from guieval.reports.online_tables import online_json, online_tables
-
     shown = [
         Shown(
             f"{model_label(read_manifest(outcome.directory))}\n{config.bench} {summary.mode}\n{outcome.selection.title}"
@@ -148,11 +141,7 @@ def _print(results: list[Result], *, json: bool) -> None:
 
 
 def _intervals(outcome: RunOutcome) -> dict[Figure, Interval]:
-    """How sure the figures of the run are, by its journal; nothing where the run broke off and left none that can be read."""
-    from guieval.errors import GuievalError
-    from guieval.reports.console import intervals
-    from guieval.scoring.matrix import judge_run
-
+    """The intervals of the run's figures, from its journal; empty if the journal cannot be read."""
     try:
         return intervals(judge_run(outcome.directory, [outcome.protocol]).columns(), outcome.protocol)
     except GuievalError:
@@ -175,13 +164,7 @@ def _plain(result: Result) -> dict[str, Any]:
 
 
 def print_notes(results: list[Result]) -> None:
-    """What the reader should know beside the figures: the steps, overlays, servers, failures, warnings, and why a run ended."""
-    from guieval.cli.tables import say
-    from guieval.data.overlays import describe_overlay
-    from guieval.engines import describe_endpoint
-    from guieval.journal import read_manifest
-    from guieval.journal.served_model import describe_served
-
+    """Print notes below the figures: steps, overlays, servers, failures, warnings, and why a run ended."""
     answered_by = (read_manifest(result.outcome.directory).served or () for result in results)
     for text in dict.fromkeys(describe_served(each) for entries in answered_by for each in entries if each.servers):
         say(f"served:   {text}")
@@ -219,9 +202,7 @@ def print_notes(results: list[Result]) -> None:
 
 
 def _finish(results: list[Result], directories: list[Path], root: Path, resume: str) -> None:
-    """Say where everything is and how to go on; the exit code tells whether all of it was done."""
-    import shlex
-
+    """Print the paths and the commands to continue; the exit code is 0 only if every run is complete."""
     complete = len(results) == len(directories) and all(result.complete for result in results)
     echo(f"run:      {root}")
     for directory in directories[len(results) :]:

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from guieval.cli.tables import echo
+from guieval.errors import UsageError
+from guieval.journal import is_run, read_manifest, read_planned
+from guieval.journal.rounds import is_rollout
+from guieval.journal.run_folders import one_run, runs_below
 
 
 def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list[Path]:
@@ -14,11 +18,6 @@ def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list
     Of several runs, one whose manifest or plan cannot be read is left out and named on standard error; a
     :class:`guieval.errors.UsageError` is raised where that leaves none. With ``rollouts`` a rollout stands for itself.
     """
-    from guieval.errors import UsageError
-    from guieval.journal import is_run
-    from guieval.journal.rounds import is_rollout
-    from guieval.journal.run_folders import one_run, runs_below
-
     found: dict[Path, None] = {}
     for directory in directories:
         whole = not directory.exists() or is_run(directory) or (rollouts and is_rollout(directory))
@@ -40,9 +39,6 @@ def paired_runs(first: Path, second: Path, *, rollouts: bool = False) -> list[tu
     A mode that only one side has is named on standard error. Raises :class:`guieval.errors.UsageError` where no mode is on both
     sides, or a side has several runs in one mode.
     """
-    from guieval.errors import UsageError
-    from guieval.journal import read_manifest
-
     sides = [several_runs([each], rollouts=rollouts) for each in (first, second)]
     if all(len(side) == 1 for side in sides):
         return [(sides[0][0], sides[1][0])]
@@ -71,9 +67,6 @@ def apart(file: Path, run: Path, runs: Sequence[object]) -> Path:
 
 def _problem(directory: Path) -> str | None:
     """Why a run cannot be read; ``None`` where it can."""
-    from guieval.errors import UsageError
-    from guieval.journal import read_manifest, read_planned
-
     try:
         read_manifest(directory)
         read_planned(directory)
@@ -84,8 +77,6 @@ def _problem(directory: Path) -> str | None:
 
 def writable(file: Path) -> Path:
     """The file itself, after a check that it can be written: before any work is done that would be lost."""
-    from guieval.errors import UsageError
-
     if file.is_dir():
         raise UsageError(f"{str(file)!r} is a folder; give the name of the file to write")
     if not file.parent.is_dir():

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
 
 from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from guieval.reports.past_runs import PastRun
-    from guieval.reports.tables import Cell
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.errors import UsageError, nearest
+from guieval.history.modes import MODES
+from guieval.journal import ROLLOUT, SWEEP, is_held, is_run
+from guieval.reports.past_runs import PastRun, age, past_runs, run_directories
+from guieval.reports.tables import Cell, Table, columns
 
 LIST = "list"
 
@@ -29,9 +31,14 @@ class _ListByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_ListByDefault, help="List past runs with their headline figure; remove or rename one.")
+app = typer.Typer(cls=_ListByDefault, add_completion=False)
 Folder: TypeAlias = Annotated[Path | None, path_option("Folder that the names are below (default: runs/).", "--in")]
 DEFAULT = Path("runs")
+
+
+@app.callback()
+def runs() -> None:
+    """List past runs with their headline figure; remove or rename one."""
 
 
 @app.command(LIST)
@@ -40,13 +47,6 @@ def list_runs(
     json_output: JSON = False,
 ) -> None:
     """List the runs in a folder, newest first: what was run, the headline with its interval, age and state."""
-    from datetime import UTC, datetime
-
-    from guieval.cli.tables import print_json, say, show
-    from guieval.errors import UsageError
-    from guieval.reports.past_runs import past_runs
-    from guieval.reports.tables import Table, columns
-
     where = folder or DEFAULT
     if not where.is_dir():
         raise UsageError(f"there is no folder {str(where)!r}" + ("; name the folder of your runs" if folder is None else ""))
@@ -68,8 +68,6 @@ def list_runs(
 
 
 def _row(run: PastRun, now: datetime) -> tuple[Cell, ...]:
-    from guieval.reports.past_runs import age
-
     what = (run.name, run.model, run.benchmark, run.mode, run.protocol)
     return *what, run.exact_match, run.success_rate, age(run.created, now), run.state
 
@@ -81,9 +79,6 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove a run from the disk, or the runs that are the modes of one command; asks before it does."""
-    import shutil
-    from contextlib import suppress
-
     directory = _named(name, folder or DEFAULT)
     own = [directory] if _owns(directory) else _modes_in(directory)
     if not yes:
@@ -105,8 +100,6 @@ def rename(
     folder: Folder = None,
 ) -> None:
     """Rename a run, or the folder of the modes of one command; runs that refer to it keep the old path."""
-    from guieval.errors import UsageError
-
     directory = _named(old, folder or DEFAULT)
     if Path(new).name != new or new == "..":
         raise UsageError(f"the new name is {new!r}: expected a name without folders")
@@ -119,10 +112,6 @@ def rename(
 
 def _named(name: str, folder: Path) -> Path:
     """The directory of a run, of several modes, of a rollout or of a sweep; not one in use, nor a part of another one."""
-    from guieval.errors import UsageError, nearest
-    from guieval.journal import ROLLOUT, SWEEP, is_held
-    from guieval.reports.past_runs import run_directories
-
     directory = folder / name if (folder / name).is_dir() else Path(name)
     if directory.is_symlink() or not directory.is_dir() or not (_owns(directory) or _modes_in(directory)):
         known = [run.relative_to(folder).as_posix() for run in run_directories(folder)]
@@ -138,15 +127,10 @@ def _named(name: str, folder: Path) -> Path:
 
 def _owns(directory: Path) -> bool:
     """Whether everything in a folder belongs to one run, rollout or sweep."""
-    from guieval.journal import ROLLOUT, SWEEP, is_run
-
     return is_run(directory) or any((directory / file).is_file() for file in (ROLLOUT, SWEEP))
 
 
 def _modes_in(directory: Path) -> list[Path]:
     """The runs directly below a folder that are the modes of one command; an empty list where other runs are among them."""
-    from guieval.history.modes import MODES
-    from guieval.journal import is_run
-
     runs = [path for path in sorted(directory.iterdir()) if path.is_dir() and not path.is_symlink() and is_run(path)]
     return runs if all(run.name in MODES for run in runs) else []

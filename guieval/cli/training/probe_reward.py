@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import chain, islice
+from typing import Annotated, Any
 
 import typer
 
 from guieval.cli import options
-from guieval.cli.tables import JSON
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from guieval.data.benchmark import ABCBenchmark
-    from guieval.reports.tables import Cell
-    from guieval.rewards import ABCReward
-    from guieval.rewards.probes import Earnings
-    from guieval.steps import StepTaskModel
+from guieval.cli.data.loader_options import open_benchmark
+from guieval.cli.tables import JSON, print_json, say, show
+from guieval.data.benchmark import ABCBenchmark
+from guieval.errors import UsageError
+from guieval.registry import load_model
+from guieval.reports.tables import Cell, Number, Table, columns, per_cent
+from guieval.rewards import ABCReward, ReplyScorer
+from guieval.rewards.probes import Earnings, probe
+from guieval.rewards.shapes import weighed
+from guieval.steps import StepTaskModel
 
 SUSPICIOUS = 0.5
 """A degenerate policy that earns more than this share of the expert's reward is pointed out."""
@@ -37,14 +40,6 @@ def probe_reward(
     json: JSON = False,
 ) -> None:
     """Show what policies that ignore the screen earn under a reward, next to the expert."""
-    from guieval.cli.data.loader_options import open_benchmark
-    from guieval.cli.tables import print_json, say, show
-    from guieval.registry import load_model
-    from guieval.reports.tables import Table, columns
-    from guieval.rewards import ReplyScorer
-    from guieval.rewards.probes import probe
-    from guieval.rewards.shapes import weighed
-
     loaded = load_model(model, adapter=adapter)
     weights = _weights(weight or [])
     judges: list[str | None] = [*dict.fromkeys(protocol)] if protocol else [None]
@@ -74,8 +69,6 @@ def probe_reward(
 
 
 def _weights(pairs: Sequence[str]) -> dict[str, float]:
-    from guieval.errors import UsageError
-
     weights: dict[str, float] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
@@ -92,10 +85,6 @@ def _weights(pairs: Sequence[str]) -> dict[str, float]:
 
 
 def _steps(benchmark: ABCBenchmark, limit: int) -> list[StepTaskModel]:
-    from itertools import chain, islice
-
-    from guieval.errors import UsageError
-
     tasks = list(islice(chain.from_iterable(benchmark.load(ref).steps for ref in benchmark.index()), limit))
     if not tasks:
         raise UsageError(f"the benchmark {benchmark.name!r} holds no step to probe the reward on")
@@ -103,16 +92,12 @@ def _steps(benchmark: ABCBenchmark, limit: int) -> list[StepTaskModel]:
 
 
 def _row(protocol: str, earned: Earnings) -> tuple[Cell, ...]:
-    from guieval.reports.tables import Number, per_cent
-
     shares = (per_cent(share, digits=1, unit="") for share in (earned.type_match, earned.exact_match, earned.format))
     what = earned.probe.summary if earned.steps else f"{earned.probe.summary} (no such action in the format)"
     return earned.probe.name, protocol, Number(earned.reward), *shares, earned.steps, what
 
 
 def _plain(protocol: str, earned: Earnings) -> dict[str, Any]:
-    from dataclasses import asdict
-
     figures = asdict(earned)
     probe = figures.pop("probe")
     return {"policy": probe["name"], "summary": probe["summary"], "protocol": protocol, **figures}

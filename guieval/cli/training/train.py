@@ -13,7 +13,9 @@ from typing import Annotated
 import typer
 
 from guieval.cli.paths import path_option
+from guieval.cli.running.presets import settings_file
 from guieval.cli.tables import echo
+from guieval.errors import UsageError, nearest
 
 KIND = typer.Argument(metavar="sft|grpo|semi-online", help="How to train.")
 
@@ -29,8 +31,6 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
 ) -> None:
     """Train a model with TRL: by reference actions, by offline RL, or by semi-online RL."""
-    from guieval.cli.running.presets import settings_file
-    from guieval.errors import UsageError, nearest
     from guieval.training.config import KINDS, read_config
     from guieval.training.guard import require_extra
 

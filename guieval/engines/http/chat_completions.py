@@ -334,14 +334,15 @@ class OpenAIEngine:
         try:
             async with asyncio.timeout(patience):
                 name = with_try("discover", self._nonce, attempt)
-                return self._read_models(await self._try(server, "GET", "/models", None, name))
+                models = read_models(await self._try(server, "GET", "/models", None, name))
+                return [
+                    ServedModel(self._secret.hidden(model.name), model.root and self._secret.hidden(model.root))
+                    for model in models
+                ]
         except TimeoutError:
             return [] if given else TryAgain(f"{server.url}/models did not answer within {patience:g} s", slow=True)
         except (TryAgain, EngineError) as error:
             return [] if given else error
-
-    def _read_models(self, data: bytes) -> list[ServedModel]:
-        return [ServedModel(self._redact(name), root and self._redact(root)) for name, root in read_models(data)]
 
     async def _is_well(self, server: Server) -> bool:
         """Whether an unreachable server answers again: neither /health (vLLM) nor /models gets a gateway's error.
@@ -372,28 +373,23 @@ class OpenAIEngine:
             return replace(reply, attempts=attempts)
         return replace(
             reply,
-            text=self._redact(reply.text),
-            reasoning=reply.reasoning and self._redact(reply.reasoning),
-            finish_reason=reply.finish_reason and self._redact(reply.finish_reason),
+            text=self._secret.hidden(reply.text),
+            reasoning=reply.reasoning and self._secret.hidden(reply.reasoning),
+            finish_reason=reply.finish_reason and self._secret.hidden(reply.finish_reason),
             attempts=attempts,
         )
 
-    def _wait_limit(self, failures: int) -> float:
-        return min(self.settings.max_backoff, self.settings.backoff * 2.0 ** min(failures - 1, 60))
-
     def _wait(self, attempt: int, retry_after: float | None) -> float:
         """Seconds before the next try: full jitter, on top of a Retry-After."""
-        jitter = self._random.uniform(0.0, self._wait_limit(attempt))
+        longest = min(self.settings.max_backoff, self.settings.backoff * 2.0 ** min(attempt - 1, 60))
+        jitter = self._random.uniform(0.0, longest)
         if retry_after is None:
             return jitter
         # all refused requests get the same number, so without jitter they would all return at once
         return min(retry_after, self.settings.max_retry_after) + min(jitter, 1.0)
 
     def _in_short(self, text: str) -> str:
-        return one_line(self._redact(text))  # redact before cutting, else a part of the key could remain
-
-    def _redact(self, text: str) -> str:
-        return self._secret.hidden(text)
+        return one_line(self._secret.hidden(text))  # redact before cutting, else a part of the key could remain
 
     async def _try(self, server: Server, method: str, path: str, body: ChatBody | None, name: str) -> bytes:
         """As :meth:`_send`, but sent again if the server refuses only the reference to a screenshot."""

@@ -118,13 +118,13 @@ class Patience:
     async def _probe_servers(self) -> frozenset[Server]:
         """Probe the servers that are left, except those with a longer Retry-After than another; return those that answer."""
         soonest = max(self._clock(), self._router.quiet_until())
-        asked = [server for server in self._router.left if server.quiet_until <= soonest]
-        answers = await asyncio.gather(*map(self._is_there, asked))
-        there = frozenset(server for server, answer in zip(asked, answers, strict=True) if answer)
+        probed = [server for server in self._router.left if server.quiet_until <= soonest]
+        answers = await asyncio.gather(*map(self._is_there, probed))
+        there = frozenset(server for server, answer in zip(probed, answers, strict=True) if answer)
         if self._waits and there:
-            names = ", ".join(server.url for server in asked if server in there)
+            names = ", ".join(server.url for server in probed if server in there)
             self._warn(f"{names} is back" + (f" after {self._clock() - self._since:.0f} s" if self._since is not None else ""))
-        for server in asked:
+        for server in probed:
             if server in there:
                 self._router.alive(server)
             else:

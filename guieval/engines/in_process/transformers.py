@@ -100,13 +100,13 @@ class TransformersModel(HeldModel):
         options = chat_options(request)
         values = self._values(options.sampling)
         inputs = self._inputs(request, options.template).to(self._model.device)
-        asked = int(inputs["input_ids"].shape[1])
-        room = self._longest - asked
+        prompt_length = int(inputs["input_ids"].shape[1])
+        room = self._longest - prompt_length
         if room < 1:
-            raise ValueError(f"the prompt has {asked} tokens, and the model's context length is {self._longest}")
+            raise ValueError(f"the prompt has {prompt_length} tokens, and the model's context length is {self._longest}")
         limit = room if values["max_tokens"] is None else min(room, int(values["max_tokens"]))
         tokens, logprob = self._generate(inputs, values, limit)
-        return self._reply(tokens, asked, limit, values, logprob)
+        return self._reply(tokens, prompt_length, limit, values, logprob)
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         for name in given:
@@ -153,10 +153,10 @@ class TransformersModel(HeldModel):
             stop_strings=list(values["stop"]) or None,
             **(chosen if sampled else {}),
         )
-        asked = inputs["input_ids"].shape[1]
+        prompt_length = inputs["input_ids"].shape[1]
         penalties = LogitsProcessorList()
         if values["presence_penalty"] or values["frequency_penalty"]:
-            penalties.append(_penalty(asked, values["presence_penalty"], values["frequency_penalty"]))
+            penalties.append(_penalty(prompt_length, values["presence_penalty"], values["frequency_penalty"]))
         closing = StoppingCriteriaList([lambda *_: self.closing.is_set()])
         with torch.inference_mode(), torch.random.fork_rng(enabled=values["seed"] is not None):
             if values["seed"] is not None:
@@ -170,7 +170,7 @@ class TransformersModel(HeldModel):
                 return_dict_in_generate=True,
                 output_logits=wanted,
             )
-        tokens: list[int] = output.sequences[0, asked:].tolist()
+        tokens: list[int] = output.sequences[0, prompt_length:].tolist()
         if not wanted:
             return tokens, None
         pairs = zip(tokens, output.logits, strict=True)
@@ -178,7 +178,9 @@ class TransformersModel(HeldModel):
             [max(float(logits[0].float().log_softmax(-1)[token]), LOWEST_LOGPROB) for token, logits in pairs]
         )
 
-    def _reply(self, tokens: list[int], asked: int, limit: int, values: Mapping[str, Any], logprob: float | None) -> Reply:
+    def _reply(
+        self, tokens: list[int], prompt_length: int, limit: int, values: Mapping[str, Any], logprob: float | None
+    ) -> Reply:
         ends = [*([] if values["ignore_eos"] else self._ends), *values["stop_token_ids"]]
         ended = bool(tokens) and tokens[-1] in ends
         text = self._processor.tokenizer.decode(tokens, skip_special_tokens=values["skip_special_tokens"])
@@ -186,7 +188,7 @@ class TransformersModel(HeldModel):
         if stopped is not None:
             start, end = stopped
             text = text[: end if values["include_stop_str_in_output"] else start]
-        usage = Usage(prompt_tokens=asked, completion_tokens=len(tokens))
+        usage = Usage(prompt_tokens=prompt_length, completion_tokens=len(tokens))
         finish = "stop" if ended or stopped is not None else "length"
         return Reply(whole_text(text), usage=usage, finish_reason=finish, logprob=logprob)
 
@@ -215,14 +217,14 @@ def _first_stop(text: str, stops: Sequence[str]) -> tuple[int, int] | None:
     return None if end < 0 else (start, end)
 
 
-def _penalty(asked: int, presence: float, frequency: float) -> Any:
+def _penalty(prompt_length: int, presence: float, frequency: float) -> Any:
     """OpenAI's penalties of tokens that the answer already has: ``logit - frequency * count - presence * (count > 0)``."""
 
     def penalised(input_ids: Any, scores: Any) -> Any:
         import torch
 
         counts = torch.zeros_like(scores)
-        counts.scatter_add_(1, input_ids[:, asked:], torch.ones_like(input_ids[:, asked:], dtype=scores.dtype))
+        counts.scatter_add_(1, input_ids[:, prompt_length:], torch.ones_like(input_ids[:, prompt_length:], dtype=scores.dtype))
         return scores - frequency * counts - presence * (counts > 0)
 
     return penalised

@@ -28,8 +28,8 @@ _SECRET = {"api-key": "VLLM_API_KEY (and --api-key-env VLLM_API_KEY)", "hf-token
 def named_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by their names with hyphens, however they were written (``--max-model-len``, ``max_model_len``).
 
-    Raises :class:`UsageError` for what is no name, for what guieval sets itself, and for a secret: a run's files hold its
-    settings, and everybody on a machine sees the words that a process was started with. The secret is not repeated.
+    Raises :class:`UsageError` for an invalid name, for an argument that guieval sets itself, and for a secret: a run stores
+    its settings, and every user of a machine can read the command line of a process. The secret is not repeated.
     """
     named = {str(name).removeprefix("--").replace("_", "-"): value for name, value in values.items()}
     for name, value in named.items():

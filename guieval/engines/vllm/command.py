@@ -82,7 +82,7 @@ class VLLMSettings(BaseModel):
 
 
 def interpreter(settings: VLLMSettings) -> str:
-    """The Python that is asked to run vLLM."""
+    """The Python interpreter that runs vLLM."""
     return settings.python or os.environ.get(PYTHON_VARIABLE) or sys.executable
 
 

@@ -1,4 +1,4 @@
-"""Asks a server that is started for the run: an :class:`OpenAIEngine` whose address is known only once the server runs."""
+"""Sends requests to a server that is started for the run: an :class:`OpenAIEngine` whose URL is known once the server runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDING_SECONDS = 0.1
 
 
 class LaunchedEngine:
-    """Asks ``server``, which the caller starts and ends. ``base_urls`` of the settings is replaced by the server's.
+    """Sends requests to ``server``, which the caller starts and stops. The server's URL replaces ``base_urls`` of the settings.
 
     As soon as a try fails because the server is gone, every request raises
     :class:`guieval.engines.vllm.server.ServerFailure`, so that a run ends at once with what it has.
@@ -45,15 +45,15 @@ class LaunchedEngine:
             raise
 
     def served(self) -> Served | None:
-        """Which model is asked (:meth:`OpenAIEngine.served`)."""
+        """The requested model (:meth:`OpenAIEngine.served`)."""
         return None if self._client is None else self._client.served()
 
     def stats(self) -> Sequence[EndpointStats]:
-        """How the server fares; nothing before the first request."""
+        """The server's statistics; empty before the first request."""
         return () if self._client is None else self._client.stats()
 
     def waiting(self) -> str | None:
-        """What is waited for (:meth:`OpenAIEngine.waiting`)."""
+        """The current wait for the server (:meth:`OpenAIEngine.waiting`)."""
         return None if self._client is None else self._client.waiting()
 
     async def close(self) -> None:

@@ -185,7 +185,7 @@ class VLLMServer:
 
         with only_one(file.with_suffix(".lock"), waiting):
             kept = read_kept(file)
-            if kept is not None and self._answers_in_time(kept):
+            if kept is not None and _wait_for(lambda: self._answers(kept.port) or not kept.alive, _KEPT_SECONDS) and kept.alive:
                 self._kept, self._port, self.log, self.reused = kept, kept.port, Path(kept.log), True
                 return
             if kept is not None:  # it holds the accelerator that the new one needs
@@ -204,9 +204,6 @@ class VLLMServer:
             process.stdin.write(b"k")  # from here on it stays, also when this process is killed
             process.stdin.close()
             self._kept = new
-
-    def _answers_in_time(self, kept: KeptServer) -> bool:
-        return _wait_for(lambda: self._answers(kept.port) or not kept.alive, _KEPT_SECONDS) and kept.alive
 
     def _launch(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)

@@ -36,10 +36,10 @@ LAST_WAIT = 5.0
 def main(arguments: Sequence[str]) -> int:
     """Run the server until it ends, its owner is gone, or a signal asks for the end; then end every process it started."""
     grace, command = float(arguments[0]), list(arguments[1:])
-    asked: list[int] = []
+    signals: list[int] = []
 
     def ask(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
+        signals.append(number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, ask)
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         return 127
     _report({"pid": server.pid})
     owned = True
-    while not asked and not _ended(server.pid):
+    while not signals and not _ended(server.pid):
         readable, _, _ = select.select([0] if owned else [], [], [], POLL)
         if readable:
             owned = os.read(0, 1) != b"k"
