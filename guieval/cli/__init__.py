@@ -33,7 +33,6 @@ CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 """What an option that cannot be read raises (click's ClickException, which Typer has a copy of but does not export)."""
 
 COMMANDS = {
-    "runs": "running.runs",
     **{name: f"running.{name}" for name in ("run", "rollout", "mix")},
     **{name: f"results.{name}" for name in ("score", "compare", "leaderboard", "correlate", "decisions", "consistency")},
     **{"report": "results.report", "plot": "results.plot", "models": "models.models", "prompt": "running.prompt"},
@@ -42,6 +41,7 @@ COMMANDS = {
     **{"fit-scaling": "training.fit_scaling", "import": "results.import_predictions", "doctor": "data.doctor"},
     **{"check": "models.check", "mock-server": "running.mock_server", "probe-reward": "training.probe_reward"},
     **{"help-config": "running.help_config", "train": "training.train", "new-adapter": "models.new_adapter"},
+    "runs": "running.runs",
 }
 """The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second."""
