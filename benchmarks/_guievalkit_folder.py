@@ -14,14 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from guieval.data.aitw_labels import CODES, boxes_from_fractions, labelled_action
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._episode_folders import holds_episodes
+from ._episode_folders import holds_episodes, remembered
 from ._images import RecordedPaths
 from ._rows import Row, episode, placed, read, read_list, step
 
@@ -78,11 +77,7 @@ class EpisodeFolder:
         name = ref.key.episode_id
         if str(row.value("episode_id")) != name:
             raise row.error("episode_id", f"is {row.value('episode_id')!r}, but the file belongs to episode {name!r}")
-        extras: dict[str, Any] = {}
-        if (step_id := row.whole("step_id")) != index:
-            extras["step_id"] = step_id
-        if (told := row.whole("episode_length")) != length:
-            extras["episode_length"] = told
+        extras = remembered(row, index, length)
         action = labelled_action(row, CODES, extras)
         return step(
             row.where,

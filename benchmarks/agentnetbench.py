@@ -39,6 +39,7 @@ from guieval.errors import DataError, UsageError
 from guieval.frames import RELATIVE, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._episode_folders import text_or_none
 from ._images import find_image, size_of
 from ._rows import Row, episode, parse, placed, read, step
 
@@ -189,8 +190,7 @@ def _groups(trajectory: Row) -> dict[str, str]:
 def _monologue(row: Row) -> str | None:
     if row.values.get("inner_monologue") is None:
         return None
-    said = row.row("inner_monologue")
-    return None if said.values.get("low_level_instruction") is None else said.text("low_level_instruction")
+    return text_or_none(row.row("inner_monologue"), "low_level_instruction")
 
 
 def _extras(row: Row, boxes: list[list[float]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Box, Click, Press, Scroll, Stop, Type, scroll_path
+from guieval.actions import Action, Box, Click, LongPress, Press, Scroll, Stop, Type, Wait, scroll_path
 from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
 
 from .played import expressible, write_json
@@ -71,7 +71,7 @@ def _row(played: PhoneEpisode, index: int, step: PhoneStep, image: str, split: s
         "ui_positions": json.dumps(boxes),
         "ui_text": json.dumps([""] * len(boxes)),
         "ui_types": json.dumps(["TEXT"] * len(boxes)),
-        **_labelled(step.action),
+        **labelled(step.action, drift=0.001),  # a finger is never quite still
         "image_path": image,
         "image_full_path": f"android-in-the-wild/aitw_with_gpt/{split}/{image}",
         "coat_screen_desc": f"This is a screen of the {played.task.app} task on the simulated phone.",
@@ -92,16 +92,23 @@ def _pixels(box: Box, size: tuple[int, int]) -> list[int]:
     return [top, left, round(box.y2 * height / 1000) - top, round(box.x2 * width / 1000) - left]
 
 
-def _labelled(action: Action) -> dict[str, Any]:
-    code, text = 0, ""
-    touch = lift = (-1.0, -1.0)
+def labelled(action: Action, drift: float = 0.0) -> dict[str, Any]:
+    """The four label fields that AiTZ and CAGUI share; a tap lifts ``drift`` of the screen's height away from its touch.
+
+    Raises :class:`ValueError` for an action that the codes cannot express.
+    """
+    text = ""
+    touch = lift = [-1.0, -1.0]
     match action:
-        case Click():
-            code, touch = 4, (action.point.y / 1000, action.point.x / 1000)
-            lift = (touch[0] + (0.001 if touch[0] < 0.5 else -0.001), touch[1])  # a finger is never quite still
+        case Click() | LongPress():
+            code = 4 if isinstance(action, Click) else 0
+            touch = [action.point.y / 1000, action.point.x / 1000]
+            lift = [touch[0] + (drift if touch[0] < 0.5 else -drift), touch[1]]
         case Scroll():
             code, (start, end) = 4, scroll_path(action)
-            touch, lift = (start.y / 1000, start.x / 1000), (end.y / 1000, end.x / 1000)
+            touch, lift = [start.y / 1000, start.x / 1000], [end.y / 1000, end.x / 1000]
+        case Wait():
+            code = 1
         case Type():
             code, text = 3, action.text
         case Press():
@@ -109,10 +116,10 @@ def _labelled(action: Action) -> dict[str, Any]:
         case Stop():
             code = _CODES[action.status]
         case _:
-            raise ValueError(f"AITW's codes have no word for {action!r}")
+            raise ValueError(f"AITW's codes cannot express {action!r}")
     return {
         "result_action_type": code,
         "result_action_text": text,
-        "result_touch_yx": json.dumps(list(touch)),
-        "result_lift_yx": json.dumps(list(lift)),
+        "result_touch_yx": json.dumps(touch),
+        "result_lift_yx": json.dumps(lift),
     }

@@ -14,12 +14,13 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Box, Click, LongPress, Press, Scroll, Stop, Type, Wait, scroll_path
+from guieval.actions import Box, Click, LongPress, Wait
 from guieval.testing.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
 
+from .aitz import labelled
 from .played import expressible, write_json
 
-_CODES = {"BACK": 5, "HOME": 6, "ENTER": 7, "finish": 10, "impossible": 11}
+_DURATIONS = {"CLICK": 200.0, "SCROLL": 400.0}
 
 
 def write_cagui_agent(
@@ -93,7 +94,8 @@ def _row(played: PhoneEpisode, name: str, index: int, step: PhoneStep) -> dict[s
         "image_width": width,
         "image_height": height,
         "ui_positions": json.dumps([_share(box) for box in step.boxes]),
-        **_labelled(step.action),
+        **labelled(step.action),
+        "duration": step.action.duration if isinstance(step.action, LongPress | Wait) else _DURATIONS.get(step.action.type),
     }
 
 
@@ -106,36 +108,3 @@ def _corners(box: Box, size: tuple[int, int]) -> tuple[list[int], list[float]]:
     width, height = size
     pixels = [round(edge * side / 1000) for edge, side in zip(box, (width, height, width, height), strict=True)]
     return pixels, [edge / side for edge, side in zip(pixels, (width, height, width, height), strict=True)]
-
-
-def _labelled(action: Action) -> dict[str, Any]:
-    text, duration = "", None
-    touch = lift = [-1.0, -1.0]
-    match action:
-        case Click():
-            code, duration = 4, 200.0
-            touch = lift = [action.point.y / 1000, action.point.x / 1000]
-        case LongPress():
-            code, duration = 0, action.duration
-            touch = lift = [action.point.y / 1000, action.point.x / 1000]
-        case Scroll():
-            code, duration = 4, 400.0
-            start, end = scroll_path(action)
-            touch, lift = [start.y / 1000, start.x / 1000], [end.y / 1000, end.x / 1000]
-        case Wait():
-            code, duration = 1, action.duration
-        case Type():
-            code, text = 3, action.text
-        case Press():
-            code = _CODES[action.button]
-        case Stop():
-            code = _CODES[action.status]
-        case _:
-            raise ValueError(f"CAGUI has no word for {action!r}")
-    return {
-        "result_action_type": code,
-        "result_action_text": text,
-        "result_touch_yx": json.dumps(touch),
-        "result_lift_yx": json.dumps(lift),
-        "duration": duration,
-    }
