@@ -32,7 +32,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
 
 from ._accessibility import rectangles
-from ._rows import Row, episode, parse, read, step
+from ._rows import Row, direction, episode, parse, read, step
 from ._tfrecord import Example, RecordFile
 
 FINISH_INSTRUCTION = "finish the task"
@@ -240,12 +240,9 @@ def _action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
         case "long_press":
             return LongPress(point=point())
         case "scroll":
-            match row.text("direction"):
-                case "up" | "down" | "left" | "right" as word:
-                    extras["direction_label"] = word
-                    return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[word])
-                case other:
-                    raise row.error("direction", f"expected up, down, left or right, got {other!r}")
+            word = direction(row)
+            extras["direction_label"] = word
+            return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[word])
         case "input_text":
             return Type(text=row.text("text"))
         case "open_app":

@@ -9,13 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from guieval.actions import Direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.text_files import read_whole as read
 from guieval.data.typed_rows import Row
 from guieval.errors import DataError, first_problem
 from guieval.steps import Episode, StepTaskModel
 
-__all__ = ["Row", "episode", "parse", "placed", "read", "read_list", "step"]
+__all__ = ["Row", "direction", "episode", "parse", "placed", "read", "read_list", "read_row", "step"]
 
 
 def parse(text: bytes | str, where: str) -> Any:
@@ -33,6 +34,20 @@ def read_list(file: Path) -> list[Any]:
     if not isinstance(value, list):
         raise DataError(f"{file}: expected a list, got {value!r:.80}")
     return value
+
+
+def read_row(file: Path) -> Row:
+    """A file that holds one JSON object. :class:`DataError` when it cannot be read or holds anything else."""
+    return Row.of(parse(read(file), str(file)), str(file))
+
+
+def direction(row: Row) -> Direction:
+    """The row's field ``direction``; :class:`DataError` when it is not one of the four words."""
+    match row.text("direction"):
+        case "up" | "down" | "left" | "right" as word:
+            return word
+        case other:
+            raise row.error("direction", f"expected up, down, left or right, got {other!r:.80}")
 
 
 def step(where: str, **fields: Any) -> StepTaskModel:

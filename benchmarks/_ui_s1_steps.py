@@ -40,7 +40,7 @@ from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import LARGE, SCREENS, screen_for
 from ._images import RecordedPaths, image_size
-from ._rows import Row, episode, parse, placed, step
+from ._rows import Row, direction, episode, parse, placed, step
 
 
 class _Drawn(NamedTuple):
@@ -255,11 +255,8 @@ def _pixel_swipe(row: Row, path: tuple[Point, Point], extras: dict[str, Any]) ->
     label: Direction = along
     checks = row.row("check_options") if "check_options" in row else None
     if checks is not None and "direction" in checks:
-        match checks.text("direction"):
-            case "up" | "down" | "left" | "right" as word:
-                label, finger = word, OPPOSITE[word]
-            case other:
-                raise checks.error("direction", f"expected up, down, left or right, got {other!r}")
+        label = direction(checks)
+        finger = OPPOSITE[label]
     extras["direction_label"] = label
     extras["path"] = [list(point) for point in path]
     return Scroll(point=start, direction=finger)

@@ -41,7 +41,7 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._episode_folders import text_or_none
 from ._images import find_image, size_of
-from ._rows import Row, episode, parse, placed, read, step
+from ._rows import Row, episode, placed, read_row, step
 
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
@@ -98,7 +98,7 @@ class AgentNetBench(ABCBenchmark):
         refs: dict[str, EpisodeRef] = {}
         for file in sorted((self.root / self._folder).glob("*.json")):
             try:
-                row = _trajectory(file)
+                row = read_row(file)
                 name, length = row.text("task_id"), len(_list(row, "steps"))
                 if not name or name in refs:
                     raise row.error(
@@ -115,7 +115,7 @@ class AgentNetBench(ABCBenchmark):
         return list(refs.values())
 
     def load(self, ref: EpisodeRef) -> Episode:
-        row = _trajectory(ref.locator)
+        row = read_row(ref.locator)
         rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_list(row, "steps"))]
         steps = [self._step(row, item, ref, index, rows) for index, item in enumerate(rows)]
         return episode(row.where, steps)
@@ -163,10 +163,6 @@ def _head(file: Path) -> bytes:
             return stream.read(_HEAD)
     except OSError:
         return b""
-
-
-def _trajectory(file: Path) -> Row:
-    return Row.of(parse(read(file), str(file)), str(file))
 
 
 def _list(row: Row, name: str) -> list[Any]:

@@ -38,8 +38,9 @@ from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._grounding import stated_size
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, episode, parse, placed, read, step
+from ._rows import Row, episode, placed, read_row, step
 
 TEST_APPS = frozenset(
     {"booking", "citymapper", "gmail", "microsoft to do", "nbc news", "shein", "signal", "yelp", "youtube music"}
@@ -99,7 +100,7 @@ class AMEX(ABCBenchmark):
         refs: dict[EpisodeKey, EpisodeRef] = {}
         for file in sorted((self.root / self._episodes).glob("*.json")):
             try:
-                row = _annotation(file)
+                row = read_row(file)
                 key = EpisodeKey(self.name, "", row.text("episode_id"))
                 if key in refs:
                     raise row.error("episode_id", f"{key.episode_id!r} is already that of {refs[key].locator.file}")
@@ -111,7 +112,7 @@ class AMEX(ABCBenchmark):
 
     def load(self, ref: EpisodeRef) -> Episode:
         found: _Found = ref.locator
-        row = _annotation(found.file)
+        row = read_row(found.file)
         rows = _steps(row)
         goal = row.text("instruction")
         return episode(row.where, [self._step(ref, goal, index, len(rows), each) for index, each in enumerate(rows)])
@@ -120,7 +121,7 @@ class AMEX(ABCBenchmark):
         image = row.text("image_path")
         if not image.lower().endswith(IMAGE_SUFFIXES):
             raise row.error("image_path", f"expected the name of a PNG or JPEG image, got {image!r:.80}")
-        size = _size(row)
+        size = stated_size(row, "device_dim")
         extras: dict[str, Any] = {"step_id": row.whole("step_id")}
         if row.values.get("package_name") is not None:
             extras["package_name"] = row.text("package_name")
@@ -142,7 +143,7 @@ class AMEX(ABCBenchmark):
         file = self.root / self._elements / f"{image.rsplit('.', 1)[0]}.json"
         if not os.path.isfile(file):
             return Boxes()
-        row = Row.of(parse(read(file), str(file)), str(file))
+        row = read_row(file)
         elements = row.value("clickable_elements")
         if not isinstance(elements, list):
             raise row.error("clickable_elements", f"expected a list, got {elements!r:.80}")
@@ -151,10 +152,6 @@ class AMEX(ABCBenchmark):
         if not corners:
             return Boxes()
         return row.build("clickable_elements", lambda: Boxes(np.array(corners) * 1000.0 / np.array([*size, *size])))
-
-
-def _annotation(file: Path) -> Row:
-    return Row.of(parse(read(file), str(file)), str(file))
 
 
 def _steps(row: Row) -> list[Row]:
@@ -168,13 +165,6 @@ def _split(row: Row) -> str:
     """The split by the rule of the authors' script, see the module's text."""
     opens = _OPENS.match(row.text("instruction"))
     return "test" if opens and opens[1].lower() in TEST_APPS else "train"
-
-
-def _size(row: Row) -> Size:
-    width, height = row.numbers("device_dim", 2)
-    if not (width.is_integer() and height.is_integer() and width > 0 and height > 0):
-        raise row.error("device_dim", f"expected a width and a height in pixels, got {row.value('device_dim')!r:.80}")
-    return int(width), int(height)
 
 
 def _action(row: Row, size: Size, extras: dict[str, Any]) -> Action:

@@ -38,7 +38,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from guieval.actions import OPPOSITE, Action, ActionSpace, Click, Direction, LongPress, Open, Point, Press, Scroll, Type
+from guieval.actions import OPPOSITE, Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
@@ -46,7 +46,7 @@ from guieval.steps import Episode, EpisodeKey, Setting
 
 from ._androidcontrol_screens import screen_for
 from ._images import IMAGE_FOLDERS, size_of
-from ._rows import Row, episode, placed, read_list, step
+from ._rows import Row, direction, episode, placed, read_list, step
 
 FILES = ("ac_test.json", "ac_test.json.gz")
 MIDDLE = Point(500.0, 500.0)
@@ -169,9 +169,9 @@ def _action(label: Row, size: Size, extras: dict[str, Any]) -> Action:
         case "long_press":
             return LongPress(point=point())
         case "scroll":
-            direction = _direction(label)
-            extras["direction_label"] = direction
-            return Scroll(point=MIDDLE, direction=OPPOSITE[direction])
+            word = direction(label)
+            extras["direction_label"] = word
+            return Scroll(point=MIDDLE, direction=OPPOSITE[word])
         case "input_text":
             return Type(text=label.text("text"))
         case "open_app":
@@ -181,11 +181,3 @@ def _action(label: Row, size: Size, extras: dict[str, Any]) -> Action:
         case name:
             known = "click, long_press, scroll, input_text, open_app or navigate_back"
             raise label.error("action_type", f"expected {known}, got {name!r:.80}")
-
-
-def _direction(label: Row) -> Direction:
-    match label.text("direction"):
-        case "up" | "down" | "left" | "right" as word:
-            return word
-        case word:
-            raise label.error("direction", f"expected up, down, left or right, got {word!r:.80}")
