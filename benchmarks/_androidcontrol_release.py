@@ -32,7 +32,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
 
 from ._accessibility import rectangles
-from ._rows import Row, direction, episode, parse, read, step
+from ._rows import Row, direction, episode, parse, read_row, step
 from ._tfrecord import Example, RecordFile
 
 FINISH_INSTRUCTION = "finish the task"
@@ -275,7 +275,7 @@ def _png_size(image: bytes) -> Size | None:
 
 def _lists(file: Path) -> dict[str, list[int]]:
     """Lists of episode numbers by name."""
-    row = Row.of(parse(read(file), str(file)), str(file))
+    row = read_row(file)
     for name, numbers in row.values.items():
         if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
             raise row.error(name, f"expected a list of episode numbers, got {numbers!r:.80}")

@@ -50,7 +50,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000
 from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
 
-from ._rows import Row, episode, parse, read, step
+from ._rows import Row, episode, read, read_row, step
 
 SETUPS = ("random", "app", "device", "task")
 PARTS = ("test", "train")
@@ -145,7 +145,7 @@ class GuiOdyssey(ABCBenchmark):
 
     def _split_of(self) -> dict[str, str]:
         """The split of every episode that the split file names, test first, each part in the file's order."""
-        row = Row.of(parse(read(self._splits), str(self._splits)), str(self._splits))
+        row = read_row(self._splits)
         splits: dict[str, str] = {}
         for part in PARTS:
             listed = row.value(part)
@@ -173,8 +173,7 @@ class GuiOdyssey(ABCBenchmark):
 
     def load(self, ref: EpisodeRef) -> Episode:
         name, split = ref.locator
-        where = str(self._file(name))
-        row = Row.of(parse(read(self._file(name)), where), where)
+        row = read_row(self._file(name))
         if str(row.value("episode_id")) != name:
             raise row.error("episode_id", f"is {row.value('episode_id')!r}, but the file belongs to episode {name!r}")
         entries = row.value("steps")
@@ -196,10 +195,10 @@ class GuiOdyssey(ABCBenchmark):
         }
         groups = {"category": task.text("category"), "device": device.text("device_name"), "setup": self._setup}
         steps = [
-            self._step(Row.of(entry, f"{where}, steps.{index}"), index, shared, groups, extras)
+            self._step(Row.of(entry, f"{row.where}, steps.{index}"), index, shared, groups, extras)
             for index, entry in enumerate(entries)
         ]
-        return episode(where, steps)
+        return episode(row.where, steps)
 
     def _step(
         self, row: Row, index: int, shared: dict[str, Any], groups: dict[str, str], episode_extras: dict[str, Any]

@@ -39,7 +39,7 @@ from guieval.frames import PER_1000, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._images import find_image
-from ._rows import Row, episode, parse, placed, read, step
+from ._rows import Row, episode, placed, read_row, step
 
 FOLDERS = ("", "test_data/offline", "offline")
 FILE = "ref.json"
@@ -92,7 +92,7 @@ class OneKey(ABCBenchmark):
         refs = []
         for file in sorted((self.root / self._folder).glob(f"*/{FILE}")):
             try:
-                length = len(_path(_case(file)))
+                length = len(_path(read_row(file)))
             except DataError as error:
                 self.refuse(error)
                 continue
@@ -100,15 +100,14 @@ class OneKey(ABCBenchmark):
         return refs
 
     def load(self, ref: EpisodeRef) -> Episode:
-        case = _case(ref.locator)
+        case = read_row(ref.locator)
         about = case.row("case_overview")
         width, height = about.numbers("screen_shape", 2)
         if not (width >= 1 and height >= 1 and width.is_integer() and height.is_integer()):
             raise about.error("screen_shape", f"expected whole pixels, got {about.value('screen_shape')!r}")
+        size = int(width), int(height)
         states = _path(case)
-        steps = [
-            self._step(ref, index, len(states), state, about, (int(width), int(height))) for index, state in enumerate(states)
-        ]
+        steps = [self._step(ref, index, len(states), state, about, size) for index, state in enumerate(states)]
         return episode(case.where, steps)
 
     def _step(self, ref: EpisodeRef, index: int, length: int, state: _State, about: Row, size: Size) -> StepTaskModel:
@@ -133,10 +132,6 @@ class OneKey(ABCBenchmark):
             groups={"app": about.text("app")},
             extras=extras,
         )
-
-
-def _case(file: Path) -> Row:
-    return Row.of(parse(read(file), str(file)), str(file))
 
 
 def _path(case: Row) -> list[_State]:

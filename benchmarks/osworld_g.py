@@ -50,7 +50,7 @@ from ._grounding import (
     polygon_target,
     stated_size,
 )
-from ._rows import Row, parse, read
+from ._rows import Row, read_row
 
 CLASSIFICATIONS = ("benchmark/classification_result.json", "classification_result.json")
 _PAPER = "arXiv 2505.13227"
@@ -184,7 +184,7 @@ def _words(row: Row, name: str) -> list[str]:
 
 def _read_capabilities(file: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    classified = Row.of(parse(read(file), str(file)), str(file)).row("classified")
+    classified = read_row(file).row("classified")
     for capability in classified.values:
         entries: Any = classified.value(capability)
         if not isinstance(entries, list):
