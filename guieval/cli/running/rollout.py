@@ -11,8 +11,8 @@ from guieval.analysis.decisions.executions import read_executions
 from guieval.analysis.decisions.subset import get_subset
 from guieval.cli import options
 from guieval.cli.paths import path_option
+from guieval.cli.running.perform import perform, print_notes
 from guieval.cli.running.presets import run_file
-from guieval.cli.running.run import perform, print_notes
 from guieval.cli.settings import RUN, Given
 from guieval.cli.tables import JSON, echo, print_json, show
 from guieval.errors import UsageError

@@ -1,0 +1,209 @@
+"""Does the runs of ``guieval run``, ``rollout`` and ``mix``, and prints their results."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from guieval.cli.running.launching import Terminal, print_failure
+from guieval.cli.running.online import online_run
+from guieval.cli.running.presets import run_file
+from guieval.cli.tables import echo, print_json, say, show
+from guieval.data.overlays import describe_overlay
+from guieval.engines import describe_endpoint
+from guieval.engines.vllm.server import ServerFailure
+from guieval.errors import GuievalError, UsageError
+from guieval.evaluation import Figure
+from guieval.history.modes import ONLINE
+from guieval.journal import is_run, read_manifest
+from guieval.journal.caveats import model_label
+from guieval.journal.served_model import describe_served
+from guieval.metrics.intervals import Interval
+from guieval.reports.console import Run as Shown
+from guieval.reports.console import intervals, report_json, report_tables, warning_lines
+from guieval.reports.online_tables import online_json, online_tables
+from guieval.running.api import common_folder, new_runs
+from guieval.running.config import RunConfig, merge
+from guieval.running.execute import Result, execute, resolve_jobs
+from guieval.running.progress import RunOutcome
+from guieval.running.resume.directories import resumed_runs
+from guieval.running.resume.trust import resume_command
+from guieval.scoring.matrix import judge_run
+
+
+def runs_of(
+    settings: dict[str, Any],
+    modes: list[str] | None,
+    out: Path | None,
+    resume: Path | None,
+    config: Path | None,
+    overrides: Sequence[str],
+    *,
+    trust: bool,
+) -> list[tuple[RunConfig, Path]]:
+    """The configuration and the directory of every run that the options ask for, or that is resumed."""
+    file = run_file(config)
+    if "replay" in settings:
+        settings.setdefault("engine", "replay")
+    if resume is None:
+        first = merge(file, overrides, {**settings, "mode": modes[0] if modes else None})
+        return new_runs(first, modes or [first.mode], out)
+    if out is not None:
+        raise UsageError("--resume names the run directory; leave out --out")
+    return resumed_runs(resume, modes, file, overrides, settings, trust=trust)
+
+
+def perform(
+    configs: list[tuple[RunConfig, Path]],
+    *,
+    fresh: bool,
+    quiet: bool,
+    accept: bool = False,
+    root: Path | None = None,
+    first: Callable[[], None] = lambda: None,
+    show: Callable[[list[Result]], None],
+) -> None:
+    """Do runs one after the other, then print their results (with ``show``) and the command to continue.
+
+    ``root`` is the folder that contains all runs, if their directories do not determine it. The other arguments are those of
+    :func:`guieval.running.execute.execute`, the exit codes those of ``guieval run``.
+    """
+    directories = [directory for _, directory in configs]
+    root = root or common_folder(directories)
+    resume = resume_command(root, [config for config, _ in configs])
+    jobs = resolve_jobs(configs, root=root, accept_changes=accept)
+    results: list[Result] = []
+    try:
+        for result in execute(jobs, fresh=fresh, display=Terminal(quiet=quiet), first=first):
+            results.append(result)
+    except ServerFailure as failure:  # what was answered is kept, and another server can go on with it
+        if results:
+            show(results)
+        print_failure(failure)
+        if results:
+            _finish(results, directories, root, resume)
+        else:
+            echo(f"resume:   {resume}")
+        raise typer.Exit(1) from None
+    except GuievalError:
+        if results:
+            show(results)
+        raise
+    except KeyboardInterrupt:  # while no run was under way
+        if any(map(is_run, directories)):
+            echo(f"resume:   {resume}")
+        raise
+    show(results)
+    _finish(results, directories, root, resume)
+
+
+def print_results(results: list[Result], *, json: bool) -> None:
+    """Print the tables of the runs, or their figures as JSON, and what a reader should know beside them."""
+    shown = [
+        Shown(
+            f"{model_label(read_manifest(outcome.directory))}\n{config.bench} {summary.mode}\n{outcome.selection.title}"
+            f"\n{outcome.protocol}"
+            + f"\n{outcome.foreign}" * bool(outcome.foreign)
+            + "\nwith overlay" * (outcome.overlay is not None),
+            summary,
+            _intervals(outcome),
+        )
+        for config, outcome, summary, _ in results
+        if config.mode != ONLINE
+    ]
+    acted = [online_run(result.directory) for result in results if result.config.mode == ONLINE]
+    if json:
+        figures, online = iter(shown), iter(acted)
+        of_runs = [
+            online_json(next(online).figures) if result.config.mode == ONLINE else report_json(next(figures))
+            for result in results
+        ]
+        print_json({"runs": [_plain(result) | values for result, values in zip(results, of_runs, strict=True)]})
+    else:
+        show(*(report_tables(shown) if shown else []), *(online_tables(acted) if acted else []))
+        for line in warning_lines(shown):
+            say(f"Warning: {line}")
+    print_notes(results)
+
+
+def _intervals(outcome: RunOutcome) -> dict[Figure, Interval]:
+    """The intervals of the run's figures, from its journal; empty if the journal cannot be read."""
+    try:
+        return intervals(judge_run(outcome.directory, [outcome.protocol]).columns(), outcome.protocol)
+    except GuievalError:
+        return {}
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    config, outcome = result.config, result.outcome
+    return {
+        "directory": outcome.directory,
+        "model": config.model,
+        "bench": config.bench,
+        "mode": result.summary.mode,
+        "protocol": outcome.protocol,
+        "steps": outcome.selection.text,
+        "interrupted": outcome.interrupted,
+        "failures": outcome.failures,
+        "warnings": outcome.warnings,
+    }
+
+
+def print_notes(results: list[Result]) -> None:
+    """Print notes below the figures: steps, overlays, servers, failures, warnings, and why a run ended."""
+    answered_by = (read_manifest(result.outcome.directory).served or () for result in results)
+    for text in dict.fromkeys(describe_served(each) for entries in answered_by for each in entries if each.servers):
+        say(f"served:   {text}")
+    for text in dict.fromkeys(result.outcome.selection.text for result in results):
+        say(f"data:     {text}")
+    overlays = [result.outcome.overlay for result in results if result.outcome.overlay is not None]
+    for text in dict.fromkeys(describe_overlay(overlay.file, overlay.sha256, overlay.steps) for overlay in overlays):
+        say(f"overlay:  {text}")
+    for text in dict.fromkeys(result.config.fixed_thoughts for result in results if result.config.fixed_thoughts):
+        say(f"thoughts: those of the run {text}")
+    damaged = [error for result in results[:1] for error in result.outcome.selection.damaged]
+    if damaged:
+        say(f"damaged:  {len(damaged):,} left out, first: {damaged[0]}")
+    for result in results:
+        config, outcome, summary, notes = result
+        for note in notes:
+            say(note)
+        for server in outcome.endpoints if len(outcome.endpoints) > 1 else ():
+            say(f"server:   {config.mode}: {describe_endpoint(server)}")
+        for stage, failures in outcome.failures.items():
+            say(f"failed:   {config.mode}: {failures.count:,} steps at {stage}, first: {failures.example}")
+        for warning in outcome.warnings:
+            say(f"warning:  {config.mode}: {warning}")
+        if result.unread:
+            say(
+                f"unread:   {config.mode}: none of the {summary.verdicts.unparseable:,} replies could be read as an action, so "
+                "the figures say nothing about the model; after a change of the adapter `guieval score RUN --reparse` reads "
+                "them again"
+            )
+        if outcome.gave_up:
+            why = "too many requests in a row were not answered" if config.cluster == "none" else "no worker is left"
+            say(f"stopped:  {config.mode}: {why}")
+        if outcome.halted:
+            say(f"stopped:  {config.mode}: {outcome.halted}")
+
+
+def _finish(results: list[Result], directories: list[Path], root: Path, resume: str) -> None:
+    """Print the paths and the commands to continue; the exit code is 0 only if every run is complete."""
+    complete = len(results) == len(directories) and all(result.complete for result in results)
+    echo(f"run:      {root}")
+    for directory in directories[len(results) :]:
+        echo(f"not begun: {directory}")
+    if not complete:
+        echo(f"resume:   {resume}")
+    for result in results:
+        if result.config.mode == "online":
+            continue
+        echo(f"re-score: guieval score {shlex.quote(str(result.outcome.directory))} --protocol NAME")
+    if any(result.outcome.interrupted for result in results):
+        raise typer.Exit(130)
+    if not complete or any(result.unread for result in results):
+        raise typer.Exit(1)
