@@ -114,7 +114,8 @@ def check_sampling(values: dict[str, Any], info: ValidationInfo) -> dict[str, An
     for name, value in given.items():
         _refuse_the_engines(name, value)
         if name not in SamplingSettings.model_fields:
-            hint = nearest(name, SamplingSettings.model_fields)
+            prefix = f"{info.field_name}."
+            hint = nearest(prefix + name, [prefix + known for known in SamplingSettings.model_fields])
             raise _problem(
                 name, value, f"is unknown{hint}; to send it to the server as it is, use {info.field_name}.extra.{name}"
             )

@@ -20,6 +20,7 @@ from guieval.journal import new_directory, refuse_nested
 from guieval.running.config import RunConfig, merge
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
+from guieval.running.presets import run_file
 from guieval.running.resume.directories import resumed_runs
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
@@ -83,7 +84,8 @@ def run(
 ) -> RunResult:
     """Evaluate a model on a benchmark, or continue a run that was stopped.
 
-    ``config`` is a :class:`RunConfig` or a YAML file of settings; ``settings`` are fields of :class:`RunConfig` over it.
+    ``config`` is a :class:`RunConfig`, a YAML file of settings, or the name of a shipped one (``configs/runs/``); ``settings``
+    are fields of :class:`RunConfig` over it.
     Several modes give a run each, side by side below ``out`` (default: a new folder below ``runs/``). ``resume`` names the
     directory of the runs to be continued. ``progress`` says whether a bar is shown. The other arguments are the options of
     ``guieval run`` of the same names. Ctrl-C stops in order; the result is then not complete. Works inside of a running event
@@ -97,7 +99,7 @@ def run(
     given = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
     if given.get("replay") is not None:
         given.setdefault("engine", "replay")
-    path = None if file is None else Path(file)
+    path = run_file(None if file is None else Path(file))
     if resume is not None:
         if out is not None:
             raise UsageError("'resume' names the run directory; leave out 'out'")

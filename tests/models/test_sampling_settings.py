@@ -28,9 +28,9 @@ WRONG = [
     ("sampling.temperature=true", "setting 'sampling.temperature' is True"),
     (
         "sampling.tempurature=0.4",
-        r"'sampling.tempurature' is unknown \(did you mean 'temperature'\?\).*sampling.extra.tempurature",
+        r"'sampling.tempurature' is unknown \(did you mean 'sampling.temperature'\?\).*sampling.extra.tempurature",
     ),
-    ("resampling.topp=0.4", r"'resampling.topp' is unknown \(did you mean 'top_p'\?\).*resampling.extra.topp"),
+    ("resampling.topp=0.4", r"'resampling.topp' is unknown \(did you mean 'resampling.top_p'\?\).*resampling.extra.topp"),
     ("sampling.top_p=0", "setting 'sampling.top_p' is 0: "),
     ("sampling.top_p=1.5", "setting 'sampling.top_p' is 1.5: "),
     ("sampling.top_k=0.5", "setting 'sampling.top_k' is 0.5: "),

@@ -89,6 +89,22 @@ def test_settings_lie_over_a_configuration(tmp_path: Path, data: Path, server: M
     assert again.figures() == result.figures()
 
 
+def test_a_shipped_configuration_is_given_by_name(tmp_path: Path, data: Path) -> None:
+    result = guieval.run("demo", out=tmp_path / "run", data=data, mode="offline", limit=1)
+    assert result.runs[0].config.model == "ocr-baseline" and result.complete
+    with pytest.raises(UsageError, match=r"no shipped run settings of that name \(did you mean 'demo'\?\)"):
+        guieval.run("demos", out=tmp_path / "other")
+
+
+def test_a_finished_run_with_a_damaged_line_has_nothing_to_repeat(tmp_path: Path, data: Path, server: MockServer) -> None:
+    ran(server, data, out=tmp_path / "run", limit=1)
+    with (tmp_path / "run" / "steps.jsonl").open("a") as journal:
+        journal.write("garbage\n")
+    result = guieval.run(resume=tmp_path / "run", base_urls=server.base_url)
+    (warning,) = result.runs[0].outcome.warnings
+    assert warning.endswith("no step is missing") and "held no record" in warning
+
+
 def test_mistakes_and_dead_servers_are_raised(tmp_path: Path, data: Path, server: MockServer) -> None:
     with pytest.raises(UsageError, match="unknown setting 'modell'"):
         guieval.run(modell=MODEL)

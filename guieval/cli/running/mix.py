@@ -24,7 +24,6 @@ from guieval.analysis.mix_sweep.sweep import (
 from guieval.cli import options
 from guieval.cli.paths import path_option
 from guieval.cli.running.launching import Terminal, print_failure
-from guieval.cli.running.presets import run_file
 from guieval.cli.settings import RUN, Given, SettingsClass
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.engines.vllm.server import ServerFailure
@@ -34,6 +33,7 @@ from guieval.reports.plots.mixing import mixing
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables import Table, columns
 from guieval.running.config import RunConfig, merge
+from guieval.running.presets import run_file
 from guieval.running.progress import RunOutcome
 from guieval.running.resume.trust import resumed
 

@@ -11,7 +11,6 @@ import typer
 
 from guieval.cli.running.launching import Terminal, print_failure
 from guieval.cli.running.online import online_run
-from guieval.cli.running.presets import run_file
 from guieval.cli.tables import echo, print_json, say, show
 from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
@@ -29,6 +28,7 @@ from guieval.reports.online_tables import online_json, online_tables
 from guieval.running.api import common_folder, new_runs
 from guieval.running.config import RunConfig, merge
 from guieval.running.execute import Result, execute, resolve_jobs
+from guieval.running.presets import run_file
 from guieval.running.progress import RunOutcome
 from guieval.running.resume.directories import resumed_runs
 from guieval.running.resume.trust import resume_command

@@ -12,7 +12,6 @@ from guieval.analysis.decisions.subset import get_subset
 from guieval.cli import options
 from guieval.cli.paths import path_option
 from guieval.cli.running.perform import perform, print_notes
-from guieval.cli.running.presets import run_file
 from guieval.cli.settings import RUN, Given
 from guieval.cli.tables import JSON, echo, print_json, show
 from guieval.errors import UsageError
@@ -22,6 +21,7 @@ from guieval.registry import load_benchmark
 from guieval.reports.tables import Cell, Table, columns, per_cent
 from guieval.running.config import RunConfig, merge
 from guieval.running.execute import Result
+from guieval.running.presets import run_file
 from guieval.running.resume.trust import resumed
 from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
 

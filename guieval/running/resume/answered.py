@@ -71,9 +71,8 @@ class Answered:
         if not (damaged := self._records.damaged):
             return None
         lines = "1 line" if len(damaged) == 1 else f"{len(damaged):,} lines"
-        return (
-            f"{lines} of {str(journal_file(self._directory))!r} held no record, first: line {damaged[0]}; "
-            "these steps are asked again"
+        return f"{lines} of {str(journal_file(self._directory))!r} held no record, first: line {damaged[0]}; " + (
+            "their steps are run again" if self.has_work() else "no step is missing"
         )
 
     def has_work(self) -> bool:

@@ -26,5 +26,5 @@ def settings_file(given: Path, kind: str, of_what: str) -> Path:
 
 
 def run_file(given: Path | None) -> Path | None:
-    """The file that ``--config`` of a run names, if any."""
+    """The settings of a run: the file itself, or the shipped one of that name; ``None`` for ``None``."""
     return None if given is None else settings_file(given, "runs", "run settings")
