@@ -29,10 +29,10 @@ $(VENV)/.dev: $(VENV)/.demo
 	$(HEADLESS)
 	touch $@
 
-# The main job: a real agent on real (drawn) screens, offline and semi-online, and a report of every step.
+# The main job: a real agent on real (drawn) screens, offline, semi-online and online, and a report of every step.
 demo: $(VENV)/.demo
 	@run=runs/demo-$$(date +%Y%m%d-%H%M%S) \
-		&& $(BIN)/guieval run --model ocr-baseline --bench demo --mode offline --mode soeval --mode sop --out $$run $(DEMO) \
+		&& $(BIN)/guieval run --model ocr-baseline --bench demo --mode offline --mode soeval --mode sop --mode online --out $$run $(DEMO) \
 		&& $(BIN)/guieval report $$run/soeval --against $$run/offline
 	@echo "next:     source $(BIN)/activate    (puts guieval on the PATH of this shell)"
 

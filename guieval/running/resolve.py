@@ -24,9 +24,9 @@ from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode
 from guieval.journal.run_files import RecordedOverlay
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.models.sampling import drawing_options, greedy_because, is_greedy, request_parameters
-from guieval.online.find import load_environment
+from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
-from guieval.registry import build_model, default_data_folder, load_benchmark, model_config
+from guieval.registry import build_model, default_data_folder, list_benchmarks, load_benchmark, model_config
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
@@ -300,6 +300,8 @@ def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]
     if config.mode == ONLINE:
         environment = load_environment(config.bench, **config.bench_options)
         return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps), None
+    if config.bench in environments() and config.bench not in list_benchmarks():
+        raise UsageError(f"{config.bench!r} is an environment, with no recorded episodes: add --mode online")
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     if config.skip_damaged:
         benchmark = benchmark.skipping_damaged()

@@ -380,6 +380,10 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
         ({"sample_set": "aitz-test-4724"}, "sample_set does not fit mode online"),
         ({"cluster": "ray"}, "mode online runs on this machine"),
         ({"patch": "thought-free"}, "mode 'online' continues after a mismatch anyway"),
+        (
+            {"mode": "offline", "bench": "miniwob", "bench_options": {}},
+            "'miniwob' is an environment, with no recorded episodes",
+        ),
         ({"mode": "offline", "max_steps": 3}, "max_steps is for mode online, and the mode is 'offline'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``guieval benchmarks``: the benchmarks that can be loaded by name."""
+"""``guieval benchmarks``: the benchmarks that can be loaded by name, and the environments to act in."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typer
 
 from guieval.cli.tables import echo, say, show
 from guieval.data.benchmark import ABCBenchmark, PublishedCount
+from guieval.online import ABCEnvironment
+from guieval.online.find import environments
 from guieval.registry import benchmark_class, list_benchmarks
 from guieval.reports.tables import Column, Table, columns
 
@@ -24,9 +26,18 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
             full="A wider terminal shows all.",
         )
         say("`guieval benchmarks NAME` shows where to get one, how it is laid out and what its labels mean.")
+        say(f"Environments, for --mode online: {', '.join(environments())}.")
+        return
+    if name in environments() and name not in list_benchmarks():
+        for line in _environment(environments()[name]):
+            echo(line)
         return
     for line in _details(benchmark_class(name)):
         echo(line)
+    if name in environments():
+        echo("")
+        for line in _environment(environments()[name]):
+            echo(line)
 
 
 def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
@@ -63,13 +74,23 @@ def _details(kind: type[ABCBenchmark]) -> Iterator[str]:
             yield text
 
 
+def _environment(kind: type[ABCEnvironment]) -> Iterator[str]:
+    yield f"{kind.name}: {kind.title}, an environment (--mode online)"
+    yield f"{'source:':10}{kind.source}"
+    yield f"{'licence:':10}{kind.licence or '-'}"
+    yield f"{'options:':10}{', '.join(_options(kind)) or 'none'}"
+    if text := inspect.getdoc(kind):
+        yield ""
+        yield text
+
+
 def _counted(count: PublishedCount) -> str:
     episodes = "" if count.episodes is None else f"{count.episodes:,} episodes, "
     types = ", ".join(f"{name} {number:,}" for name, number in count.types.items() if number)
     return f"{episodes}{count.steps:,} steps" + (f": {types}" if types else "")
 
 
-def _options(kind: type[ABCBenchmark]) -> Iterator[str]:
+def _options(kind: type[ABCBenchmark] | type[ABCEnvironment]) -> Iterator[str]:
     """The options of a loader with their defaults, as ``--set`` or :func:`guieval.load_benchmark` takes them."""
     for each in inspect.signature(kind.__init__).parameters.values():
         if each.kind is inspect.Parameter.KEYWORD_ONLY:
