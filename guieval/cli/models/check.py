@@ -9,18 +9,25 @@ import typer
 
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
+from guieval.online.conformance import check_environment
+from guieval.online.find import environments, load_environment
 from guieval.registry import list_adapters, list_benchmarks, list_models, load_model
 from guieval.testing.conformance import Finding, check_adapter, check_benchmarks, every_model
 
 
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Benchmarks, checkpoints or model families; default: all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Benchmarks, environments, checkpoints or model families; default: all but environments.",
+        ),
     ] = None,
 ) -> None:
-    """Test benchmarks and model adapters against the contracts they must keep.
+    """Test benchmarks, environments and model adapters against the contracts they must keep.
 
-    No data is needed: a benchmark is tested on an example it writes itself, an adapter on made-up steps. The exit code
+    No data is needed: a benchmark is tested on an example it writes itself, an adapter on made-up steps, an
+    environment on three of its tasks. The exit code
     is 1 when a contract is broken.
     """
     broken = 0
@@ -37,12 +44,12 @@ def check(
 
 def _checked(names: Sequence[str]) -> Iterator[tuple[str, Sequence[Finding]]]:
     """Each plug-in's name with what is wrong with it, one after the other."""
-    loaders, checkpoints, families = list_benchmarks(), list_models(), list_adapters()
-    known = [*loaders, *checkpoints, *families]
+    loaders, checkpoints, families, places = list_benchmarks(), list_models(), list_adapters(), list(environments())
+    known = [*loaders, *checkpoints, *families, *places]
     for name in names:
         if name not in known and not name.endswith(".py"):
             raise UsageError(
-                f"there is no benchmark, checkpoint or model family {name!r}{nearest(name, known)}; "
+                f"there is no benchmark, environment, checkpoint or model family {name!r}{nearest(name, known)}; "
                 "`guieval benchmarks` and `guieval models` list them"
             )
     for name in dict.fromkeys(names or loaders):
@@ -52,5 +59,7 @@ def _checked(names: Sequence[str]) -> Iterator[tuple[str, Sequence[Finding]]]:
             yield from ((f"model {each}", check_adapter(model, each)) for each, model in every_model([name]))
         elif name in families or name.endswith(".py"):
             yield f"adapter {name}", check_adapter(load_model(name, adapter=name), name)
+        if name in places and names:
+            yield f"environment {name}", check_environment(load_environment(name))
     if not names:
         yield from ((f"model {each}", check_adapter(model, each)) for each, model in every_model())
