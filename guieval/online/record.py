@@ -1,0 +1,85 @@
+"""Makes an offline benchmark of the successful trajectories of online runs, in guieval's own episode format."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from guieval.data.episodes.format import EPISODES
+from guieval.data.episodes.write import episode_line
+from guieval.errors import UsageError
+from guieval.online.trajectory import TrajectoryStep, last_attempts, read_outcome
+from guieval.steps import Episode, EpisodeKey, StepRecord, StepTaskModel
+
+
+class Recorded(NamedTuple):
+    """What was written: episodes, steps, and the tasks without a success."""
+
+    episodes: int
+    steps: int
+    failed: int
+
+
+def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
+    """Write the shortest successful trajectory of every task of some runs, given with their records, to the folder ``out``.
+
+    A step's reference is the action that was carried out; steps whose reply was not carried out are left out, since they
+    changed nothing. The conclusion of the reply, if any, is the step's low-level instruction. Raises :class:`UsageError` if
+    ``out`` exists, or no task was a success.
+    """
+    if out.exists():
+        raise UsageError(f"{str(out)!r} exists; name a new folder")
+    best: dict[EpisodeKey, tuple[Path, list[TrajectoryStep], Mapping[str, str]]] = {}
+    tasks: set[EpisodeKey] = set()
+    for run, records in runs.items():
+        attempts = last_attempts(run)
+        for key, number, groups in _successes(records, tasks):
+            steps = [step for step in attempts.get((key, number), ()) if step.executed]
+            if steps and (key not in best or len(steps) < len(best[key][1])):
+                best[key] = run, steps, groups
+    if not best:
+        raise UsageError(f"none of the {len(tasks):,} tasks was a success, so there is nothing to record")
+    out.mkdir(parents=True)
+    with (out / EPISODES).open("wb") as stream:
+        for key, (run, steps, groups) in sorted(best.items()):
+            for step in steps:
+                target = out / step.screenshot
+                target.parent.mkdir(exist_ok=True)
+                if not target.exists():
+                    shutil.copyfile(run / step.screenshot, target)
+            stream.write(episode_line(_episode(key, steps, groups)) + b"\n")
+    return Recorded(len(best), sum(len(steps) for _, steps, _ in best.values()), len(tasks) - len(best))
+
+
+def _successes(records: Iterable[StepRecord], tasks: set[EpisodeKey]) -> Iterable[tuple[EpisodeKey, int, Mapping[str, str]]]:
+    """Task, repetition and labels of every success; all tasks are added to ``tasks``."""
+    for each in records:
+        tasks.add(each.task.episode_key)
+        for number, sample in enumerate(each.samples):
+            outcome = read_outcome(sample.raw_response)
+            if outcome is not None and outcome.score.success:
+                yield each.task.episode_key, number, each.task.groups
+
+
+def _episode(key: EpisodeKey, steps: Sequence[TrajectoryStep], groups: Mapping[str, str]) -> Episode:
+    return Episode(
+        steps=tuple(
+            StepTaskModel(
+                benchmark="episodes",
+                dataset=key.benchmark,
+                subset=key.subset,
+                episode_id=key.episode_id,
+                step_index=index,
+                episode_length=len(steps),
+                instruction=step.goal,
+                low_level_instruction=step.conclusion,
+                screenshot=step.screenshot,
+                screenshot_size=step.size,
+                action=step.action,
+                groups=dict(groups),
+            )
+            for index, step in enumerate(steps)
+        )
+    )

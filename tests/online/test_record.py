@@ -1,0 +1,63 @@
+"""What succeeded online becomes an offline benchmark, whose references are the actions that were carried out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import guieval
+from guieval.errors import UsageError
+from guieval.journal import Records
+from guieval.online.record import record
+from guieval.registry import load_benchmark
+from guieval.testing.phone import generate_episode
+from tests.command_line import CommandLine
+
+from .test_runs import agent, reference, settings, task_id
+
+__all__ = ["agent"]  # the fixture
+
+
+@pytest.fixture
+def run(tmp_path: Path, agent: Path) -> Path:
+    return Path(guieval.run(**settings(agent), out=tmp_path / "run", progress=False).directory)
+
+
+def test_successes_are_episodes(tmp_path: Path, run: Path) -> None:
+    recorded = record({run: list(Records(run))}, tmp_path / "episodes")
+    benchmark = load_benchmark("episodes", tmp_path / "episodes")
+    episodes = {episode.key.episode_id: episode for episode in benchmark}
+    assert set(episodes) == {task_id(0), task_id(6), task_id(7)} and recorded.failed == 5
+    assert recorded[:2] == (3, sum(map(len, episodes.values())))
+    for number in (0, 6, 7):  # of task 6 the first reply was not carried out, and is left out
+        made, played = episodes[task_id(number)], generate_episode(0, number)
+        assert [step.action.model_dump_json() for step in made.steps] == reference(number)
+        assert made.steps[0].instruction == played.task.instruction
+        assert made.steps[0].groups == {"app": played.task.app, "task": played.task.kind}
+        for step, expected in zip(made.steps, played.steps, strict=True):
+            shown = Image.open(tmp_path / "episodes" / step.screenshot)
+            assert shown.size == step.screenshot_size and shown.tobytes() == expected.phone.render().tobytes()
+
+
+def test_the_recorded_benchmark_is_run_offline(tmp_path: Path, run: Path, agent: Path, guieval: CommandLine) -> None:
+    """The agent that made the episodes answers them: all its steps match but those after the one left out of task 6."""
+    made = guieval("record", str(run), "--out", str(tmp_path / "episodes"))
+    assert made.code == 0 and "3 episodes" in made.out and "5 tasks without a success" in made.out
+    words = ["--model", "scripted", "--adapter", str(agent), "--engine", "local", "--bench", "episodes"]
+    ran = guieval("run", *words, "--data", str(tmp_path / "episodes"), "--out", str(tmp_path / "offline"), "--json", "--quiet")
+    assert ran.code == 0
+    exact = {record.task.key: record.sample.outcome.exact_match for record in Records(tmp_path / "offline")}
+    assert all(match for key, match in exact.items() if key.episode_id != task_id(6))
+
+
+def test_nothing_to_record_is_refused(tmp_path: Path, run: Path, guieval: CommandLine) -> None:
+    failures = [one for one in Records(run) if not one.sample.outcome.exact_match]
+    with pytest.raises(UsageError, match="none of the 5 tasks was a success"):
+        record({run: failures}, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    assert "exists; name a new folder" in guieval.sentence("record", str(run), "--out", str(tmp_path))
+    offline = tmp_path / "offline"
+    guieval("run", "--model", "ocr-baseline", "--bench", "demo", "--limit", "1", "--out", str(offline), "--quiet")
+    assert "holds no online run" in guieval.sentence("record", str(offline), "--out", str(tmp_path / "x"))
