@@ -11,6 +11,7 @@ import typer
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
 from guieval.cli.progress_bar import ProgressBar
+from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import paired_runs, several_runs
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
@@ -19,7 +20,8 @@ from guieval.history import recalled
 from guieval.journal.run_files import Manifest
 from guieval.models.written_prompts import shown
 from guieval.registry import load_benchmark
-from guieval.reports.viewer import Pictures, Prompter, protocols_to_show, shown_run, write_report
+from guieval.reports.trajectories import WrittenTrajectories, read_online, write_trajectories
+from guieval.reports.viewer import Pictures, Prompter, Written, protocols_to_show, shown_run, write_report
 from guieval.scoring.recorded_run import recorded_model
 from guieval.steps import StepRecord
 
@@ -36,9 +38,24 @@ def report(
     """Write a folder that shows every step of a run: open its index.html in any browser, no server or network needed."""
     runs = several_runs([run], rollouts=True)
     pairs = [(each, None) for each in runs] if against is None else paired_runs(run, against, rollouts=True)
+    if all(is_online(each) for each, _ in pairs):
+        given = {"against": against, "protocol": protocol, "data": data, "adapter": adapter}
+        options.refuse(given, "does not apply to an online run, whose report shows its own trajectories")
     for each, other in pairs:
         folder = each / "report" if out is None else out if len(pairs) == 1 else out / each.name
-        _write(each, other, folder, protocol or (), data, adapter, images=not no_images)
+        if is_online(each):
+            _write_online(each, folder, images=not no_images)
+        else:
+            _write(each, other, folder, protocol or (), data, adapter, images=not no_images)
+
+
+def _write_online(run: Path, folder: Path, *, images: bool) -> None:
+    """Write the page of an online run, and print what is in it."""
+    with ProgressBar("writing the report", "tasks") as bar:
+        written = write_trajectories(folder, read_online(run), images=images, on_progress=bar.update)
+    number = written.trajectories
+    parts = f"{number:,} trajector{'y' if number == 1 else 'ies'}", counted(written.steps, "step")
+    _print(", ".join((*parts, counted(written.images, "screenshot"))), written)
 
 
 def _write(
@@ -62,12 +79,17 @@ def _write(
         echo(f"note: {absent}", err=True)
     with ProgressBar("writing the report", "steps") as bar:
         written = write_report(folder, shown, Pictures(root, folder, absent), protocols, against=beside, on_progress=bar.update)
+    parts = counted(written.steps, "step"), counted(written.episodes, "episode"), counted(written.images, "screenshot")
+    _print("{} of {}, {}".format(*parts), written)
+
+
+def _print(contents: str, written: Written | WrittenTrajectories) -> None:
+    """Print what is in a report, and where it is."""
     for note in written.notes:
         echo(f"note: {note}", err=True)
     if written.lacking:
         echo(f"note: {len(written.lacking):,} screenshots are missing, first: {written.lacking[0]}", err=True)
-    parts = counted(written.steps, "step"), counted(written.episodes, "episode"), counted(written.images, "screenshot")
-    echo("{} of {}, {}".format(*parts))
+    echo(contents)
     echo(f"report:   {written.page}")
     echo(f"open:     {written.page.resolve().as_uri()}    (in a browser; no server needed)")
 

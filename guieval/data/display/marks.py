@@ -1,6 +1,6 @@
 """Draws on a screenshot what the step viewer's page draws: references, predictions, boxes and accepted areas.
 
-Shapes and colours are those of ``guieval/reports/viewer`` (``script/screen.js`` and ``style.css``), so that a figure made in
+Shapes and colours are those of ``guieval/reports/viewer`` (``script/marks.js`` and ``marks.css``), so that a figure made in
 Python and a page of a report look alike. Places are in thousandths of the screen.
 """
 

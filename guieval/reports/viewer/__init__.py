@@ -1,8 +1,8 @@
 """The step viewer: a folder that shows every step of a run in a browser, without a server and without a network.
 
 Call :func:`write_report`. :mod:`.reading` reads journals, :mod:`.step` produces the page's data of a step, :mod:`.pictures`
-the images, :mod:`.writing` the folder; the page itself is ``page.html.jinja``, ``style.css`` and the parts in ``script``, which
-are joined into one file.
+the images, :mod:`.writing` all of it into a :mod:`.folder`. The page is ``page.html.jinja``; the styles, and the parts in
+``script``, are joined into one file each.
 """
 
 from guieval.reports.viewer.pictures import Pictures

@@ -1,25 +1,18 @@
-"""Writes the folder: the page, a small index for filtering, and the steps in chunks that are loaded on demand.
-
-A page that was opened from disk must not fetch files, but may load scripts, so data files are scripts: each calls one function
-with one JSON text. All texts of models and data sets are inside that JSON, in ASCII, with all special characters of HTML and
-JavaScript escaped; the page only displays them as text.
-"""
+"""Writes the viewer: the page, a small index for filtering, and the steps in chunks that are loaded on demand."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guieval.errors import UsageError, harmless
+from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
-from guieval.reports.tables.page import page
 from guieval.reports.viewer.decisions import decision_values
+from guieval.reports.viewer.folder import PAGE, ReportFolder, prepare
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
 from guieval.reports.viewer.step import clipped, seen_values, task_values
@@ -31,13 +24,25 @@ SEARCH_CHUNK = 2000
 """Number of steps per file of texts, loaded for a search."""
 SEARCH_LIMIT = 4000
 INSTRUCTION_LIMIT = 300
-SCRIPT_PARTS = ("nodes", "data", "state", "filters", "episodes", "moving", "filmstrip", "decisions", "screen", "panel", "page")
+SCRIPT_PARTS = (
+    "build",
+    "nodes",
+    "marks",
+    "data",
+    "state",
+    "filters",
+    "episodes",
+    "moving",
+    "filmstrip",
+    "decisions",
+    "screen",
+    "panel",
+    "page",
+)
 """The page's script, in the order in which its parts are joined."""
-DATA = "data"
-PAGE = "index.html"
-MARKER = "guieval-report.txt"
-"""Marks a folder as a report, whose files may be replaced."""
-_OURS = re.compile(r"(index|(steps|text)-\d{5})\.js")
+STYLE_PARTS = ("base", "marks", "style")
+OWN = Path(__file__).parent
+SCRIPT_FOLDER = OWN / "script"
 _NOBODY = -1
 
 
@@ -67,13 +72,13 @@ def write_report(
     ``on_progress`` is called with (steps done, all steps). An earlier report in the folder is replaced; its images are
     reused. Raises :class:`UsageError` for a folder with other contents, or a run to compare with that shares no step.
     """
-    _prepare(out)
+    prepare(out)
     runs = [run] if against is None else [run, against]
     notes = list(run.notes)
     if against is not None:
         notes += [f"Compared run: {note}" for note in against.notes]
         notes += _compared(run, against)
-    folder = _Folder(out, _private_paths(runs, pictures))
+    folder = ReportFolder(out, _folders(runs, pictures))
     evaluators = [ActionEvaluator(name) for name in protocols]
     index = _Index(len(runs), len(protocols))
     chunk = _Chunk()
@@ -108,50 +113,11 @@ def write_report(
         "shown": protocols.index(run.protocol) if run.protocol in protocols else 0,
     }
     folder.script("index", "index", None, {**head, **index.values()})
-    folder.page(_title(run))
+    scripts = [SCRIPT_FOLDER / f"{name}.js" for name in SCRIPT_PARTS]
+    folder.page(
+        OWN / "page.html.jinja", scripts, [OWN / f"{name}.css" for name in STYLE_PARTS], title=folder.shortened(_title(run))
+    )
     return Written(out / PAGE, len(index), len(run.planned.plan), pictures.made, pictures.lacking, notes)
-
-
-def script_text(function: str, number: int, json_text: str) -> str:
-    """A script that hands JSON to one function of the page; nothing inside the text can end the string, or the script.
-
-    It is a string for ``JSON.parse`` rather than a literal: faster to read, and a key named ``__proto__`` is only a key.
-    """
-    escaped = json_text
-    for character in "<>&'":
-        escaped = escaped.replace(character, f"\\u{ord(character):04x}")
-    escaped = escaped.replace("\\", "\\\\")
-    return f"guieval.{function}({number},JSON.parse('{escaped}'));\n"
-
-
-class _Folder:
-    """The files of a report; paths of this computer in texts are shortened."""
-
-    def __init__(self, out: Path, private: Iterable[str]) -> None:
-        self._out = out
-        inside_json = {json.dumps(path)[1:-1] for path in private}
-        longest_first = sorted(inside_json, key=len, reverse=True)
-        self._private = re.compile("|".join(f"{re.escape(path)}(?![\\w.-])" for path in longest_first) or r"(?!)")
-
-    def script(self, name: str, function: str, number: int | None, value: Any) -> None:
-        text = self._private.sub("[...]", json.dumps(value, separators=(",", ":"), allow_nan=False))
-        file = name if number is None else f"{name}-{number:05}"
-        self._write(f"{DATA}/{file}.js", script_text(function, number or 0, text))
-
-    def page(self, title: str) -> None:
-        own = Path(__file__).parent
-        parts = [(own / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPT_PARTS]
-        # one function around everything: the data files can access only window.guieval
-        script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
-        self._write("app.js", script)
-        self._write("style.css", (own / "style.css").read_text(encoding="utf-8"))
-        self._write(PAGE, page(own / "page.html.jinja", title=self._private.sub("[...]", harmless(title))))
-
-    def _write(self, name: str, text: str) -> None:
-        try:
-            (self._out / name).write_text(text, encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise UsageError(f"the report cannot be written: {str(self._out / name)!r}: {error.strerror}") from None
 
 
 @dataclass
@@ -322,26 +288,9 @@ def _compared(run: ShownRun, against: ShownRun) -> list[str]:
     return notes
 
 
-def _private_paths(runs: Sequence[ShownRun], pictures: Pictures) -> list[str]:
-    """Local folders that error messages and data may contain, and that a report must not disclose."""
-    folders = [Path.home(), Path.cwd(), *(run.directory for run in runs)]
+def _folders(runs: Sequence[ShownRun], pictures: Pictures) -> list[Path]:
+    """Local folders that error messages and data may contain."""
+    folders = [run.directory for run in runs]
     if pictures.root is not None:
         folders.append(pictures.root)
-    folders += [Path(data) for run in runs if (data := run.manifest.config.data)]
-    named = {str(form) for folder in folders for form in (folder, folder.absolute(), folder.resolve())}
-    home = str(Path.home())
-    return [path for path in named if path.startswith("/") and (path.count("/") > 1 or (path == home and path != "/"))]
-
-
-def _prepare(out: Path) -> None:
-    """Create the folder, or remove the data files of an earlier report; its images are kept."""
-    try:
-        if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
-            raise UsageError(f"{str(out)!r} exists and is not a report; choose another --out")
-        (out / DATA).mkdir(parents=True, exist_ok=True)
-        (out / MARKER).write_text(f"A report of guieval. Open {PAGE} in a browser.\n", encoding="ascii")
-        for file in (out / DATA).iterdir():
-            if _OURS.fullmatch(file.name):
-                file.unlink()
-    except OSError as error:
-        raise UsageError(f"the report cannot be written to {str(out)!r}: {error.strerror}") from None
+    return folders + [Path(data) for run in runs if (data := run.manifest.config.data)]

@@ -15,8 +15,9 @@ from PIL import Image
 from guieval.actions import Action, Boxes, Open, Point, Scroll, Stop, Type, Unsupported
 from guieval.errors import UsageError
 from guieval.reports.viewer import protocols_to_show, shown_run
+from guieval.reports.viewer.folder import script_text
 from guieval.reports.viewer.pictures import LONGEST_SIDE, Pictures
-from guieval.reports.viewer.writing import CHUNK, script_text
+from guieval.reports.viewer.writing import CHUNK
 from guieval.scoring.matrix import score_run
 from guieval.steps import EpisodeKey, StepRecord
 from tests.reports.viewer.made_run import at, failed, record, report, task, write_run

@@ -1,0 +1,10 @@
+"""The report of an online run: a page that shows each trajectory as a film strip, without a server and without a network.
+
+:mod:`.reading` reads a run's trajectories, :mod:`.writing` writes the folder. The page is ``page.html.jinja``, ``style.css``
+and ``page.js``, with the colours and marks of :mod:`guieval.reports.viewer`.
+"""
+
+from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory, read_online
+from guieval.reports.trajectories.writing import WrittenTrajectories, write_trajectories
+
+__all__ = ["ENDINGS", "OnlineTrajectories", "Trajectory", "WrittenTrajectories", "read_online", "write_trajectories"]

@@ -1,0 +1,162 @@
+// The page of an online run: the list is in the page; the steps of a trajectory are loaded when it is opened.
+
+const $ = (id) => document.getElementById(id);
+const list = $("list");
+const entries = [...list.children].map((node) => ({ node, link: node.querySelector("a"), text: node.textContent.toLowerCase() }));
+const STRIP = [260, 440];
+const OWN_FILE = /^data\/task-\d{5}\.js$/;
+const checked = (url) => {
+  if (!OWN_FILE.test(url)) throw new TypeError(`not a file of this report: ${url}`);
+  return url;
+};
+const policy = window.trustedTypes?.createPolicy("guieval", { createScriptURL: checked }) ?? { createScriptURL: checked };
+let current = -1;
+
+window.guieval = Object.freeze({ task: (number, value) => number === current && show(value) });
+
+function open(number) {
+  if (!(number in entries) || number === current) return;
+  current = number;
+  for (const { link } of entries) link.removeAttribute("aria-current");
+  entries[number].link.setAttribute("aria-current", "true");
+  const script = document.createElement("script");
+  const url = `data/task-${String(number).padStart(5, "0")}.js`;
+  script.addEventListener("load", () => script.remove());
+  script.addEventListener("error", () => {
+    script.remove();
+    $("trajectory").replaceChildren(el("p", {}, `The file ${url} of this report is missing.`));
+  });
+  script.src = policy.createScriptURL(url);
+  document.head.append(script);
+}
+
+function show(task) {
+  const strip = el("ol", { id: "strip", tabindex: "0", "aria-label": "Screens in order", keydown: walk });
+  const size = task.steps.at(-1)?.size ?? [9, 16];
+  strip.append(...task.steps.map(stepNode), lastNode(task, size));
+  $("trajectory").replaceChildren(
+    el("h2", {}, foreign(task.name), task.repetition ? ` · repetition ${task.repetition}` : null),
+    el("p", { class: "goal" }, foreign(task.goal)),
+    verdict(task),
+    strip,
+  );
+  $("trajectory").scrollTop = 0;
+}
+
+const verdict = (task) =>
+  el(
+    "div",
+    { class: "verdict" },
+    el("p", {}, el("span", { class: `badge end${task.code}`, "aria-hidden": "true" }, task.sign), " ", el("b", {}, task.ended)),
+    task.progress ? el("p", {}, `progress ${task.progress}`) : null,
+    el("p", {}, `${task.count} step${task.count === 1 ? "" : "s"}`),
+    task.reason ? el("p", {}, foreign(task.reason)) : null,
+    task.effects.length ? el("div", {}, "Side effects:", el("ul", {}, task.effects.map((each) => el("li", {}, foreign(each))))) : null,
+  );
+
+function stepNode(step) {
+  const type = step.action?.type ?? "no action";
+  return el(
+    "li",
+    { class: "step", tabindex: "-1" },
+    el("h3", {}, `${step.index + 1} `, foreign(type)),
+    screenNode(step.screen, step.size, step.action, `Screen of step ${step.index + 1}`),
+    el("p", { class: "action" }, foreign(step.words)),
+    step.missed === null ? null : el("p", { class: "missed" }, "Not carried out: ", foreign(step.missed)),
+    step.thought ? el("p", { class: "thought" }, foreign(step.thought)) : null,
+    step.conclusion && step.conclusion !== step.words ? el("p", { class: "soft" }, foreign(step.conclusion)) : null,
+    folded("Reasoning", step.reasoning),
+    folded("Reply", step.raw),
+    folded("Text of the screen", step.text),
+    step.seconds === null ? null : el("p", { class: "soft" }, `${step.seconds.toFixed(1)} s`),
+  );
+}
+
+const lastNode = (task, size) =>
+  el(
+    "li",
+    { class: "step last", tabindex: "-1" },
+    el("h3", {}, "End: ", task.ended),
+    task.last ? screenNode(task.last, size, null, "Last screen") : null,
+    task.reason ? el("p", {}, foreign(task.reason)) : null,
+  );
+
+const folded = (name, text) =>
+  text ? el("details", {}, el("summary", {}, name), el("pre", {}, foreign(text))) : null;
+
+/** A screen with the action drawn on it; a press shows it large. */
+function screenNode(screen, size, action, name) {
+  if (!screen?.name) return el("p", { class: "empty" }, "No screenshot: ", foreign(screen?.why ?? "none was recorded"));
+  const enlarge = () => {
+    const room = [innerWidth * 0.94, innerHeight * 0.86];
+    const close = el("button", { type: "button", click: () => $("large").close() }, "Close");
+    $("large").replaceChildren(close, drawn(screen.name, size, action, name, room));
+    $("large").showModal();
+  };
+  const button = el("button", { type: "button", class: "enlarge", "aria-label": `${name}: enlarge`, click: enlarge });
+  button.append(drawn(screen.name, size, action, name, STRIP));
+  return button;
+}
+
+function drawn(file, size, action, name, room) {
+  const scale = Math.min(room[0] / size[0], room[1] / size[1]);
+  const [width, height] = size.map((side) => Math.max(1, Math.round(side * scale)));
+  const image = el("img", { src: `screens/${file}`, alt: name, loading: "lazy", decoding: "async", width, height });
+  const marks = svg("svg", { class: "marks", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+  if (action) marks.append(...mark(action, "first", "P", (x) => (x * width) / 1000, (y) => (y * height) / 1000));
+  const frame = el("span", { class: "screen" }, image, marks);
+  frame.style.width = `${width}px`;
+  image.addEventListener("error", () => frame.replaceChildren(el("span", { class: "empty" }, "The screenshot cannot be shown.")));
+  return frame;
+}
+
+/** Left and right go from step to step. */
+function walk(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const all = [...event.currentTarget.children];
+  const at = all.indexOf(document.activeElement.closest("li.step"));
+  const next = all[Math.min(all.length - 1, Math.max(0, at + step))];
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ inline: "nearest", block: "nearest" });
+}
+
+function filter() {
+  const ended = $("ended").value;
+  const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const { node, text } of entries) {
+    node.hidden = Boolean((ended && node.dataset.ended !== ended) || !words.every((word) => text.includes(word)));
+    shown += !node.hidden;
+  }
+  $("count").textContent = `${shown} of ${entries.length} trajectories`;
+}
+
+/** Up and down go through the list. */
+list.addEventListener("keydown", (event) => {
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const seen = entries.filter(({ node }) => !node.hidden).map(({ link }) => link);
+  seen[seen.indexOf(document.activeElement) + step]?.focus();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.matches("input, select")) return;
+  event.preventDefault();
+  $("search").focus();
+});
+$("filters").addEventListener("input", filter);
+$("filters").addEventListener("submit", (event) => event.preventDefault());
+
+const THEMES = ["auto", "light", "dark"];
+$("theme").addEventListener("click", () => {
+  const root = document.documentElement;
+  const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "auto") + 1) % THEMES.length];
+  root.dataset.theme = next;
+  $("theme").textContent = `Colours: ${next}`;
+});
+const follow = () => open(Number(location.hash.slice(1) || 0));
+addEventListener("hashchange", follow);
+filter();
+follow();

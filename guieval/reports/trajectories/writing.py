@@ -1,0 +1,184 @@
+"""Writes the page of an online run: the list of trajectories in the page itself, the steps of each in a data file of its own.
+
+A screenshot is in the folder once, as a hard link where the file system allows it. Only files of the run's own folder of
+screenshots are taken.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Unsupported
+from guieval.data.screenshots import resolve
+from guieval.errors import ScreenshotError
+from guieval.journal.caveats import model_label
+from guieval.online.trajectory import SCREENS, TrajectoryStep
+from guieval.reports.consistency_tables import in_words
+from guieval.reports.online_tables import OnlineRun, online_tables
+from guieval.reports.tables.table import text
+from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
+from guieval.reports.viewer.folder import PAGE, ReportFolder, prepare
+from guieval.reports.viewer.step import action_values, clipped
+from guieval.reports.viewer.writing import OWN as VIEWER
+from guieval.reports.viewer.writing import SCRIPT_FOLDER
+
+SCRIPTS = (SCRIPT_FOLDER / "build.js", SCRIPT_FOLDER / "marks.js", Path(__file__).parent / "page.js")
+STYLES = (VIEWER / "base.css", VIEWER / "marks.css", Path(__file__).parent / "style.css")
+SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?!–·", strict=True))
+"""The mark of each ending, so that none is told by its colour alone."""
+LINE_LIMIT = 300
+_SCREEN = re.compile(rf"{SCREENS}/([0-9a-f]{{32}}\.(?:png|jpg))")
+
+
+@dataclass(frozen=True)
+class WrittenTrajectories:
+    """The contents of a page: numbers of trajectories, steps and screenshots, why screenshots are missing, and notes."""
+
+    page: Path
+    trajectories: int
+    steps: int
+    images: int
+    lacking: Sequence[str]
+    notes: Sequence[str]
+
+
+def write_trajectories(
+    out: Path,
+    online: OnlineTrajectories,
+    *,
+    images: bool = True,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> WrittenTrajectories:
+    """Write the page of an online run into ``out``. An earlier report in the folder is replaced; its images are reused.
+
+    ``on_progress`` is called with (tasks done, all tasks). Raises :class:`guieval.errors.UsageError` for a folder with other
+    contents.
+    """
+    prepare(out)
+    run = online.run
+    folder = ReportFolder(out, [run.directory])
+    screens = _Screens(run.directory, out, images)
+    rows: list[dict[str, Any]] = []
+    steps = 0
+    for done, key in enumerate(run.planned.plan, 1):
+        repetitions = online.of(key)
+        for trajectory in repetitions:
+            row = _row(trajectory, len(repetitions) > 1)
+            values = [_step_values(step, screens) for step in trajectory.steps]
+            last = None if trajectory.outcome is None else trajectory.outcome.screenshot
+            folder.script("task", "task", len(rows), {**row, "steps": values, "last": screens.shown(last)})
+            rows.append({name: folder.shortened(value) if isinstance(value, str) else value for name, value in row.items()})
+            steps += len(values)
+        on_progress(done, len(run.planned.plan))
+    label = model_label(run.manifest)
+    counts = Counter(row["ended"] for row in rows)
+    folder.page(
+        Path(__file__).parent / "page.html.jinja",
+        SCRIPTS,
+        STYLES,
+        title=folder.shortened(f"{label} on {run.manifest.benchmark.name}, online"),
+        notes=[folder.shortened(note) for note in run.notes],
+        rows=rows,
+        endings=[(name, counts[name]) for name in ENDINGS if counts[name]],
+        tables=online_tables([OnlineRun("value", online.figures)]),
+        text=text,
+    )
+    return WrittenTrajectories(out / PAGE, len(rows), steps, len(screens.kept), list(screens.lacking), run.notes)
+
+
+def _row(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
+    """What the list shows of a trajectory; every text is of one line."""
+    outcome = trajectory.outcome
+    name = "/".join(filter(None, (trajectory.key.subset, trajectory.key.episode_id)))
+    reason = trajectory.failure or "" if outcome is None else outcome.score.reason
+    return {
+        "name": clipped(name, LINE_LIMIT),
+        "repetition": trajectory.repetition + 1 if repeated else None,
+        "goal": clipped(trajectory.goal, LINE_LIMIT),
+        "ended": trajectory.ended,
+        "sign": SIGNS[trajectory.ended],
+        "code": ENDINGS.index(trajectory.ended),
+        "count": len(trajectory.steps),
+        "progress": None if outcome is None else f"{100 * outcome.score.progress:.0f} %",
+        "effects": [] if outcome is None else [clipped(each, LINE_LIMIT) for each in outcome.score.side_effects],
+        "reason": clipped(reason, LINE_LIMIT),
+    }
+
+
+def _step_values(step: TrajectoryStep, screens: _Screens) -> dict[str, Any]:
+    return {
+        "index": step.index,
+        "screen": screens.shown(step.screenshot),
+        "size": step.size,
+        "action": None if step.action is None else action_values(step.action),
+        "words": clipped(in_words(step.action)),
+        "missed": _missed(step),
+        "thought": clipped(step.thought),
+        "conclusion": clipped(step.conclusion),
+        "reasoning": clipped(step.reasoning),
+        "text": clipped(step.text),
+        "raw": clipped(step.raw_response),
+        "seconds": step.seconds,
+    }
+
+
+def _missed(step: TrajectoryStep) -> str | None:
+    """Why nothing was carried out at a step; ``None`` if its action was."""
+    if step.executed:
+        return None
+    if step.action is None:
+        return clipped("the reply holds no action" if step.error is None else step.error.message)
+    if isinstance(step.action, Unsupported):
+        return "the environment cannot carry out this action"
+    return "the action was not given to the environment"
+
+
+@dataclass
+class _Screens:
+    """The screenshots in the folder: ``kept`` are the names of the files, ``lacking`` the reasons for missing ones."""
+
+    directory: Path
+    out: Path
+    wanted: bool
+    kept: set[str] = field(default_factory=set)
+    lacking: dict[str, None] = field(default_factory=dict)
+
+    def shown(self, path: str | None) -> dict[str, str] | None:
+        """The file of a screenshot under ``name``, or the reason ``why`` there is none."""
+        if path is None:
+            return None
+        if not self.wanted:
+            return {"why": "the report was written without images"}
+        found = _SCREEN.fullmatch(path)
+        if found is None:
+            return self._missing(f"{path!r} is not a screenshot of this run")
+        name = found.group(1)
+        if name not in self.kept:
+            try:
+                self._copy(resolve(self.directory / SCREENS, name), self.out / SCREENS / name)
+            except ScreenshotError:
+                return self._missing(f"the screenshot {path!r} does not exist")
+            except OSError as error:
+                return self._missing(f"the screenshot {path!r} cannot be copied: {error.strerror}")
+            self.kept.add(name)
+        return {"name": name}
+
+    def _missing(self, why: str) -> dict[str, str]:
+        self.lacking[why] = None
+        return {"why": why}
+
+    def _copy(self, source: Path, target: Path) -> None:
+        if target.exists():
+            return
+        target.parent.mkdir(exist_ok=True)
+        try:
+            os.link(source, target)
+        except OSError:  # another file system, or one without hard links
+            shutil.copyfile(source, target)

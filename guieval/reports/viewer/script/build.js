@@ -1,0 +1,14 @@
+// How nodes are built: foreign words only ever become text nodes.
+
+function fill(node, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name, value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(Infinity).filter((each) => each !== null && each !== undefined && each !== false));
+  return node;
+}
+const el = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+const svg = (tag, props, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+const foreign = (text, props) => el("bdi", { dir: "auto", ...props }, String(text));

@@ -1,0 +1,49 @@
+"""An online run on the simulated phone: eight tasks that end in different ways, some with hostile texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import guieval
+from guieval.online.trajectory import TRAJECTORIES
+from tests.online.test_runs import AGENT, SCRIPTS, settings, task_id
+
+HOSTILE = "\"><img src=x onerror=alert(1)></script><script>alert('2')</script>"
+
+
+def online_run(folder: Path, **more: object) -> Path:
+    """A run in ``folder`` of the scripted agent of ``tests/online``."""
+    agent = folder / "scripted.py"
+    folder.mkdir(parents=True, exist_ok=True)
+    agent.write_text(AGENT)
+    agent.with_suffix(".json").write_text(json.dumps(SCRIPTS | {task_id(4): [HOSTILE]}))
+    guieval.run(**settings(agent, **more), out=folder / "run", progress=False)
+    return folder / "run"
+
+
+def made_hostile(run: Path) -> Path:
+    """The run with hostile text in the name and goal of task 1, and in the reason and a side effect of its outcome."""
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [renamed(each) for each in value]
+        return HOSTILE if value == task_id(1) else value
+
+    plan = json.loads((run / "episodes.json").read_text())
+    (run / "episodes.json").write_text(json.dumps(renamed(plan)))
+    for name in ("steps.jsonl", TRAJECTORIES):
+        lines = [json.loads(line) for line in (run / name).read_text().splitlines()]
+        for line in lines:
+            line.pop("crc32", None)
+            if "key" in line:
+                line["key"] = renamed(line["key"])
+                line["goal"] = HOSTILE if HOSTILE in line["key"] else line["goal"]
+            elif line["task"]["episode_id"] == task_id(1):
+                line["task"]["episode_id"] = HOSTILE
+                outcome = json.loads(line["samples"][0]["raw_response"])
+                outcome["score"] |= {"reason": HOSTILE, "side_effects": [HOSTILE]}
+                line["samples"][0]["raw_response"] = json.dumps(outcome)
+        (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return run

@@ -1,0 +1,117 @@
+"""The report of an online run as files: what is in it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.online.trajectory import TRAJECTORIES, last_attempts
+from guieval.reports.trajectories import ENDINGS, read_online, write_trajectories
+from guieval.reports.trajectories.writing import SIGNS
+from tests.command_line import CommandLine
+from tests.online.test_runs import ENDED, task_id
+from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
+from tests.reports.viewer.test_writing import value_in
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return online_run(tmp_path)
+
+
+def tasks(report: Path) -> dict[str, Any]:
+    values = [value_in(file.read_text(encoding="ascii")) for file in sorted((report / "data").glob("task-*.js"))]
+    return {value["name"]: value for value in values}
+
+
+def test_each_trajectory_has_its_steps_and_its_end(run: Path, guieval: CommandLine) -> None:
+    done = guieval("report", run)
+    assert done.code == 0 and "8 trajectories, " in done.out and str(run / "report" / "index.html") in done.out
+    shown = tasks(run / "report")
+    assert {name: value["ended"] for name, value in shown.items()} == ENDED
+    for (key, _), steps in last_attempts(run).items():
+        value = shown[key.episode_id]
+        assert [one["raw"] for one in value["steps"]] == [step.raw_response for step in steps]
+        assert value["count"] == len(steps) and value["goal"] == steps[0].goal
+        assert [f"screens/{one['screen']['name']}" for one in value["steps"]] == [step.screenshot for step in steps]
+    unread, unsupported = shown[task_id(4)]["steps"][0], shown[task_id(6)]["steps"][0]
+    assert unread["action"] is None and "no action in" in unread["missed"]
+    assert unsupported["missed"] == "the environment cannot carry out this action"
+    assert shown[task_id(0)]["progress"] == "100 %" and shown[task_id(0)]["steps"][0]["missed"] is None
+    files = {file.name for file in (run / "report" / "screens").iterdir()}
+    assert files == {one["screen"]["name"] for value in shown.values() for one in (*value["steps"], {"screen": value["last"]})}
+    assert str(run) not in (run / "report" / "index.html").read_text()
+
+
+def test_a_second_report_and_another_place(run: Path, guieval: CommandLine, tmp_path: Path) -> None:
+    assert guieval("report", run).code == guieval("report", run).code == 0
+    done = guieval("report", run, "--out", tmp_path / "r", "--no-images")
+    assert done.code == 0 and "0 screenshots" in done.out and not (tmp_path / "r" / "screens").exists()
+    assert "without images" in tasks(tmp_path / "r")[task_id(0)]["steps"][0]["screen"]["why"]
+
+
+def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:
+    run = online_run(tmp_path, samples=2, sampling={"temperature": 1.0})
+    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["crc32"]
+    kept = [line for line in lines if line["task"]["episode_id"] not in (task_id(0), task_id(1))]
+    failed = kept[0]["samples"][1]
+    failed["action"] = failed["raw_response"] = None
+    failed |= {
+        "error": {"stage": "environment", "message": "the page crashed"},
+        "outcome": {"verdict": "infrastructure_failure"},
+    }
+    (run / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+    steps = (run / TRAJECTORIES).read_text().splitlines(keepends=True)
+    (run / TRAJECTORIES).write_text("".join(line for line in steps if json.loads(line)["key"][2] != task_id(1)))
+    found = list(read_online(run))
+    ended = {name: [each.ended for each in found if each.key.episode_id == name] for name in ENDED}
+    assert ended[task_id(0)] == ["unfinished", "unfinished"] and ended[task_id(1)] == ["not run"]
+    assert ended[kept[0]["task"]["episode_id"]][1] == "infrastructure failure"
+    assert [each.failure for each in found if each.failure] == ["the page crashed"]
+    written = write_trajectories(tmp_path / "report", read_online(run))
+    assert (written.trajectories, written.lacking) == (15, [])
+    assert "repetition 2" in (tmp_path / "report" / "index.html").read_text() and set(SIGNS) == set(ENDINGS)
+
+
+def test_only_screens_of_the_run_are_taken(run: Path, guieval: CommandLine) -> None:
+    (run / "secret.png").write_bytes(b"secret")
+    lines = [json.loads(line) for line in (run / TRAJECTORIES).read_text().splitlines()]
+    lines[0]["screenshot"] = "screens/../secret.png"
+    lines[1]["screenshot"] = f"screens/{'0' * 32}.png"
+    (run / "screens" / f"{'0' * 32}.png").symlink_to(run / "secret.png")
+    lines[2]["screenshot"] = f"screens/{'1' * 32}.png"
+    (run / TRAJECTORIES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = guieval("report", run)
+    assert done.code == 0 and "3 screenshots are missing" in done.err
+    assert not any(file.read_bytes() == b"secret" for file in (run / "report" / "screens").iterdir())
+
+
+def test_hostile_texts_are_escaped(run: Path, guieval: CommandLine) -> None:
+    assert guieval("report", made_hostile(run)).code == 0
+    for file in (run / "report").rglob("*"):
+        if file.suffix in (".html", ".js"):
+            text = file.read_text()
+            assert "<img src=x" not in text and "</script><script>alert" not in text
+    assert any(HOSTILE in name for name in tasks(run / "report"))
+
+
+def test_several_modes_and_what_is_refused(tmp_path: Path, guieval: CommandLine, run: Path) -> None:
+    assert guieval("report", run, "--protocol", "guievalkit").code == 2
+    done = guieval("report", run, "--against", run)
+    assert done.code == 2 and "--against does not apply to an online run" in done.err
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").touch()
+    assert "is not a report" in guieval("report", run, "--out", tmp_path / "full").err
+    shutil.copytree(run, tmp_path / "both" / "online")
+    agent = ("--adapter", tmp_path / "scripted.py", "--set", "engine=local", "--set", "bench_options.episodes=8")
+    offline = guieval("run", "--model", "scripted", *agent, "--bench", "demo", "--limit", "1", "--out", tmp_path / "both" / "a")
+    assert offline.code == 0, offline.err
+    assert guieval("report", tmp_path / "both").code == 0
+    assert (tmp_path / "both" / "online" / "report" / "data" / "task-00000.js").exists()
+    assert (tmp_path / "both" / "a" / "report" / "data" / "steps-00000.js").exists()
