@@ -25,6 +25,7 @@ from guieval.analysis.data_selection import (
 from guieval.cli import options
 from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.paths import path_argument, path_option
+from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.selection import Choice
@@ -93,7 +94,8 @@ def select(
 
 
 def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, file: Path | None) -> None:
-    candidates = read_candidates(several_runs(directories), given["protocol"])
+    runs = without_online(several_runs(directories), "select from runs with --mode offline")
+    candidates = read_candidates(runs, given["protocol"])
     labels = list(dict.fromkeys(name for step in candidates.steps for name in step.groups))
     recipe = _recipe(given, seed, labels)
     curated = curate(candidates.steps, recipe, allow_fewer=given["allow-fewer"])

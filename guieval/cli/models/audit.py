@@ -9,6 +9,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument
+from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.journal import Records, read_manifest
@@ -29,7 +30,7 @@ def audit(
     no box tells the target, within 50 thousandths of it on both axes. The exit code is 1 when a frame fits far better than the
     one the adapter declares: on 50 steps or more, by 20 points or more, and with McNemar's paired p below 1e-6.
     """
-    found = several_runs([directory])
+    found = without_online(several_runs([directory]), "audit a run of the model with --mode offline")
     reports = {each: audit_records(recorded_model(read_manifest(each), adapter), Records(each)) for each in found}
     if json:
         print_json([{"run": each, **_plain(report)} for each, report in reports.items()])

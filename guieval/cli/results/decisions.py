@@ -16,6 +16,7 @@ from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.analysis.decisions.shifts import Shifts, shift
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
+from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.tables import JSON, check_format, echo, write_tables
 from guieval.errors import UsageError, nearest
@@ -84,7 +85,8 @@ def decisions(
     if sensitivity and settings.metric != "l2":
         raise UsageError("--sensitivity tries both metrics itself, with L2 as the baseline; leave --metric out")
     baseline = [] if against is None else [against if is_rollout(against) else one_run(against)]
-    places = [*several_runs(runs, rollouts=True), *baseline]
+    instead = "draw samples of recorded steps with `guieval rollout`; `guieval score` gives the pass@n of an online run"
+    places = [*without_online(several_runs(runs, rollouts=True), instead), *without_online(baseline, instead)]
     read = _read(places, _titles(places, label), settings, protocol, len(baseline))
     places, measured = list(read), list(read.values())
     titles = [each.title for each in measured]

@@ -11,6 +11,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.paths import path_argument, path_option
+from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
@@ -126,7 +127,8 @@ def _of_runs(
         raise UsageError(f"{kind} is drawn under one protocol; matrix shows several")
     choice = Choice(sample_set=steps[0], subsets=steps[1])
     how: dict[str, Any] = {"choice": choice if choice.narrows else None}
-    places = several_runs(directories)
+    instead = "its figures are in `guieval score RUN`, its trajectories in `guieval report RUN`"
+    places = without_online(several_runs(directories), instead)
     first = score_run(places[0], protocols or None, **how)
     names = list(first.judged)
     scored = [first, *(score_run(each, names, **how) for each in places[1:])]

@@ -1,9 +1,12 @@
-"""Prints the figures of online runs."""
+"""Online runs on the command line: their figures, and how commands on recorded steps treat them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from guieval.cli.tables import echo
+from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import Records, is_run, read_manifest, read_planned
 from guieval.journal.caveats import model_label
@@ -23,3 +26,17 @@ def online_run(directory: Path) -> OnlineRun:
     if manifest.selection is not None and manifest.selection.title:
         heading.append(manifest.selection.title)
     return OnlineRun("\n".join(heading), online_figures(Records(directory), read_planned(directory).plan))
+
+
+def without_online(directories: Sequence[Path], instead: str) -> list[Path]:
+    """The runs that are not online, for a command that compares actions with references, which online steps do not have.
+
+    Online runs are named on standard error; :class:`UsageError`, ending with what to use ``instead``, if there are no others.
+    """
+    kept = [directory for directory in directories if not is_online(directory)]
+    left_out = [directory for directory in directories if directory not in kept]
+    if left_out and not kept:
+        raise UsageError(f"{str(left_out[0])!r} is an online run, whose steps have no reference actions; {instead}")
+    for directory in left_out:
+        echo(f"note: the run {str(directory)!r} is left out: it is an online run", err=True)
+    return kept

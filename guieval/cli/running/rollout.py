@@ -15,6 +15,7 @@ from guieval.cli.running.perform import perform, print_notes
 from guieval.cli.settings import RUN, Given
 from guieval.cli.tables import JSON, echo, print_json, show
 from guieval.errors import UsageError
+from guieval.history.modes import ONLINE
 from guieval.journal import new_directory, refuse_nested
 from guieval.journal.rounds import is_rollout
 from guieval.registry import load_benchmark
@@ -71,6 +72,8 @@ def rollout(
             refuse_nested(directory)
     if merged.cluster != "none":
         raise UsageError("a rollout is done on one machine: leave out the setting 'cluster'")
+    if merged.mode == ONLINE:
+        raise UsageError("a rollout samples recorded steps; online, `guieval run --mode online --samples N` repeats every task")
     perform(
         [(each.config, directory / each.folder) for each in planned],
         fresh=resume is None,

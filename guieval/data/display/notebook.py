@@ -102,19 +102,19 @@ def reference_text(step: StepTaskModel) -> str:
     return " ".join(map(str, (step.action.type, *values.values())))
 
 
-def opened_screenshot(step: StepTaskModel, root: Path) -> Image:
-    """The screenshot of a step as an image; :class:`ScreenshotError` where there is none that can be shown."""
+def opened_screenshot(root: Path, path: str, size: tuple[int, int]) -> Image:
+    """The screenshot at ``path`` below ``root`` as an image; :class:`ScreenshotError` where there is none of this size."""
     from PIL import Image
 
-    data = read_screenshot(root, step.screenshot, step.screenshot_size).data
+    data = read_screenshot(root, path, size).data
     try:
         with Image.open(io.BytesIO(data)) as image:
             return image.convert("RGB")
     except (OSError, SyntaxError, ValueError) as error:
-        raise ScreenshotError(f"the screenshot {step.screenshot!r} cannot be shown: {error}") from None
+        raise ScreenshotError(f"the screenshot {path!r} cannot be shown: {error}") from None
 
 
 def _thumbnail(step: StepTaskModel, root: Path) -> Image:
-    image = opened_screenshot(step, root)
+    image = opened_screenshot(root, step.screenshot, step.screenshot_size)
     image.thumbnail(THUMBNAIL)
     return step_overlay(image.size, step, boxes=False, unit=0.8).over(image)

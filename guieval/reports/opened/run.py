@@ -19,6 +19,7 @@ from guieval.data.display.marks import step_overlay
 from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
 from guieval.errors import GuievalError, UsageError, nearest
 from guieval.evaluation import ActionEvaluator
+from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
 from guieval.journal.rounds import is_rollout
 from guieval.journal.run_files import Manifest
@@ -27,7 +28,9 @@ from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
 from guieval.reports.opened.figures import Figures, score_figures
 from guieval.reports.opened.frames import data_frame
+from guieval.reports.opened.online import OpenedOnlineRun
 from guieval.reports.tables import html
+from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, ShownRun, read_run
 from guieval.reports.viewer.step import task_values
 from guieval.scoring.matrix import judge_answers
@@ -73,8 +76,10 @@ _COLUMNS = {
 }
 
 
-def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun:
+def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun | OpenedOnlineRun:
     """Open a run directory, a folder with one run in it, or a rollout directory.
+
+    An online run is an :class:`OpenedOnlineRun`, every other an :class:`OpenedRun`.
 
     ``data`` is the benchmark's data folder, where it has moved since the run; only pictures need it. What is skipped in the
     journal is logged. Raises :class:`guieval.errors.UsageError` where there is no run, or several.
@@ -83,6 +88,8 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun:
     run = read_run(directory if is_rollout(directory) else one_run(directory))
     for note in run.notes:
         _LOG.warning("%s: %s", directory, note)
+    if run.manifest.recorded_mode.name == ONLINE:
+        return OpenedOnlineRun(run.directory, run.manifest, OnlineTrajectories(run))
     return OpenedRun(directory if run.further else run.directory, run.manifest, None if data is None else Path(data), run)
 
 
@@ -275,7 +282,7 @@ class OpenedStep:
         Raises :class:`guieval.errors.GuievalError` where the screenshot is not to be had.
         """
         task, answer = self.task, self._sample(sample)
-        screenshot = opened_screenshot(task, self.run.screenshots)
+        screenshot = opened_screenshot(self.run.screenshots, task.screenshot, task.screenshot_size)
         values = task_values(task, [ActionEvaluator(self.protocol)])
         (area,) = values["area"]
         shown = None if area < 0 else values["areas"][area]

@@ -48,11 +48,17 @@ def drawn(folder: Path, *names: str) -> Path:
     return folder
 
 
+def offline_run(path: Path | str, **more: Any) -> OpenedRun:
+    run = open_run(path, **more)
+    assert isinstance(run, OpenedRun)
+    return run
+
+
 def opened(folder: Path, records: Sequence[StepRecord], **more: Any) -> OpenedRun:
     """A made run over screenshots that are drawn for it."""
     names = {one.task.screenshot for one in records}
     data = drawn(folder / "data", *names)
-    return open_run(write_run(folder / "run", records, **more), data=data)
+    return offline_run(write_run(folder / "run", records, **more), data=data)
 
 
 def near(pixel: Any, colour: tuple[int, ...]) -> bool:
@@ -60,7 +66,7 @@ def near(pixel: Any, colour: tuple[int, ...]) -> bool:
 
 
 def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
-    run = open_run(scripted(guieval, tmp_path / "run"))
+    run = offline_run(scripted(guieval, tmp_path / "run"))
     steps = run.steps()
     records = [json.loads(line) for line in (tmp_path / "run" / STEPS).read_text().splitlines()]
     assert len(steps) == len(run) == len(records) and list(steps.index) == list(range(len(run)))
@@ -82,7 +88,7 @@ def test_a_row_for_each_planned_step(guieval: CommandLine, tmp_path: Path, frame
 def test_the_figures_are_those_that_score_prints(guieval: CommandLine, tmp_path: Path) -> None:
     directory = scripted(guieval, tmp_path / "run")
     for protocol in (None, "osatlas"):
-        figures = open_run(directory).figures(protocol)
+        figures = offline_run(directory).figures(protocol)
         named = [] if protocol is None else ["--protocol", protocol]
         printed = guieval("score", directory, *named).out
         assert all(line.strip() in printed for line in str(figures).splitlines())
@@ -97,7 +103,7 @@ def test_the_figures_are_those_that_score_prints(guieval: CommandLine, tmp_path:
 
 
 def test_figures_and_rows_agree(guieval: CommandLine, tmp_path: Path, frames: Any) -> None:
-    run = open_run(scripted(guieval, tmp_path / "run"))
+    run = offline_run(scripted(guieval, tmp_path / "run"))
     for protocol in ("guievalkit", "osatlas"):
         assert run.steps(protocol).exact_match.mean() == pytest.approx(run.figures(protocol)["exact match"].value)
     table = run.figures().to_pandas()
@@ -184,7 +190,7 @@ def test_a_folder_of_several_runs_names_them(guieval: CommandLine, tmp_path: Pat
     with pytest.raises(UsageError, match=r"below it are the runs .*offline.*soeval"):
         open_run(tmp_path / "runs")
     (one,) = [path for path in (tmp_path / "runs").iterdir() if path.name.endswith("offline")]
-    assert open_run(str(one)).manifest.mode.name == "offline"
+    assert offline_run(str(one)).manifest.mode.name == "offline"
     with pytest.raises(UsageError, match="there is no run directory at"):
         open_run(tmp_path / "nothing")
 
@@ -196,7 +202,7 @@ def test_a_rollout_is_opened_with_the_samples_of_its_rounds(tmp_path: Path, fram
         write_run(tmp_path / f"round-{number}", [record(task(length=1), at(500, 500), at(number, 1))])
     rounds = [{"directory": f"round-{number}", "seed": number} for number in range(2)]
     (tmp_path / ROLLOUT).write_text(json.dumps({"schema": 1, "rounds": rounds}))
-    run = open_run(tmp_path)
+    run = offline_run(tmp_path)
     assert list(run.steps()["sample"]) == [0, 1, 2, 3] and "rounds" in run._repr_html_()
     with pytest.raises(UsageError, match=r"open one of its rounds '.*round-0', '.*round-1'"):
         run.figures()
@@ -209,7 +215,7 @@ def test_opening_prints_nothing_and_logs_what_is_skipped(
     with (directory / STEPS).open("a") as journal:
         journal.write("{}\n")
     with caplog.at_level(logging.WARNING, "guieval"):
-        run = open_run(directory)
+        run = offline_run(directory)
     assert "1 lines of the journal hold no record" in caplog.text and len(run.notes) == 1
     run.figures()
     assert capsys.readouterr() == ("", "")
@@ -223,7 +229,7 @@ def test_opening_runs_nothing_that_a_folder_names(tmp_path: Path) -> None:
     manifest["model"]["adapter"] = manifest["config"]["adapter"] = str(trap)
     manifest["config"]["bench"] = str(trap)
     (directory / "manifest.json").write_text(json.dumps(manifest))
-    run = open_run(directory)
+    run = offline_run(directory)
     assert run._repr_html_() and run.step(0)._repr_html_() and run.figures().rows
     with pytest.raises(UsageError, match="unknown benchmark"):
         run.step(0).image()
@@ -234,10 +240,10 @@ def test_screenshots_that_are_not_to_be_had(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", [record(task(length=1, screenshot="../../secret.png"), at(500, 500))])
     drawn(tmp_path, "secret.png")
     with pytest.raises(ScreenshotError, match="leaves the data folder"):
-        open_run(directory, data=tmp_path / "run" / "deeper").step(0).image()
+        offline_run(directory, data=tmp_path / "run" / "deeper").step(0).image()
     with pytest.raises(GuievalError, match="leaves the data folder"):
-        open_run(directory).step(0).image()
-    assert "leaves the data folder" in open_run(directory).step(0)._repr_html_()
+        offline_run(directory).step(0).image()
+    assert "leaves the data folder" in offline_run(directory).step(0)._repr_html_()
 
 
 def test_nothing_that_a_model_or_a_data_set_says_is_markup(tmp_path: Path) -> None:
@@ -250,7 +256,7 @@ def test_nothing_that_a_model_or_a_data_set_says_is_markup(tmp_path: Path) -> No
 
 
 def test_a_run_that_has_just_begun_opens(tmp_path: Path, frames: Any) -> None:
-    run = open_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
+    run = offline_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
     assert list(run.steps().verdict) == ["not_run"] * 3 and run.figures()["not run"].value == 3
     assert "not_run" in run.step(1)._repr_html_() and run._repr_html_()
 
@@ -263,7 +269,7 @@ def test_without_pandas_there_is_one_sentence(tmp_path: Path, monkeypatch: pytes
             raise ImportError(name)
         return real(name, *more)
 
-    run = open_run(write_run(tmp_path, [record(task(length=1), at(500, 500))]))
+    run = offline_run(write_run(tmp_path, [record(task(length=1), at(500, 500))]))
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UsageError, match=r"pip install 'guieval\[pandas\]'"):
         run.steps()

@@ -1,0 +1,147 @@
+"""An online run as an object for scripts and notebooks: its figures, and its trajectories with a picture of each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from guieval.data.display.marks import Overlay
+from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
+from guieval.errors import ScreenshotError, UsageError, nearest
+from guieval.journal.caveats import model_label
+from guieval.journal.run_files import Manifest
+from guieval.online.figures import OnlineFigures
+from guieval.online.trajectory import TrajectoryStep
+from guieval.reports.consistency_tables import in_words
+from guieval.reports.online_tables import OnlineRun, online_tables
+from guieval.reports.tables import html
+from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SHOWN = (180, 320)
+"""The largest (width, height) of a step's picture in a notebook, in pixels."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedOnlineRun:
+    """An online run: its manifest, its figures, and its trajectories."""
+
+    directory: Path
+    manifest: Manifest = field(repr=False)
+    _read: OnlineTrajectories = field(repr=False)
+
+    def __len__(self) -> int:
+        """How many tasks the run planned."""
+        return len(self._read.run.planned.plan)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The ids of the planned tasks, in order; :meth:`trajectory` takes them."""
+        return tuple(key.episode_id for key in self._read.run.planned.plan)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know, e.g. which lines of the journal hold no record."""
+        return tuple(self._read.run.notes)
+
+    def figures(self) -> OnlineFigures:
+        """The figures that ``guieval score`` prints: success, progress, how tasks ended, steps."""
+        return self._read.figures
+
+    def trajectory(self, task: str, repetition: int = 0, *, subset: str | None = None) -> OpenedTrajectory:
+        """A repetition of a task, counted from 0, as the sequence of its steps.
+
+        Raises :class:`guieval.errors.UsageError` if the run has no such task or repetition, or several subsets have the task.
+        """
+        plan = self._read.run.planned.plan
+        keys = [key for key in plan if key.episode_id == task and subset in (None, key.subset)]
+        if not keys:
+            raise UsageError(f"the run has no task {task!r}{nearest(task, self.tasks)}")
+        if len(keys) > 1:
+            subsets = ", ".join(repr(key.subset) for key in keys)
+            raise UsageError(f"several subsets have a task {task!r}: add subset, one of {subsets}")
+        found = self._read.of(keys[0])
+        if not 0 <= repetition < len(found):
+            raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(found)}, counted from 0")
+        return OpenedTrajectory(found[repetition], self.directory)
+
+    def _repr_html_(self) -> str:
+        manifest = self.manifest
+        rows: list[tuple[str, object]] = [
+            ("benchmark", manifest.benchmark.name),
+            ("mode", manifest.mode.label),
+            ("created", manifest.created),
+            ("tasks", (manifest.selection and manifest.selection.text) or f"{len(self):,}"),
+            ("folder", self.directory),
+            *(("note", note) for note in self.notes),
+        ]
+        tables = online_tables([OnlineRun("value", self.figures())])
+        return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{''.join(map(html, tables))}</div>"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTrajectory(Sequence["OpenedTrajectoryStep"]):
+    """The steps of a repetition of a task; ``trajectory`` has its outcome and how it ended."""
+
+    trajectory: Trajectory
+    directory: Path
+
+    @cached_property
+    def _steps(self) -> tuple[OpenedTrajectoryStep, ...]:
+        return tuple(OpenedTrajectoryStep(step, self.directory) for step in self.trajectory.steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, place: int) -> OpenedTrajectoryStep: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[OpenedTrajectoryStep]: ...
+    def __getitem__(self, place: int | slice) -> OpenedTrajectoryStep | Sequence[OpenedTrajectoryStep]:
+        return self._steps[place]
+
+    def _repr_html_(self) -> str:
+        each, outcome = self.trajectory, self.trajectory.outcome
+        rows: list[tuple[str, object]] = [("goal", each.goal), ("ended", each.ended)]
+        if outcome is not None:
+            rows += [("progress", f"{outcome.score.progress:.0%}"), ("reason", outcome.score.reason)]
+            rows += [("side effect", effect) for effect in outcome.score.side_effects]
+        steps = "".join(step._repr_html_() for step in self)
+        head = f"<h4>{escaped(f'{each.key}, repetition {each.repetition}')}</h4>{definitions(rows)}"
+        return f'<div>{head}<div style="display:flex;gap:12px;overflow-x:auto">{steps}</div></div>'
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTrajectoryStep:
+    """A step of a trajectory: its ``record`` has the reply, the action, and whether the action was carried out."""
+
+    record: TrajectoryStep
+    directory: Path = field(repr=False)
+
+    def image(self) -> Image:
+        """The screen that the model saw, with its action drawn on it as in the report.
+
+        Raises :class:`guieval.errors.ScreenshotError` where the screenshot is missing or damaged.
+        """
+        screenshot = opened_screenshot(self.directory, self.record.screenshot, self.record.size)
+        overlay = Overlay(screenshot.size)
+        if self.record.action is not None:
+            overlay.action(self.record.action, "prediction")
+        return overlay.over(screenshot)
+
+    def _repr_html_(self) -> str:
+        record = self.record
+        try:
+            image = self.image()
+            image.thumbnail(_SHOWN)
+            shown = picture(image)
+        except ScreenshotError as error:
+            shown = escaped(error)
+        missed = "" if record.executed else "<br>not carried out"
+        words = f"<b>{record.index + 1}</b> {escaped(in_words(record.action))}{missed}<br>{escaped(record.thought or '')}"
+        return f'<figure style="margin:0;flex:none;width:{_SHOWN[0]}px;overflow-wrap:anywhere">{shown}<br>{words}</figure>'
