@@ -6,6 +6,7 @@ screenshots are taken.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -125,7 +126,7 @@ def _step_values(step: TrajectoryStep, screens: _Screens) -> dict[str, Any]:
         "reasoning": clipped(step.reasoning),
         "text": clipped(step.text),
         "raw": clipped(step.raw_response),
-        "seconds": step.seconds,
+        "seconds": step.seconds if step.seconds is not None and math.isfinite(step.seconds) else None,
     }
 
 
