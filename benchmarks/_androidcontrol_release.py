@@ -7,7 +7,7 @@
 A record is a ``tf.train.Example`` with episode_id, goal, screenshots (PNG), accessibility_trees, screenshot_widths,
 screenshot_heights, and for each pair of consecutive screenshots one of actions (JSON) and of step_instructions.
 
-Assumed where nothing is said: a scroll has no place in the data and is put in the middle of the screen, as GUIEvalKit does;
+Assumptions: a scroll has no place in the data and is put in the middle of the screen, as GUIEvalKit does;
 its direction is the content's (GUIEvalKit turns it around, and the instructions agree). The action "type" of an early README
 (click, type and confirm in one) has no word in the unified space and is kept as unsupported; it is not known to occur. The
 finish step's own instruction is GUIEvalKit's. Boxes are all rectangles of the trees, as GUIEvalKit takes them. Some training
@@ -155,7 +155,7 @@ class _Reader:
                 raise example.error(field, f"expected {expected} for {screens - 1} actions, got {count}")
         for index, (width, height) in enumerate(self._sizes):
             if width < 1 or height < 1:
-                raise example.error("screenshot_widths", f"screenshot {index} is said to have {width} x {height} pixels")
+                raise example.error("screenshot_widths", f"screenshot {index} is stated as {width} x {height} pixels")
 
     def released(self) -> ReleasedEpisode | None:
         """The episode; ``None`` where no step is left."""
@@ -218,9 +218,9 @@ class _Reader:
         if size is None:
             raise self._example.error("screenshots", f"screenshot {index} is not a PNG image")
         if size != self._sizes[index]:
-            told = " x ".join(map(str, self._sizes[index]))
+            stated = " x ".join(map(str, self._sizes[index]))
             raise self._example.error(
-                "screenshots", f"screenshot {index} has {size[0]} x {size[1]} pixels, but its width and height say {told}"
+                "screenshots", f"screenshot {index} has {size[0]} x {size[1]} pixels, but its width and height say {stated}"
             )
 
 

@@ -42,8 +42,8 @@ def step_rows(file: Path) -> list[Row]:
     if not rows:
         raise DataError(f"{file}: holds no step")
     for row in rows:
-        if (told := row.value("episode_id")) != (first := rows[0].value("episode_id")):
-            raise row.error("episode_id", f"is {told!r:.80}, but step 0 says {first!r:.80}")
+        if (stated := row.value("episode_id")) != (first := rows[0].value("episode_id")):
+            raise row.error("episode_id", f"is {stated!r:.80}, but step 0 says {first!r:.80}")
     return rows
 
 
@@ -58,7 +58,7 @@ def screenshot_beside(root: Path, file: Path, row: Row) -> str:
 def remembered(row: Row, index: int, length: int) -> dict[str, Any]:
     """What the row says about its place in the episode, where it is not the one it has."""
     own = {"step_id": index, "episode_length": length}
-    return {field: told for field in own if (told := row.whole(field)) != own[field]}
+    return {field: stated for field in own if (stated := row.whole(field)) != own[field]}
 
 
 def ui_boxes(row: Row, field: str = "ui_positions") -> list[list[float]]:

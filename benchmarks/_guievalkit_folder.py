@@ -64,7 +64,7 @@ class EpisodeFolder:
         return EpisodeRef(EpisodeKey(self.benchmark.name, "", name), length, name)
 
     def load(self, ref: EpisodeRef) -> Episode:
-        """The episode behind ``ref``."""
+        """The episode of ``ref``."""
         name = str(ref.locator)
         file = self._file(name)
         entries = read_list(file)

@@ -78,16 +78,16 @@ def _entry(key: str, item: Any, inside: Place | None, where: str) -> Iterator[tu
         yield from _walk(item, own or inside, where)
     elif isinstance(item, str):
         yield key, _place(item, where)
-    elif isinstance(item, dict) and (told := _first(item, _PLACE_KEYS)) is not None:
-        yield key, _place(told, where)
+    elif isinstance(item, dict) and (stated := _first(item, _PLACE_KEYS)) is not None:
+        yield key, _place(stated, where)
     else:
         raise DataError(f"{where}: is not the name of a split; known are {', '.join(sorted(PLACES))}")
 
 
-def _place(told: str | None, where: str) -> Place:
-    place = PLACES.get(_plain(told or ""))
+def _place(stated: str | None, where: str) -> Place:
+    place = PLACES.get(_plain(stated or ""))
     if place is None:
-        raise DataError(f"{where}: expected the name of a split ({', '.join(sorted(PLACES))}), got {told!r}")
+        raise DataError(f"{where}: expected the name of a split ({', '.join(sorted(PLACES))}), got {stated!r}")
     return place
 
 

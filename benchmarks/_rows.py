@@ -1,4 +1,4 @@
-"""Annotation files of JSON and JSON lines, and the records made of their rows; a damaged label is told by its place."""
+"""Annotation files of JSON and JSON lines, and the records made of their rows; an error names the place of a damaged label."""
 
 from __future__ import annotations
 

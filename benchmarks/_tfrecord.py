@@ -50,7 +50,7 @@ class RecordFile(Iterator[Record]):
                 head = stream.read(HEADER)
             if not head:
                 raise DataError(f"{self._file}: is empty")
-            # a plain file may begin with gzip's magic bytes by chance, but not with a true sum behind them
+            # a plain file may begin with gzip's magic bytes by chance, but not with a correct checksum after them
             packed = head.startswith(b"\x1f\x8b") and not _sound_header(head)
             return gzip.GzipFile(self._file, "rb") if packed else self._file.open("rb")
         except OSError as error:

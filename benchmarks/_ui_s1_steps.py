@@ -108,19 +108,19 @@ class StepsFile:
         return Row.of(parse(line, where), where)
 
     def load(self, ref: EpisodeRef) -> Episode:
-        """The episode behind ``ref``."""
+        """The episode of ``ref``."""
         span: _Span = ref.locator
         row = self._row(span.number, self._lines.part(span.start, span.size))
         goal = row.text("goal")
         rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_steps(row))]
         drawn = [_drawn(item) for item in rows]
-        told = (self._size, "option") if self._size else _screen_of(ref.key.episode_id, drawn)
+        stated = (self._size, "option") if self._size else _screen_of(ref.key.episode_id, drawn)
         if not self._finish and _ends(rows[-1].values):
             rows.pop()
         steps = []
         for index, (item, marks) in enumerate(zip(rows, drawn, strict=False)):
             screenshot = self._images.relative(item.text("screenshot"))
-            size, size_from = self._image_size(item, screenshot) or told
+            size, size_from = self._image_size(item, screenshot) or stated
             extras: dict[str, Any] = {"screen_size_from": size_from}
             steps.append(
                 step(
@@ -239,7 +239,7 @@ def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -
 
 
 def _pixel_swipe(row: Row, path: tuple[Point, Point], extras: dict[str, Any]) -> Scroll:
-    """The finger's swipe behind UI-S1's one.
+    """The finger's swipe for a scroll of UI-S1.
 
     Its ``direction`` is AndroidControl's own word, the content's direction on both axes: where the instruction names a side,
     67 of the steps called *right* say to swipe left and 14 right, 20 called *left* say right and one left. Its path was

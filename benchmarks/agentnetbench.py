@@ -22,7 +22,7 @@ names its ``image`` and lists ``ground_truth_actions``; each of its ``alternativ
   ``start`` to ``end``. Such a label is met by an equal action only, so it is stricter than the authors' scorer, which
   looks whether its place is in the box. The boxes are kept in ``extras["unsupported_boxes"]``.
 
-Assumed, as it is not written down: the model is told ``high_level_task_description``, and a scroll always tells its place.
+Assumed, as it is not written down: the model is given ``high_level_task_description``, and a scroll always has a place.
 The size of a screenshot is its file's; where there is none, the boxes tell it, as they are given in pixels too.
 """
 
@@ -191,8 +191,8 @@ def _monologue(row: Row) -> str | None:
 
 def _extras(row: Row, boxes: list[list[float]]) -> dict[str, Any]:
     kept = {name: row.values[name] for name in ("step_num", "action", "milestone") if name in row}
-    said = row.values.get("inner_monologue") or {}
-    kept |= {name: said[name] for name in ("observation", "thought") if name in said}
+    thoughts = row.values.get("inner_monologue") or {}
+    kept |= {name: thoughts[name] for name in ("observation", "thought") if name in thoughts}
     return kept | ({"unsupported_boxes": boxes} if boxes else {})
 
 

@@ -121,8 +121,8 @@ class AITW(ABCBenchmark):
 
     def _step(self, ref: EpisodeRef, index: int, length: int, row: Row) -> StepTaskModel:
         extras: dict[str, Any] = {}
-        if (told := row.whole("step")) != index:
-            extras["step_id"] = told
+        if (stated := row.whole("step")) != index:
+            extras["step_id"] = stated
         action = _action(row, extras)
         screenshot = f"{self._images}{row.text('img_filename')}.png"
         return step(
@@ -189,8 +189,8 @@ def _rows(span: _Span) -> list[Row]:
         raise DataError(f"{span.where}: expected a list of steps, got {values!r:.80}")
     rows = [Row.of(value, f"{span.where}, step {index}") for index, value in enumerate(values)]
     for row in rows:
-        if (told := row.value("ep_id")) != (first := rows[0].value("ep_id")):
-            raise row.error("ep_id", f"is {told!r:.80}, but step 0 says {first!r:.80}")
+        if (stated := row.value("ep_id")) != (first := rows[0].value("ep_id")):
+            raise row.error("ep_id", f"is {stated!r:.80}, but step 0 says {first!r:.80}")
     return rows
 
 

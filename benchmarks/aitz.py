@@ -158,8 +158,8 @@ class AiTZ(ABCBenchmark):
         if row.value("episode_id") != ref.key.episode_id:
             extras["episode_id"] = row.value("episode_id")
         for field in ("coat_screen_desc", "coat_action_think", "coat_action_result"):
-            if (told := text_or_none(row, field)) is not None:
-                extras[field] = told
+            if (stated := text_or_none(row, field)) is not None:
+                extras[field] = stated
         action = labelled_action(row, CODES, extras)
         return step(
             row.where,
@@ -210,21 +210,23 @@ def _recorded_split(row: Row) -> str | None:
 
 def _frame(rows: Sequence[Row]) -> Literal["pixels", "fractions"]:
     """What the numbers of a file's boxes are in, see the module's text."""
-    told: dict[Literal["pixels", "fractions"], Row] = {}
+    stated: dict[Literal["pixels", "fractions"], Row] = {}
     unclear: list[Row] = []
     for row in rows:
         numbers = [abs(number) for box in ui_boxes(row) for number in box]
         if any(number > LARGEST_FRACTION for number in numbers):
-            told.setdefault("pixels", row)
+            stated.setdefault("pixels", row)
         elif any(number % 1 for number in numbers):
-            told.setdefault("fractions", row)
+            stated.setdefault("fractions", row)
         elif numbers:
             unclear.append(row)
-    if len(told) == 2:
-        raise told["fractions"].error("ui_positions", f"is in fractions of the screen, but in pixels at {told['pixels'].where}")
-    if not told and unclear:
+    if len(stated) == 2:
+        raise stated["fractions"].error(
+            "ui_positions", f"is in fractions of the screen, but in pixels at {stated['pixels'].where}"
+        )
+    if not stated and unclear:
         raise unclear[0].error("ui_positions", "does not tell whether it is in pixels or in fractions of the screen")
-    return next(iter(told), "fractions")
+    return next(iter(stated), "fractions")
 
 
 def _boxes(boxes: list[list[float]], frame: str, size: Size) -> Boxes:

@@ -24,8 +24,8 @@ last action, as AgentCPM-GUI and GUIEvalKit add it; the option ``finish=False`` 
 Labels: click and long_press are points in pixels; input_text types without confirming; open_app names an app; navigate_back
 and navigate_home are buttons; wait has no duration. Scroll labels name the direction in which the content is explored; all
 layouts are turned into the finger's direction, and ``extras["direction_label"]`` keeps the word where the layout has it. What
-the layouts assume beyond that is said in their modules. Which steps a published number counts, and how a step is judged, is
-said by sample sets and evaluation protocols.
+the layouts assume beyond that is in their modules. Which steps a published number counts, and how a step is judged, is
+defined by sample sets and evaluation protocols.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ PUBLISHED = (
 """The official splits, with and without finish steps, and the files made from them; their STOP steps tell the layouts apart.
 
 GUIEvalKit's folder is the test and the validation split together. Its clicks and long presses are left out: AgentCPM-GUI, which
-counted 5,504 clicks, made clicks of the long presses. Of the train split the shards are said to hold 13,603 episodes and
-74,714 actions, 9 episodes without any: 1 episode and 8 steps fewer than the paper's table.
+counted 5,504 clicks, made clicks of the long presses. The shards of the train split hold 13,603
+episodes and 74,714 actions (by their source), 9 episodes without any: 1 episode and 8 steps fewer than the paper's table.
 """
 
 

@@ -14,7 +14,7 @@ fractions; where a step has none, ``bbox`` is read, as GUIEvalKit does. Counts: 
 
 ``cagui-grounding`` reads ``CAGUI_grounding/code/{cap,ocr}.jsonl``, packed with gzip or not, with the images in
 ``CAGUI_grounding/images/{cap,ocr}/``. ``root`` may be the download, ``CAGUI_grounding``, ``code``, or a folder with the two
-lists in it. Two tasks, 1,500 rows each: in fun2point (cap) the model is told what an element does, in text2point (ocr) which
+lists in it. Two tasks, 1,500 rows each: in fun2point (cap) the model is given what an element does, in text2point (ocr) which
 text it shows, and must point at it; the label is a click on the middle of the box. AgentCPM-GUI's prompts put words of their
 own before the text, which is the instruction here. The third task, bbox2text, asks for the text in a box and compares strings:
 that is no GUI action and is left out. A box is given in pixels (``abs_position``) and in fractions (``rel_position``), and the

@@ -26,7 +26,7 @@ from ._drawn_files import keep
 class Demo(ABCBenchmark):
     """Generated episodes: ``episodes`` of them, drawn from ``seed``, on a screen of ``width`` x ``height`` pixels.
 
-    The first episodes of a seed are the same however many are asked for. Raises :class:`UsageError` for an option out of
+    The first episodes of a seed do not depend on their number. Raises :class:`UsageError` for an option out of
     range.
     """
 
@@ -59,7 +59,7 @@ class Demo(ABCBenchmark):
         return tuple(self._ref(generate_episode(self.seed, number, self.size)) for number in range(self.episodes))
 
     def load(self, ref: EpisodeRef) -> Episode:
-        """The episode behind ``ref``, after drawing those of its screenshots that are not there yet.
+        """The episode of ``ref``; draws its missing screenshots.
 
         Raises :class:`DataError` for a reference that is not of this benchmark, :class:`UsageError` where nothing can be
         written.

@@ -6,7 +6,7 @@ known from the past alone. Goals of the splits ``train`` and ``test`` never name
 matter for a paper, so there is no published count to expect.
 
 Source: generated here, nothing is downloaded. Licence: Apache-2.0. Every step is a click on an icon's middle, and the only box
-is that icon's square. The protocol is the one that asks for exactly this, the point inside the target's box; those with a
+is that icon's square. The protocol tests exactly this, the point inside the target's box; those with a
 tolerance of 0.14 of the screen would take an icon's neighbour for it.
 """
 
@@ -28,7 +28,7 @@ from ._drawn_files import keep
 class DemoIcons(ABCBenchmark):
     """Generated episodes: ``episodes`` of them, drawn from ``seed``, with goals of ``split`` (``train`` or ``test``).
 
-    The first episodes of a seed are the same however many are asked for. Raises :class:`UsageError` for an option out of
+    The first episodes of a seed do not depend on their number. Raises :class:`UsageError` for an option out of
     range.
     """
 
@@ -60,7 +60,7 @@ class DemoIcons(ABCBenchmark):
         return tuple(self._ref(generate_icon_episode(self.seed, number, self.split)) for number in range(self.episodes))
 
     def load(self, ref: EpisodeRef) -> Episode:
-        """The episode behind ``ref``, after drawing those of its screenshots that are not there yet.
+        """The episode of ``ref``; draws its missing screenshots.
 
         Raises :class:`DataError` for a reference that is not of this benchmark, :class:`UsageError` where nothing can be
         written.

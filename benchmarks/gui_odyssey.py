@@ -29,7 +29,7 @@ three tell what is to be done or has been done: they are kept in ``extras`` and 
 
 Counts. v1: 7,735 episodes, 118,791 screenshots named; test / train episodes: random 1,933 / 5,802, task 1,016 / 6,719, device
 1,262 / 6,473, app 1,139 / 6,596; the random test part has 29,426 steps in AgentCPM-GUI's and GUIEvalKit's tables, which cut
-the steps anew where step numbers break off and find 1,933 pieces, the published number of episodes. v2: 8,334 episodes of
+the steps again where step numbers break off and find 1,933 pieces, the published number of episodes. v2: 8,334 episodes of
 15.3 steps on average (its README once says 8,834); random test 1,666 episodes, 25,807 steps. The numbers for v2's other splits
 are not published outside their files.
 """
@@ -181,8 +181,8 @@ class GuiOdyssey(ABCBenchmark):
             raise row.error("steps", f"expected a list of steps, got {entries!r:.80}")
         task, device = row.row("task_info"), row.row("device_info")
         extras: dict[str, Any] = {key: task.values[key] for key in ("app", "meta_task") if key in task}
-        if (told := row.whole("step_length")) != len(entries):
-            extras["step_length"] = told  # the official scorer leaves such an episode out of its success rate
+        if (stated := row.whole("step_length")) != len(entries):
+            extras["step_length"] = stated  # the official scorer leaves such an episode out of its success rate
         shared: dict[str, Any] = {
             "benchmark": self.name,
             "dataset": self.dataset,
@@ -204,8 +204,8 @@ class GuiOdyssey(ABCBenchmark):
         self, row: Row, index: int, shared: dict[str, Any], groups: dict[str, str], episode_extras: dict[str, Any]
     ) -> StepTaskModel:
         extras = dict(episode_extras)
-        if (told := row.whole("step")) != index:
-            extras["step"] = told
+        if (stated := row.whole("step")) != index:
+            extras["step"] = stated
         action = _action(row, extras)
         second = "low_level_instruction" in row or "sam2_bbox" in row
         extras |= {key: row.values[key] for key in ("description", "intention", "context", "ps") if row.values.get(key)}

@@ -16,7 +16,7 @@ device's model, system and resolution. What is assumed, and where to change it:
 - Places are [x, y] in pixels of the screenshot; option ``coordinates`` = ``fractions`` or ``thousandths`` says otherwise.
 - Boxes are [x1, y1, x2, y2] in the same frame; option ``boxes`` = ``sizes`` reads [x, y, width, height]. Boxes with named
   sides need no option.
-- A scroll's word is the finger's direction, as in the paper's action space (Table 9), since the actions are said to be
+- A scroll's word is the finger's direction, as in the paper's action space (Table 9), since the paper describes the actions as
   normalised; option ``scroll`` = ``content`` turns it round. A scroll that says no place starts in the middle of the screen.
 - STOP means *finish* unless a status says otherwise.
 - The screenshot's size is what the step states, else the image's own; the device's resolution counts only where there is no
@@ -371,8 +371,8 @@ class _Fields:
         """A width and a height, as a list, an object or text like ``1080x2400``."""
         row, key = self._at(field)
         value = row.values[key]
-        if isinstance(value, str) and (told := re.fullmatch(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*", value)):
-            return int(told[1]), int(told[2])
+        if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*", value)):
+            return int(found[1]), int(found[2])
         width, height = self.named_numbers(field, ("width", "height"))
         return int(width), int(height)
 

@@ -26,7 +26,7 @@ target); where a list names no target block, the box is put into the first block
 
 - ``CLICK``: a click on the middle of the first box whose middle is on the image.
 - ``TYPE``: ``Type`` of the value. A unified action cannot have a target and a text; the text is what tells this step from
-  the click before it, and the boxes stay in the record for whoever judges a place too.
+  the click before it, and the boxes stay in the record for protocols that judge a place too.
 - ``SELECT``: ``Unsupported("SELECT", {"value": ...})``, for the space has no word for choosing from a list.
 - A click whose element is not on the page (``bbox`` is empty in 339 clicks and 8 entered texts) has no right answer for the
   authors' scorer either. Its label is ``Unsupported("CLICK", {"bbox": []})`` and ``groups["target"]`` is ``absent``.
@@ -189,13 +189,13 @@ class Mind2Web(ABCBenchmark):
 
     def _measured(self, row: Row, path: str, nominal: Size | None, boxes: Sequence[_Box]) -> _Image:
         size = size_of(row, "blocks_path", self.root, path)
-        told = "image" if size else "nominal block"
+        stated = "image" if size else "nominal block"
         size = size or nominal
         if size is None:
             raise row.error("bbox", f"there is no image {path!r} in {str(self.root)!r}, whose size is needed to read the label")
         width, height = size
         seen = [box for box in boxes if 0 <= box[0] + box[2] / 2 <= width and 0 <= box[1] + box[3] / 2 <= height]
-        return _Image(path, size, told, seen)
+        return _Image(path, size, stated, seen)
 
 
 def _find(root: Path, subset: str) -> Path | None:

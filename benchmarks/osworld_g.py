@@ -103,7 +103,7 @@ class OSWorldG(GroundingBenchmark):
 
     def index(self) -> Sequence[EpisodeRef]:
         refs = super().index()
-        _ = self._capabilities  # a damaged classification is told here, as it belongs to no single row
+        _ = self._capabilities  # a damaged classification is reported here, since it belongs to no single row
         return refs
 
     def _item(self, entry: Entry) -> Item:
@@ -133,7 +133,7 @@ class OSWorldG(GroundingBenchmark):
 
 
 class OSWorldGRefined(OSWorldG):
-    """OSWorld-G with instructions rewritten to name what is seen, so that nothing but grounding is asked."""
+    """OSWorld-G with instructions rewritten to name what is seen, so that only grounding is tested."""
 
     name: ClassVar[str] = "osworld-g-refined"
     title: ClassVar[str] = "OSWorld-G (refined)"

@@ -47,10 +47,10 @@ def _rows(played: PhoneEpisode, split: str) -> list[dict[str, Any]]:
     name = f"{played.seed:08x}-{played.number:04x}-4000-8000-000000000000"
     done: list[str] = []
     for number, step in enumerate(played.steps):
-        told = _operation(step)
-        if told is None or step.target is None:
+        stated = _operation(step)
+        if stated is None or step.target is None:
             continue
-        operation, value = told
+        operation, value = stated
         x1, y1, x2, y2 = map(float, step.target.box)
         box = [x1, y1, x2 - x1, y2 - y1]
         action = f"{number:08x}-0000-4000-8000-000000000000"

@@ -23,7 +23,7 @@ def write_onekey(folder: Path, *, cases: int, seed: int) -> None:
     """The first ``cases`` episodes of ``seed`` that the format has words for: those that only open apps, click, type and end
     as done.
 
-    Every second typed text is told by a pattern. The step before the last one may also be taken by way of a state of its own
+    Every second typed text is given as a pattern. The step before the last one may also be taken by way of a state of its own
     ("…-1"), and a last screenshot belongs to no state, as both are in the starter data.
     """
     for played in islice(expressible(seed, SIZE, _known), cases):

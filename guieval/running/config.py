@@ -225,9 +225,9 @@ class RunConfig(BaseModel):
         None, description="these exact words accept an https server whose certificate cannot be verified"
     )
     proxy: _Text | None = Field(
-        None, description="proxy through which servers are asked, e.g. http://proxy:3128; one with a password: trust_env"
+        None, description="proxy for requests to servers, e.g. http://proxy:3128; one with a password: trust_env"
     )
-    trust_env: bool = Field(False, description="whether servers are asked through HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
+    trust_env: bool = Field(False, description="whether requests go through HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
     concurrency: Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)] = Field(
         None, description="requests in flight, or auto to find out (default 64; engine vllm: auto; local agents: CPU cores)"
     )
@@ -348,7 +348,10 @@ def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -
         field = problem.field
         if problem.kind == "missing":
             raise UsageError(f"the setting {field!r} is required (--{field.replace('_', '-')})") from None
-        if field in ("api_key_env", "patch_api_key_env"):  # whoever takes it for the key must not find the key in a log
+        if field in (
+            "api_key_env",
+            "patch_api_key_env",
+        ):  # the value may be the key itself, which must not be printed
             raise UsageError(f"setting {field!r} must be the name of an environment variable, not a key") from None
         if problem.path[0] in ("base_urls", "patch_base_urls"):  # it may hold a password
             raise UsageError(f"setting {problem.path[0]!r} must be a list of URLs like http://localhost:8000/v1") from None

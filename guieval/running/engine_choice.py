@@ -89,7 +89,7 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
         raise UsageError(f"--concurrency auto is for servers; engine {kind!r} needs a number")
     slots = config.concurrency if isinstance(config.concurrency, int) else None
     if kind in ("local", "replay") and config.patch == "on-policy":
-        raise UsageError(f"on-policy patches need a model that can be asked for a thought; engine {kind!r} cannot")
+        raise UsageError(f"on-policy patches need a model that can generate a thought; engine {kind!r} cannot")
     if kind == "local":
         from guieval.engines.in_process.agent import LocalEngine
 

@@ -62,7 +62,7 @@ class FixedThoughts:
                 plan[key] = steps if len(thought) == len(steps) else thought
         asked, kept = (sum(map(len, each.values())) for each in (selection.plan, plan))
         if not plan:
-            raise UsageError(f"the run {str(self.directory)!r} has no thought at any of the steps asked for ({selection.text})")
+            raise UsageError(f"the run {str(self.directory)!r} has no thought at any of the chosen steps ({selection.text})")
         if kept == asked:
             return selection
         refs = [ref for ref in selection.refs if ref.key in plan]

@@ -1,4 +1,4 @@
-"""How far a run has come: counts for whoever shows them while it goes, and the outcome at its end."""
+"""The progress of a run: counts to display while it runs, and the outcome at its end."""
 
 from __future__ import annotations
 

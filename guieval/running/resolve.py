@@ -68,7 +68,7 @@ class ResolvedRun:
 
     @property
     def engine(self) -> Engine:
-        """Who answers."""
+        """The engine that answers."""
         return self.answering.engine
 
     @property
@@ -96,7 +96,7 @@ class ResolvedRun:
 
 
 class ScreenshotCheck:
-    """Looks at the screenshots of the chosen steps before a model is asked: once for all runs over the same steps."""
+    """Checks the screenshots of the chosen steps before the first request: once for all runs over the same steps."""
 
     def __init__(self) -> None:
         self._done = False
@@ -202,9 +202,9 @@ def run_mode(config: RunConfig) -> Mode:
 def sample_parameters(config: RunConfig, model: ModelConfig) -> list[dict[str, Any]]:
     """The request parameters of each sample of a step.
 
-    A single sample is asked with the first's. Of several, each that is not greedy gets the seed ``seed`` + its number: that of
-    ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the first. Raises
-    :class:`UsageError` when a server would be asked the same greedy question more than once.
+    A single sample has the parameters of the first. Of several, each that is not greedy gets the seed ``seed`` + its number,
+    where ``seed`` is that of ``sampling``, else the run's. The further ones have ``resampling`` over the parameters of the
+    first. Raises :class:`UsageError` when a server would get the same greedy request more than once.
     """
     first = request_parameters(model.sampling, config.sampling)
     if config.samples == 1:
@@ -313,7 +313,7 @@ def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]
 
 
 def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:
-    """What is to be run; :class:`UsageError` when the configuration asks for what the benchmark cannot give."""
+    """What is to be run; :class:`UsageError` when the benchmark cannot give what the configuration selects."""
     with _blaming(f"benchmark {benchmark.name!r} cannot be listed"):
         unusable: Mapping[EpisodeKey, str] = {}
         if benchmark.skip_damaged and benchmark.needs_data:

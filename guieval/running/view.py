@@ -34,7 +34,7 @@ class View:
     measure: str
     exact: int
     answers: int
-    told: int
+    reported: int
     tokens_in: int
     tokens_out: int
     tokens_rate: float | None
@@ -67,7 +67,7 @@ class View:
         """Tokens so far, in words; ``None`` before the first answer."""
         if not self.answers:
             return None
-        if not self.told:
+        if not self.reported:
             return "the server reports no token counts"
         counts = f"{self.tokens_in:,} in, {self.tokens_out:,} out"
         return counts if self.tokens_rate is None else f"{counts} ({self.tokens_rate:,.0f}/s out)"
@@ -111,7 +111,7 @@ class Watch:
             measure=progress.measure,
             exact=progress.exact,
             answers=tokens.answers,
-            told=tokens.reported,
+            reported=tokens.reported,
             tokens_in=tokens.prompt,
             tokens_out=tokens.completion,
             tokens_rate=self._tokens.recent,

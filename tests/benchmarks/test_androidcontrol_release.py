@@ -323,7 +323,7 @@ def test_a_damaged_action_is_told_and_can_be_passed_over(tmp_path: Path, action:
         ({"accessibility_trees": []}, "field accessibility_trees: expected 2 for 1 actions, got 0"),
         ({"screenshot_widths": [100]}, "field screenshot_widths: expected 2 for 1 actions, got 1"),
         ({"screenshot_heights": [200, 200, 200]}, "field screenshot_heights: expected 2 for 1 actions, got 3"),
-        ({"screenshot_widths": [100, 0]}, "field screenshot_widths: screenshot 1 is said to have 0 x 200 pixels"),
+        ({"screenshot_widths": [100, 0]}, "field screenshot_widths: screenshot 1 is stated as 0 x 200 pixels"),
         ({"screenshots": [png(), b"GIF89a"]}, "field screenshots: screenshot 1 is not a PNG image"),
         ({"screenshots": [png((200, 100)), png()]}, "field screenshots: screenshot 0 has 200 x 100 pixels, but its"),
         (

@@ -173,7 +173,7 @@ def test_a_request_that_takes_the_server_down_each_time_is_given_up(make_request
             engine = engine_at(server.url, max_attempts=2)
             await engine.generate(make_request("x"))
             deadly = True
-            with pytest.raises(EngineError, match="the server went away all 3 times this was asked") as caught:
+            with pytest.raises(EngineError, match="the server went away at all 3 attempts") as caught:
                 await engine.generate(make_request("y"))
             assert not isinstance(caught.value, FatalEngineError), "the others go on"
             assert server.paths.count("/v1/chat/completions") == 4
@@ -275,7 +275,7 @@ def test_servers_that_do_not_list_their_models_hold_up_none_that_does(
                 await engine.close()
         for url, why in ((away, "could not be reached"), (mute, "did not answer within 0.5 s"), (loading.url, "status 503")):
             (warning,) = (each.message for each in caplog.records if each.message.startswith(url))
-            assert why in warning and warning.endswith("; the other servers go on, and this one is asked once it answers")
+            assert why in warning and warning.endswith("; the other servers go on, and this one is used once it answers")
 
     run(main)
 

@@ -516,7 +516,7 @@ def test_a_server_without_a_health_page_is_known_by_its_models(
 BAD = [
     ({"error_rate": 1.0, "error_status": 302}, "redirects elsewhere (status 302)"),
     ({"api_key": "another"}, "refuses access (status 401)"),
-    ({"error_rate": 1.0, "error_status": 402}, "asks for payment (status 402)"),
+    ({"error_rate": 1.0, "error_status": 402}, "demands payment (status 402)"),
     ({"check_model": True}, "has no model 'm'"),
     ({"error_rate": 1.0, "error_status": 405}, "has no model 'm'"),
     ({"error_rate": 1.0, "error_status": 400}, "refuses this request (status 400)"),

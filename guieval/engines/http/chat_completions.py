@@ -242,7 +242,7 @@ class OpenAIEngine:
                             self._pace.interrupted()
                         broken += not failure.unsent
                         if broken > self.settings.max_attempts:
-                            raise EngineError(f"the server went away all {broken} times this was asked: {reason}") from None
+                            raise EngineError(f"the server went away at all {broken} attempts: {reason}") from None
                         continue
                     retry_after = None if retry_after is None else 0.0  # probing the server has waited that long
                 attempt += 1
@@ -269,7 +269,7 @@ class OpenAIEngine:
                 raise error
             if not self._router.another_is_left(*refusals):  # the servers that are left refuse only this request
                 raise next(refusal for refusal in refusals.values() if not isinstance(refusal, FatalEngineError))
-        elif not self._router.another_is_up(*refusals):  # it may be the server's fault, so the others are asked first
+        elif not self._router.another_is_up(*refusals):  # it may be the server's fault, so the others are tried first
             raise error
 
     async def _once(self, server: Server, body: ChatBody, request: Request, number: int) -> Reply:
@@ -464,7 +464,7 @@ class OpenAIEngine:
                 else f"{url} is not found (status {status}); is the base URL complete (vLLM's ends in /v1)?{suffix}"
             )
         if status == 402:
-            return FatalEngineError(f"{url} asks for payment (status 402){suffix}")
+            return FatalEngineError(f"{url} demands payment (status 402){suffix}")
         if 300 <= status < 400:
             return FatalEngineError(f"{url} redirects elsewhere (status {status}); give the base URL it redirects to")
         return _Refused(f"{url} refuses this request (status {status}){suffix}")

@@ -243,7 +243,7 @@ class Router:
     def done_without(self, server: Server, why: str) -> None:
         """As :meth:`gone`, with a warning: the server never answered, and others can do the work."""
         self.gone(server)
-        logging.getLogger(__name__).warning("%s; the other servers go on, and this one is asked once it answers", why)
+        logging.getLogger(__name__).warning("%s; the other servers go on, and this one is used once it answers", why)
 
     def another_is_up(self, *but: Server) -> bool:
         """Whether another server is up."""

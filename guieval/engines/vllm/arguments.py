@@ -14,8 +14,8 @@ _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SET_HERE = {
     "host": "the server listens on this machine only",
     "port": "guieval takes a free one",
-    "uds": "the server is asked over a port",
-    "root-path": "the server is asked at /v1",
+    "uds": "guieval reaches the server over a port",
+    "root-path": "guieval reaches the server at /v1",
     "ssl-keyfile": "the server listens on this machine only",
     "ssl-certfile": "the server listens on this machine only",
     "allowed-local-media-path": "it is the data folder, and nothing else may be read",

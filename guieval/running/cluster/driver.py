@@ -50,11 +50,11 @@ STOP_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
 """How long the head of a cluster may take to accept a connection."""
 WAIT_SECONDS = 30.0
-"""After so long without a single worker, the user is told what the run waits for."""
+"""Seconds without a worker after which a message names what the run waits for."""
 _OTHER_MACHINES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Environment variable by which Ray lets other machines join, or (0) keeps to this one."""
 _READS_PER_SECOND = 500
-"""Answers that the driver takes in from its workers, which bounds how often each is asked."""
+"""Answers that the driver takes in from its workers, which bounds how often each is polled."""
 
 State = Literal["starting", "working", "idle", "gone"]
 
@@ -243,7 +243,7 @@ class _Session:
         if self._merger.damaged:
             self._progress.warnings.append(
                 f"{len(self._merger.damaged):,} lines of the journal in {str(self._directory)!r} held no record, the first is "
-                f"line {self._merger.damaged[0]}; these steps are asked again"
+                f"line {self._merger.damaged[0]}; their steps run again unless they are recorded elsewhere in it"
             )
         for folder in shard_folders(self._directory):  # of a session that was killed
             self._take(self._merger.add_folder(folder))
@@ -368,12 +368,12 @@ class _Session:
     def _greeted(self, member: _Member, machine: str, version: str) -> None:
         member.greeting, member.machine = None, machine
         if version != __version__:
-            self._lose(member, f"has guieval {version}, but {__version__} is asked for")
+            self._lose(member, f"has guieval {version}, but {__version__} is required")
             return
         member.state = "idle"
 
     def _put_to_work(self, member: _Member) -> None:
-        """Give ``member`` its share of what is begun or was lost; episodes that nobody began follow as it asks for them."""
+        """Give ``member`` its share of what is begun or was lost; unstarted episodes follow when it requests them."""
         takers = sum(each.state in ("starting", "idle") for each in self._members)
         share = math.ceil(len(self._leftovers) / max(1, takers))
         dealt, self._leftovers = self._leftovers[:share], self._leftovers[share:]

@@ -83,7 +83,7 @@ class Merger:
             self.progress.tokens.add(record)
             if record.task.step_index in self._plan.get(record.task.episode_key, ()):
                 self._note(record, _digest(record), offset)
-        for key, episode in list(self._open.items()):  # only now: a later line may have answered an early step anew
+        for key, episode in list(self._open.items()):  # only now: a later line may hold a second answer to an early step
             answers = episode.answers.values()
             self.progress.done += len(answers)
             self.progress.exact += sum(answer.exact for answer in answers)
@@ -99,7 +99,7 @@ class Merger:
         for line in data.splitlines():
             try:
                 record = read_line(line)
-            except ValueError:  # a damaged line holds no answer, so its step is asked again
+            except ValueError:  # a damaged line holds no answer, so its step runs again
                 continue
             if self._add(record, shard):
                 added.append(record)
@@ -124,7 +124,7 @@ class Merger:
         return episode is not None and bool(episode.answers or episode.partial)
 
     def known_lines(self, key: EpisodeKey) -> bytes:
-        """The lines that whoever goes on with an episode must know: its answers so far, in the journal's order."""
+        """The lines that the worker that continues an episode needs: its answers so far, in the journal's order."""
         episode = self._open.get(key)
         if episode is None:
             return b""
@@ -183,7 +183,7 @@ class Merger:
                 episode.partial[position] = offset
             return
         episode.partial = {each: at for each, at in episode.partial.items() if each != position and not self._mode.sequential}
-        if self._mode.sequential:  # an answer given anew makes those behind it answers to another past; so does a gap
+        if self._mode.sequential:  # a second answer changes the history of the steps after it; so does a gap
             for stale in [each for each in episode.answers if each >= position]:
                 del episode.answers[stale]
             if position != len(episode.answers):
@@ -201,7 +201,7 @@ class Merger:
             del self._open[key]
 
     def _forget_failure(self, episode: _Episode, position: int) -> None:
-        """A step that failed is asked again: what the first try left in the figures is taken out."""
+        """A failed step runs again: the first attempt is removed from the figures."""
         stage = episode.failed.pop(position)
         self.progress.done -= 1
         self.progress.failures -= 1

@@ -79,8 +79,8 @@ class Reading:
     """What a shard holds from byte ``start`` on, in whole lines, and whether the worker should be given more episodes.
 
     It should not before its engine is ready, lest one that starts slowly, or never, hold up what others could do.
-    ``in_flight`` is how many steps are asked now, ``servers`` how those that are asked fared in this turn, ``served`` which
-    model they are asked for, ``wait`` which of them are away and waited for.
+    ``in_flight`` is how many steps are in flight, ``servers`` their statistics in this turn, ``served`` which
+    model they are queried for, ``wait`` which of them are away and waited for.
     """
 
     start: int
@@ -299,7 +299,7 @@ class Worker:
         with self._news:
             self._finishing_turn = turn
             self._news.notify_all()
-        if not self._ready:  # nothing was asked yet, and an engine may take minutes to start
+        if not self._ready:  # no request was sent yet, and an engine may take minutes to start
             self.stop(turn)
         return self._progress.in_flight
 

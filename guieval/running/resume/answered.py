@@ -1,4 +1,4 @@
-"""What earlier sessions of a run left in its journal: the steps that are done, and those that must be asked again."""
+"""What earlier sessions of a run left in its journal: the finished steps, and those that must run again."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Answered:
         return mismatches > self._run.mode.mismatches or len(kept) == len(self._run.plan[ref.key])
 
     def take_back(self, ref: EpisodeRef, kept: Mapping[int, DoneStep], progress: Progress) -> None:
-        """Take out of ``progress`` the finished steps of an episode that are asked again."""
+        """Take out of ``progress`` the finished steps of an episode that will run again."""
         again = [step for index, step in self._done.get(ref.key, {}).items() if index not in kept]
         progress.done -= len(again)
         progress.resumed -= len(again)
@@ -121,7 +121,7 @@ class Answered:
 def _unbroken(done: Mapping[int, DoneStep], counted: Iterable[int]) -> dict[int, DoneStep]:
     """The counted steps from an episode's first on whose answer came after the one to the step before.
 
-    After a gap, or after an answer that was given anew, the past was another one: those steps are asked again.
+    After a gap, or after a step that ran a second time, the history was different: those steps run again.
     """
     kept: dict[int, DoneStep] = {}
     end = -1

@@ -21,13 +21,13 @@ from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.trust import code_digests
 
 _DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"})
-"""Fields of a checkpoint's file for its reader; none of them changes what is asked or how a reply is read."""
+"""Fields of a checkpoint's file for its reader; none of them changes a request or how a reply is read."""
 
 PROMPTS = "prompts fingerprint"
 """Name of the field that differs when an adapter no longer asks in the same words."""
 
 THOUGHT = "thought prompt fingerprint"
-"""Name of the field that differs when the thoughts of patches are no longer asked for in the same words."""
+"""Name of the field that differs when the thoughts of patches are no longer requested in the same words."""
 
 FIXED_THOUGHTS = "fixed thoughts fingerprint"
 """Name of the field that differs when a model is given other thoughts, or the same in another form."""
@@ -54,8 +54,8 @@ _ACCEPTABLE = (
     *("model", "adapter", "thinking", "options", "sampling", "resampling", "vllm", "model_path", "engine", "checkpoint."),
     *(PROMPTS, THOUGHT, CONTENT, "overlay fingerprint"),
 )
-"""First words of the names of what a user may accept: which model is asked, how, and what its data say. What a run is over, its
-mode, its protocol and its number of samples are not among them: with others it is another run."""
+"""First words of the names of what a user may accept: the model, how it is queried, and the content of the data. The choice of
+steps, the mode, the protocol and the number of samples are not among them: with others it is another run."""
 
 
 def manifest_of(run: ResolvedRun) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class ServedModels:
             self.note_served(Served(name, True, {}), resumed=True)
 
     def note_served(self, served: Served, *, resumed: bool) -> str | None:
-        """Record which model is asked; returns a warning where it may not be the run's checkpoint.
+        """Record which model is queried; returns a warning where it may not be the run's checkpoint.
 
         Raises :class:`FatalEngineError` where earlier sessions have answers of another one, unless the user accepts that.
         """
@@ -67,7 +67,7 @@ class ServedModels:
 
 
 def other_model(manifest: Manifest, served: Served) -> str | None:
-    """How the model that is asked now differs from that of earlier sessions, in words; ``None`` where it is the same."""
+    """How the model that is queried now differs from that of earlier sessions, in words; ``None`` where it is the same."""
     asked = [entry for entry in manifest.served or () if entry.servers]
     if not asked:
         return None

@@ -154,7 +154,7 @@ def code_digests(config: RunConfig) -> dict[str, str]:
     found: dict[str, str] = {}
     for what, name in files.items():
         where = shutil.which(name) or name if isinstance(name, str) else None
-        with suppress(OSError):  # what cannot be read cannot be run either, and whoever runs it says so
+        with suppress(OSError):  # a file that cannot be read cannot be run either, and running it reports that
             if where is not None:
                 found[what] = sha256(Path(where).read_bytes()).hexdigest()
     return found

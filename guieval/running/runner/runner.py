@@ -5,11 +5,10 @@ One step's way: history -> ``prepare_input`` -> screenshots read and resized in 
 its record with its stage; failures of the run itself (the journal cannot be written, the server does not know the model) end it
 with the journal intact.
 
-Where several samples of a step are asked for, each is a request of its own: so each has a seed of its own, is retried by
-itself, and is as long as it is, which one request with ``n`` allows none of; a server with a prefix cache computes the prompt
-once either way. What an episode remembers (SOEval, equations 4 and 5, knows one answer to a step), whether it goes on, and
-every step metric are of the first sample. A step is done when all its samples are answered; a resume asks for those that are
-missing.
+Each of several samples of a step is a request of its own, so it has its own seed, its own retries and its own length, which one
+request with ``n`` does not allow; a server with a prefix cache computes the prompt once either way. The history (SOEval,
+equations 4 and 5, knows one answer to a step), the decision to continue an episode, and every step metric use the first sample.
+A step is finished when all its samples are answered; a resume requests those that are missing.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from guieval.running.runner.session import Session
 class Runner:
     """Does one resolved run in one directory. :meth:`execute` may be called once.
 
-    ``on_progress`` is called after every step. ``halt`` is asked before each step; once it returns a reason, no further step is
-    begun, and those in flight are waited for. ``takes`` is asked before an episode is begun; those it refuses are left to
-    others.
+    ``on_progress`` is called after every step. ``halt`` is called before each step; once it returns a reason, no further step
+    begins, and the runner waits for those in flight. ``takes`` is called before an episode begins; those it refuses are left to
+    other workers.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One session of a run: asks for every step that is left, until all are answered, the user stops it, or nothing can go on."""
+"""One session of a run: runs every step that is left, until all are answered, the user stops it, or a fatal error occurs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WINDOW_PER_SLOT = 4
 
 
 class Session:
-    """What lives while a run is executed. :meth:`drive` may be called once; see :class:`Runner` for the callbacks."""
+    """The state of a run while it is executed. :meth:`drive` may be called once; see :class:`Runner` for the callbacks."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Session:
                 self._loop.call_soon_threadsafe(self._stop)
 
     def outcome(self) -> RunOutcome:
-        """What the run has come to."""
+        """The outcome of the run so far."""
         return RunOutcome.of(
             self._run,
             self._journal.directory,
@@ -136,7 +136,7 @@ class Session:
         self._stopped = True
 
     async def _prepare(self) -> None:
-        """Make the engine ready, and record which model it asks."""
+        """Make the engine ready, and record which model it queries."""
         if self._run.answering.prepare is not None:
             try:
                 await self._run.answering.prepare()

@@ -28,7 +28,7 @@ from guieval.steps import Patch, PatchedBy, Sample, StepRecord, StepTaskModel
 
 @dataclass
 class Asked:
-    """What became known while a step was asked: the names that replies give their model, and the screenshot's digest."""
+    """What became known while a step ran: the names that replies give their model, and the screenshot's digest."""
 
     models: dict[str, None] = field(default_factory=dict)
     screen: FileDigest | None = None
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Asker:
-    """Who is asked and how, for all steps of a run.
+    """The model of a run and how it is queried, for all steps.
 
     ``sampling`` are the request parameters of each sample of a step. ``thoughts`` writes the thoughts of off-policy patches,
     and takes its screenshots from ``thought_images``. ``fixed`` are the thoughts that the model is made to think.
@@ -65,7 +65,7 @@ class Asker:
         """The step's record: its samples, and its patch where one is due.
 
         ``patched`` steps of the episode were patched before; ``last`` says that no step of it comes after this one. ``earlier``
-        are samples that an earlier session had answered under the same past, by their index: only the others are asked.
+        are samples that an earlier session had answered under the same past, by their index: only the others are requested.
         """
         earlier = earlier or {}
         asked = Asked()

@@ -152,7 +152,7 @@ def test_the_digest_is_of_the_thoughts_and_not_of_their_order(tmp_path: Path, so
 
 def test_no_step_with_a_thought_among_those_asked_for(tmp_path: Path, source: Path) -> None:
     (tmp_path / "b.txt").write_text("b\n")
-    with pytest.raises(UsageError, match="no thought at any of the steps asked for"):
+    with pytest.raises(UsageError, match="no thought at any of the chosen steps"):
         opened(tmp_path / "run", read_thoughts(source), ScriptedEngine(same), episodes=str(tmp_path / "b.txt"))
 
 
