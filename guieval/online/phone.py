@@ -121,12 +121,9 @@ def judged(played: PhoneEpisode, state: State) -> Score:
     success = task.achieved(state)
     progress = 1.0 if success else reached / len(open_goals) if open_goals else 0.0
     end = replay(played.start, tuple(step.action for step in played.steps)).state
-    reason = (
-        "the end state and the way it was stopped are right"
-        if success
-        else f"{reached} of {len(open_goals)} goals are reached; the task was "
-        + (f"stopped as {state.stopped!r}, and {task.status!r} is right" if state.stopped else "not stopped")
-    )
+    stopped = f"the task was stopped as {state.stopped!r}" if state.stopped else "the task was not stopped"
+    expected = f" instead of {task.status!r}" if state.stopped not in (None, task.status) else ""
+    reason = f"{reached} of {len(open_goals)} goals are reached; {stopped}{expected}"
     return Score(success=success, progress=progress, side_effects=tuple(_side_effects(start, end, state)), reason=reason)
 
 

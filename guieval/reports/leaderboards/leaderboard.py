@@ -21,6 +21,7 @@ import numpy as np
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.evaluation.protocol import Figure
+from guieval.history.modes import ONLINE
 from guieval.journal import read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import End, Judged, RunColumns
@@ -382,6 +383,8 @@ def _shortcomings(run: _Run) -> Iterator[str]:
         yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
     if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
+    if run.manifest.mode.name == ONLINE:
+        return  # a task's outcome is no action of any space
     coverage = _coverage(columns, next(iter(columns.judged.values())))
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield f"{name}: coverage is {percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
