@@ -9,6 +9,7 @@ rewards on raw texts (:func:`action_reward` and others) are separate because the
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread, step_returns
 from guieval.rewards.dynamic_sampling import Collected, collect
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
+from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.rewards.shapes import REWARDS, get_reward
@@ -22,6 +23,8 @@ __all__ = [
     "Collected",
     "FormatRule",
     "HasThought",
+    "OffPolicyThoughts",
+    "OnPolicyThoughts",
     "Parses",
     "ReplyScorer",
     "RewardParts",
@@ -30,11 +33,13 @@ __all__ = [
     "SemiOnlineRollout",
     "Tags",
     "ThoughtAndAction",
+    "ThoughtSource",
     "Trajectory",
     "action_reward",
     "advantages",
     "collect",
     "coordinate_reward",
+    "finish_patch",
     "format_reward",
     "get_reward",
     "keep_group",

@@ -21,6 +21,7 @@ from guieval.models import ModelConfig, ModelInput
 from guieval.models.patch_thoughts import off_policy_input, on_policy_input, read_thought
 from guieval.models.scored_reply import failed_sample, read_reply
 from guieval.rewards.advantages import Trajectory
+from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
 from guieval.steps import Episode, Patch, Sample, StepRecord, StepTaskModel
@@ -194,28 +195,24 @@ def by_rollout(episodes: list[Episode], patches: PatchPolicy, policy: Policy, co
     records = []
     for episode in episodes:
         rollout = SemiOnlineRollout(episode, patches, counted=counted)
+        task = episode.steps[0]
+
+        def generate(shown: ModelInput) -> str:
+            return policy(task, shown)  # noqa: B023  # asked within the same turn of the loop
+
+        thoughts: ThoughtSource = OnPolicyThoughts(model, generate)
+        if patches.method == "off-policy":
+            thoughts = OffPolicyThoughts(generate)
         while rollout.state == "ask":
             task, past = rollout.task, rollout.history
             text = policy(task, model.prepare_input(task, past))
             step = rollout.tell(read_reply(model, JUDGE, task, text))
-            finish_patch(rollout, model, policy)
+            finish_patch(rollout, thoughts)
             assert patches.method != "none"
             patch = Patch(method=patches.method, thought=step.thought) if step.patched else None
             origins = tuple(entry.origin for entry in past)
             records.append(StepRecord(task=task, history=origins, samples=(step.sample,), patch=patch))
     return records
-
-
-def finish_patch(rollout: SemiOnlineRollout, model: ScriptedModel, policy: Policy) -> None:
-    """Give a rollout the thought it waits for, if it waits for one."""
-    if rollout.state != "patch":
-        return
-    task = rollout.task
-    if rollout.policy.method == "off-policy":
-        rollout.patch(read_thought(policy(task, off_policy_input(task)), task=task))
-    else:
-        shown = on_policy_input(model, task, rollout.history)
-        rollout.patch(read_thought(policy(task, shown), model=model, task=task))
 
 
 def by_run(
@@ -264,3 +261,30 @@ def test_training_and_evaluation_roll_out_alike(
         assert sorted(map(shown, here.asked)) == sorted(map(shown, there.asked))
         if budget and method != "thought-free":
             assert any(kind == "thought" for kind, _ in here.asked)
+
+
+def test_prompts_and_readings_are_the_evaluations() -> None:
+    """What OnPolicyThoughts and OffPolicyThoughts ask is what a run asks; what they read is what a run reads."""
+    model, asked = scripted(), []
+
+    def generate(shown: ModelInput) -> str:
+        asked.append(shown)
+        return "<think> so </think>"
+
+    task = EPISODE.steps[1]
+    rollout = rolled_out("++++", PatchPolicy())
+    past = rollout.history[:1]
+    assert OnPolicyThoughts(model, generate)(task, past) == "so" == read_thought("<think> so </think>", task=task)
+    assert OffPolicyThoughts(generate)(task, past) == "so"
+    assert asked == [on_policy_input(model, task, past), off_policy_input(task)]
+
+
+def test_no_thought_is_asked_for_where_no_patch_waits() -> None:
+    """finish_patch asks nobody where no patch is waited for."""
+
+    def never(task: StepTaskModel, past: object) -> str | None:
+        raise AssertionError("asked")
+
+    rollout = SemiOnlineRollout(EPISODE, PatchPolicy("on-policy", 1))
+    finish_patch(rollout, never)
+    assert rollout.state == "ask"
