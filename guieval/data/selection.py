@@ -166,12 +166,7 @@ def narrow(
     if readable is not None:
         kept = list(filter(readable, kept))
         _check_some(kept, where, damaged)
-    counted = f"all {len(kept):,} episodes" if len(kept) > 1 else "the only episode"
-    if choice.limit is not None and choice.limit < len(kept):
-        counted = f"{choice.limit:,} episode{'s' * (choice.limit > 1)}, drawn with seed {choice.seed} from the {len(kept):,}"
-        title.append(f"{choice.limit} of {len(kept)}")
-        drawn = sorted(random.Random(choice.seed).sample(range(len(kept)), choice.limit))
-        kept = [kept[index] for index in drawn]
+    kept, counted = _drawn(kept, choice, title)
     final: Plan = {ref.key: chosen[ref.key] for ref in kept}
     text = f"{counted} of {', '.join(words)}" if words else counted
     if choice.episodes is not None:
@@ -179,6 +174,16 @@ def narrow(
     if damaged:
         text += f", {len(damaged):,} damaged left out"
     return Selection(kept, final, ", ".join(title) or "all", text, sha256, tuple(damaged))
+
+
+def _drawn(kept: list[EpisodeRef], choice: Choice, title: list[str]) -> tuple[list[EpisodeRef], str]:
+    """The episodes within the limit, drawn with the seed, and how many they are in words; a sample is added to ``title``."""
+    if choice.limit is None or choice.limit >= len(kept):
+        return kept, f"all {len(kept):,} episodes" if len(kept) > 1 else "the only episode"
+    title.append(f"{choice.limit} of {len(kept)}")
+    drawn = sorted(random.Random(choice.seed).sample(range(len(kept)), choice.limit))
+    text = f"{choice.limit:,} episode{'s' * (choice.limit > 1)}, drawn with seed {choice.seed} from the {len(kept):,}"
+    return [kept[index] for index in drawn], text
 
 
 def _check_listed(refs: Sequence[EpisodeRef], where: str) -> None:
