@@ -10,18 +10,20 @@ PAGE = REPOSITORY / "docs" / "reliability.md"
 INTRODUCTION = """\
 # Reliability
 
-What goes wrong in a run, and what becomes of it. Each row is a test: `tests/faults/` starts the `guieval` command against a
-server, a disk or a neighbour that misbehaves in this way, and checks what the row says, word for word where it is in `code`.
-This page is written from those tests by `python -m tests.faults.page`.
+This page lists faults and what guieval does about them. Each row is a test: `tests/faults/` runs the `guieval` command against
+a server, a disk or another process with this fault, and checks the row, literally where it is in `code`. The command
+`python -m tests.faults.page` writes this page from those tests.
 
-Three things hold throughout. A step is one line of the journal, with a checksum. It is with the operating system as soon as it
-is answered, so that no kill or crash of guieval loses it, and on the disk at most a second later, or as soon as a hundred are
-waiting: that second is what a machine that loses power can take. `guieval run --resume` asks for no answered step again; where
-one stands twice nevertheless, the last line counts. A step that
-could not be measured is an *infrastructure failure*, counted apart: never a wrong answer, and never left out of what the
-figures divide by. The figures of a run that was disturbed and resumed are those of a run that was not.
+Three guarantees hold throughout:
 
-"As ever" means that the result is printed and the exit code is 0.
+- A step is one line of the journal, with a checksum. The operating system has it as soon as the step is answered, so no kill or
+  crash of guieval loses it. It is on the disk at most a second later, or after a hundred steps: a machine that loses power can
+  lose that second.
+- `guieval run --resume` runs no answered step again. If a step is in the journal twice, the last line counts.
+- A step that could not be measured is an *infrastructure failure*, counted apart: it is not a wrong answer, and it stays in the
+  denominators. A run that was disturbed and resumed has the figures of a run that was not.
+
+"As usual" means that the result is printed and the exit code is 0.
 """
 
 

@@ -36,7 +36,7 @@ def no_file_beyond(limit: int) -> Callable[[], None]:
 )
 def test_a_full_disk_loses_nothing(program: Program, tmp_path: Path, row: Row) -> None:
     """The journal ends with a whole line; with room again, the resume ends with the answers and figures of a clean run, no
-    finished step asked again."""
+    finished step is run again."""
     with program.server() as server:
         process = program.start(server.base_url, tmp_path / "run", before=no_file_beyond(30_000))
         row.check_seen(program.end(process, row.code))
@@ -49,7 +49,7 @@ def test_a_full_disk_loses_nothing(program: Program, tmp_path: Path, row: Row) -
 @rows(
     Row(
         "a disk that is full from the start",
-        "writes each file whole or not at all, and asks nothing",
+        "writes each file whole or not at all, and sends no request",
         "one sentence that names the file: `cannot write`",
         1,
     )
@@ -68,7 +68,7 @@ def test_a_disk_without_room_is_no_run(program: Program, tmp_path: Path, row: Ro
 @rows(
     Row(
         "a disk that is full when a run is resumed",
-        "leaves each file as it was where it cannot be written anew, and asks nothing",
+        "keeps every file that it cannot rewrite unchanged, and sends no request",
         "one sentence that names the file: `cannot write`",
         1,
     )
@@ -96,14 +96,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 @rows(
     Row(
         "garbage in the middle of the journal",
-        "passes over every line that holds no record, and asks anew for what was lost with it (and, semi-online, for what came "
-        "after that in its episode, since its history is another answer)",
+        "skips every line that holds no record, and runs the lost steps again (semi-online also the later steps of their "
+        "episode, whose history changes)",
         "`warning:` that says how many lines `held no record, first: line 4`",
     )
 )
 def test_garbage_costs_what_it_hides(program: Program, tmp_path: Path, row: Row) -> None:
-    """Zeros, random bytes, a line cut short and two run into one: other tools pass over the lines too and say so; the resume
-    asks for exactly those steps and ends with the answers and figures of a clean run."""
+    """Zeros, random bytes, a line cut short and two run into one: other commands skip the lines too and report them; the
+    resume runs exactly those steps and ends with the answers and figures of a clean run."""
     path = tmp_path / "run" / STEPS
     with program.server() as server:
         program.run(server.base_url, tmp_path / "run")
@@ -131,14 +131,15 @@ def lost_and_later(episode: Episode, kept: set[StepKey]) -> int:
 @rows(
     Row(
         "a journal that another program deletes, replaces or cuts short during a run",
-        "notices it within seconds, saves the records that it still has beside the journal and stops; a resume puts them back",
+        "detects it within seconds, saves the records that are still in memory beside the journal and stops; a resume restores "
+        "them",
         "one sentence: `another program has deleted the journal`, and that its records are in `steps.rescued.jsonl`",
         1,
     )
 )
 def test_a_deleted_journal_ends_the_run(program: Program, tmp_path: Path, row: Row) -> None:
-    """The server answers nothing more when the journal is deleted, so that nothing is appended; every record is there again
-    after the resume, which ends with the answers and figures of a clean run, no step asked twice."""
+    """The server stops answering before the journal is deleted, so nothing is appended; every record is restored by the
+    resume, which ends with the answers and figures of a clean run, no step is run twice."""
     with program.server(hang_rate=0.0, latency=0.1, concurrency=2) as server:
         process = program.start(server.base_url, tmp_path / "run")
         wait_for_lines(process, tmp_path / "run", 5)
@@ -155,12 +156,12 @@ POWER_LOSSES = int(os.environ.get("GUIEVAL_POWER_LOSSES", "5"))
 @rows(
     Row(
         "a machine that loses power",
-        "brings records to the disk within a second, or as soon as there are a hundred, and names of files with them",
-        "as ever, from the resume",
+        "flushes records to the disk within a second or every hundred records, and new file names with them",
+        "as usual, from the resume",
     )
 )
 def test_a_loss_of_power_takes_a_second_of_answers(program: Program, tmp_path: Path, row: Row) -> None:
-    """A file system on an image of its own, copied as it is at random moments without being written back: each copy holds
+    """A file system on an image of its own, copied at random moments without a flush: each copy holds
     every record that is older than the window, and its resume ends with the answers and figures of a clean run."""
     draw = random.Random(20)
     with file_system(tmp_path / "image", tmp_path / "disk"), program.server(latency=0.4, concurrency=1) as server:

@@ -34,12 +34,12 @@ def _ignore_hangups() -> None:
 @rows(
     Row(
         "SIGTERM, as batch systems send it",
-        "drops what is in flight, writes the figures so far and leaves",
+        "cancels the requests in flight, writes the figures so far and exits",
         "the result so far and `resume: guieval run --resume`",
         130,
     ),
     Row(
-        "SIGHUP, as a terminal or a connection that is closed sends it",
+        "SIGHUP, as a closed terminal or connection sends it",
         "the same; a program started with `nohup` goes on",
         "the result so far and `resume: guieval run --resume`",
         130,
@@ -52,7 +52,8 @@ def _ignore_hangups() -> None:
     ),
 )
 def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> None:
-    """What was dropped is no failure; the resume ends with the answers and figures of a clean run, no step asked twice."""
+    """Cancelled requests are not counted as failures; the resume ends with the answers and figures of a clean run, no step is
+    run twice."""
     with program.server(**SLOW) as server:
         process = program.start(server.base_url, tmp_path / "run", before=_listen)
         wait_for_lines(process, tmp_path / "run", 10)
@@ -66,7 +67,7 @@ def test_a_stopped_run_goes_on(program: Program, tmp_path: Path, row: Row) -> No
 @rows(
     Row(
         "Ctrl-C twice, at any moment",
-        "drops what is in flight, and leaves no temporary file",
+        "cancels the requests in flight, and leaves no temporary file",
         "the result so far, unless the second Ctrl-C comes before it is printed",
         130,
     )
@@ -122,12 +123,12 @@ def test_a_run_that_ignores_hangups_goes_on(program: Program, tmp_path: Path) ->
 @rows(
     Row(
         "fewer open files than the requests need (ulimit -n)",
-        "keeps as many requests in flight as the files allow",
+        "limits the requests in flight to what the files allow",
         "a warning: `requests are in flight instead of` how many, `because this system allows a program`",
     )
 )
 def test_few_open_files_make_a_run_slower_not_impossible(program: Program, tmp_path: Path, row: Row) -> None:
-    """With 24, 40, 64, 128 and 256 files, asked for 200 requests at once: answers and figures equal those of a clean run."""
+    """With 24, 40, 64, 128 and 256 files, with a concurrency of 200: answers and figures equal those of a clean run."""
     with program.server() as server:
         for files in (24, 40, 64, 128, 256):
             run = tmp_path / str(files)
@@ -140,12 +141,12 @@ def test_few_open_files_make_a_run_slower_not_impossible(program: Program, tmp_p
 @rows(
     Row(
         "kill -9, or a crash",
-        "finds every whole line of the journal again, cuts off half a line at its end, and asks for the rest",
-        "as ever, from the resume",
+        "reads every whole line of the journal, cuts off a partial last line, and runs the remaining steps",
+        "as usual, from the resume",
     )
 )
 def test_a_killed_run_goes_on(program: Program, tmp_path: Path, row: Row) -> None:
-    """Killed twice, and half a line cut off at the end: no finished step is asked again, none is lost, and answers and
+    """Killed twice, and half a line cut off at the end: no finished step is run again, none is lost, and answers and
     figures equal those of a clean run."""
     with program.server(**SLOW) as server:
         for kill in range(2):
@@ -163,8 +164,8 @@ def test_a_killed_run_goes_on(program: Program, tmp_path: Path, row: Row) -> Non
 @rows(
     Row(
         "a second run in the same directory",
-        "lets one process write at a time and refuses the other; the lock goes with its process, however that ends",
-        "one sentence that says who writes: `is being written by process`",
+        "lets one process write and refuses the other; the lock is released when its process ends, in whatever way",
+        "one sentence that names the writer: `is being written by process`",
         1,
     )
 )
@@ -236,15 +237,15 @@ def jumping_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @rows(
     Row(
         "a clock that is set a day back or ahead, again and again",
-        "measures every wait, limit and duration by the clock that is never set",
-        "as ever",
+        "measures every wait, limit and duration with the monotonic clock",
+        "as usual",
         server={"error_rate": 0.08, "error_status": 429, "retry_after_date": 1.0, "hang_rate": 0.08},
         options=("--timeout", "1"),
     )
 )
 def test_a_clock_that_jumps_does_no_harm(program: Program, tmp_path: Path, row: Row, jumping_clock: Path) -> None:
-    """With hangs and Retry-After dates on top, no try is cut off early or waits a day, every duration noted is that of an
-    answer, and answers and figures equal those of a clean run."""
+    """With hangs and Retry-After dates on top, no attempt is cut off early or waits a day, every recorded duration is that of
+    an answer, and answers and figures equal those of a clean run."""
     with program.server(**row.server) as server:
         process = program.start(server.base_url, tmp_path / "run", *row.options, env={"LD_PRELOAD": str(jumping_clock)})
         row.check_seen(program.end(process))
@@ -257,14 +258,14 @@ def test_a_clock_that_jumps_does_no_harm(program: Program, tmp_path: Path, row: 
 @rows(
     Row(
         "a screenshot that is damaged",
-        "notes the step as an infrastructure failure, asks nothing, and goes on with other episodes",
+        "records the step as an infrastructure failure, sends no request for it, and continues with other episodes",
         "`steps at screenshot`, the file and what is wrong with it: `truncated`",
         1,
     )
 )
 def test_a_damaged_screenshot_costs_its_step(program: Program, tmp_path: Path, row: Row) -> None:
-    """One step failed, the rest of its episode was not run, all other answers are the clean run's; mended and resumed, the run
-    ends with the figures of a clean run."""
+    """One step failed, the rest of its episode was not run, all other answers are those of the clean run; with the file
+    repaired and the run resumed, the run ends with the figures of a clean run."""
     task = next(iter(program.benchmark)).steps[1]
     file = program.benchmark.root / task.screenshot
     whole = file.read_bytes()

@@ -21,10 +21,10 @@ from tests.faults.rows import Row, rows
 from tests.outage import outage
 
 WAITS = (
-    "holds back all requests, asks every two seconds or sooner with one small probe whether the server is back, waits up to "
-    "`--patience` seconds (300), and goes on at once; the tries that met nobody do not count"
+    "holds all requests, probes the server at least every two seconds, waits up to `--patience` seconds (300), and continues "
+    "at once when it is back; attempts that reached no server do not count"
 )
-TELLS = "`waiting for http://127.0.0.1:`, in the progress line also for how long already, then `is back after`"
+TELLS = "`waiting for http://127.0.0.1:`, in the progress line also since when, then `is back after`"
 
 
 def port_of(server: MockServer) -> int:
@@ -49,8 +49,8 @@ def started(program: Program, tmp_path: Path, *options: str, lines: int = 10) ->
     Row("a server that is away for 10 s, with `--max-attempts 1`", WAITS, TELLS, options=("--max-attempts", "1")),
 )
 def test_an_outage_costs_no_step(program: Program, tmp_path: Path, row: Row) -> None:
-    """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no try counts, and
-    the run ends by itself with the answers and figures of a clean run."""
+    """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
+    and the run ends by itself with the answers and figures of a clean run."""
     process, port = started(program, tmp_path, *row.options)
     time.sleep(10 if "10 s" in row.fault else 1)
     with program.server(port=port):
@@ -102,14 +102,14 @@ class Gateway(ThreadingHTTPServer):
     Row("a gateway that answers HTTP 504 to everything", WAITS, TELLS, server={"status": 504}),
     Row(
         "a gateway that answers HTTP 503 with Retry-After because the server is away",
-        "the same, with no probe sooner than asked for",
+        "the same, with no probe sooner than the header allows",
         TELLS,
         server={"status": 503, "Retry-After": "1"},
     ),
 )
 def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: Path, row: Row) -> None:
-    """The gateway gets the few requests that were on their way, and then a handful of probes; no step fails, no try counts,
-    and the run ends with the answers and figures of a clean run."""
+    """The gateway gets the few requests that were on their way, and then a handful of probes; no step fails, no attempt
+    counts, and the run ends with the answers and figures of a clean run."""
     headers = {name: value for name, value in row.server.items() if name != "status"}
     process, port = started(program, tmp_path, "--max-attempts", "1")
     gateway = Gateway(port, row.server["status"], headers)
@@ -133,7 +133,7 @@ def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: 
 @rows(
     Row(
         "a server that goes away for good",
-        "waits for `--patience` seconds, then stops in order; what was in flight is left to a resume and counts as not run",
+        "waits for `--patience` seconds, then stops in order; the steps in flight count as not run, and a resume runs them",
         "the table so far, and `no answer from http://127.0.0.1:`, `the run waits for 1 s at most (--patience)`, `every answer "
         "before is kept`, `guieval run --resume`",
         1,
@@ -148,8 +148,8 @@ def test_a_gateway_without_its_server_is_waited_for(program: Program, tmp_path: 
     ),
 )
 def test_patience_ends(program: Program, tmp_path: Path, row: Row) -> None:
-    """No step is noted as failed; a resume against a healthy server asks no answered step again and ends with the answers and
-    figures of a clean run."""
+    """No step is recorded as failed; a resume against a healthy server runs no answered step again and ends with the answers
+    and figures of a clean run."""
     process, _ = started(program, tmp_path, *row.options)
     row.check_seen(program.end(process, row.code))
     assert failed(tmp_path / "run") == program.check_honest(tmp_path / "run") == 0
@@ -175,7 +175,7 @@ def test_patience_ends(program: Program, tmp_path: Path, row: Row) -> None:
     ),
 )
 def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> None:
-    """It ends within seconds; no step is noted as failed, and a resume ends with the answers and figures of a clean run."""
+    """It ends within seconds; no step is recorded as failed, and a resume ends with the answers and figures of a clean run."""
     process, _ = started(program, tmp_path)
     assert process.stdout is not None
     assert "waiting for http" in process.stdout.readline()
@@ -192,13 +192,13 @@ def test_a_wait_can_be_stopped(program: Program, tmp_path: Path, row: Row) -> No
 @rows(
     Row(
         "one of several servers goes away",
-        "sends its requests to the others, which does not count as a try, and waits for nobody",
+        "sends its requests to the others, which does not count as an attempt, without a wait",
         "`gone at the end` in the line of that server",
     ),
     Row("all of several servers go away, and one comes back", WAITS, TELLS),
 )
 def test_several_servers_are_waited_for_together(program: Program, tmp_path: Path, row: Row) -> None:
-    """No step fails, no try counts, and the run ends with the answers and figures of a clean run."""
+    """No step fails, no attempt counts, and the run ends with the answers and figures of a clean run."""
     all_go = row.fault.startswith("all")
     with program.server(latency=0.1) as first:
         with program.server(latency=0.1) as second:
@@ -217,8 +217,8 @@ def test_several_servers_are_waited_for_together(program: Program, tmp_path: Pat
 
 
 @rows(
-    Row("a server that restarts during `guieval rollout`", WAITS, "as ever"),
-    Row("a server that restarts during `guieval mix`", WAITS, "as ever"),
+    Row("a server that restarts during `guieval rollout`", WAITS, "as usual"),
+    Row("a server that restarts during `guieval mix`", WAITS, "as usual"),
 )
 def test_other_commands_wait_too(program: Program, tmp_path: Path, row: Row) -> None:
     """No step fails, and the exit code is 0."""
@@ -241,14 +241,14 @@ def test_other_commands_wait_too(program: Program, tmp_path: Path, row: Row) -> 
 @rows(
     Row(
         "a URL where no server has ever answered",
-        "tries `--max-attempts` times and stops: this is more likely a mistake than an outage, so nobody waits",
+        "tries `--max-attempts` times and stops without a wait: this is more likely a mistake than an outage",
         "one sentence: `no usable answer after 2 tries; at last http://127.0.0.1:`, `could not be reached`",
         2,
         options=("--max-attempts", "2", "--served-model", MODEL),
     )
 )
 def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: Path, row: Row) -> None:
-    """No step is noted, though the default patience is minutes."""
+    """No step is recorded, although the default patience is minutes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     row.check_seen(program.run(f"http://127.0.0.1:{port}/v1", tmp_path / "run", *row.options, code=row.code))
@@ -258,7 +258,7 @@ def test_a_server_that_never_was_is_not_waited_for(program: Program, tmp_path: P
 @rows(
     Row(
         "a budget that is reached after an outage",
-        "waits, takes in what was in flight, and begins no further step once the estimated cost comes to `--budget`",
+        "waits, records the answers in flight, and starts no further step once the estimated cost reaches `--budget`",
         "`stopped: soeval:`, the budget, and `resume: guieval run --resume`",
         1,
     )

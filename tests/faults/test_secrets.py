@@ -65,14 +65,14 @@ def test_a_leak_would_be_found(tmp_path: Path, form: str) -> None:
 @rows(
     Row(
         "a key in the environment",
-        "sends it to the server and tells it to nobody else",
-        "as ever",
+        "sends it to the server and nowhere else",
+        "as usual",
         server={"api_key": KEY, "error_rate": 0.05},
     )
 )
 def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -> None:
     """No ten characters of the key, plain or encoded, in any file that `guieval run`, `score` and `report` leave, in what they
-    print, or in the process list; the server accepted the key all the while."""
+    print, or in the process list; the server accepted the key in every request."""
     said = []
     with program.server(**row.server) as server:
         process = program.start(server.base_url, tmp_path / "run", env=VARIABLE)
@@ -95,27 +95,27 @@ def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -
         "and also where that is percent-encoded (once or more often), escaped as in JSON or broken by line breaks; other "
         "encodings are not recognised",
         "one sentence: `refuses access (status 401); the environment variable OPENAI_API_KEY holds a key it does not accept`, "
-        "with `Bearer [API key]` in what the server said",
+        "with `Bearer [API key]` in the server's message",
         2,
         {"api_key": "another", "echo_key": True},
     ),
     Row(
         "errors (HTTP 500) that repeat the key",
         "the same, in the journal too",
-        "`steps at generate`, with `Bearer [API key]` in what the server said",
+        "`steps at generate`, with `Bearer [API key]` in the server's message",
         1,
         {"error_rate": 0.2, "sticky_errors": True, "echo_key": True},
     ),
     Row(
         "refused requests (HTTP 400) that repeat the key",
         "the same",
-        "`refuses this request`, with `Bearer [API key]` in what the server said",
+        "`refuses this request`, with `Bearer [API key]` in the server's message",
         1,
         {"error_rate": 0.1, "error_status": 400, "echo_key": True},
     ),
     Row(
         "answers of the model that repeat the key",
-        "the same, before the answer is read or written down",
+        "the same, before the answer is parsed or recorded",
         "`replies could be read as an action`: these hold nothing but the key",
         1,
         server={"policy": "fixed", "reply": "the keys are " + " ".join(whole for whole, _ in encodings(KEY))},
@@ -124,8 +124,8 @@ def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -
 def test_what_a_server_repeats_is_not_passed_on(
     program: Program, tmp_path: Path, row: Row, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in the log of any
-    library at its most talkative."""
+    """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in any library's log at
+    debug level."""
     with caplog.at_level(logging.DEBUG), program.server(**row.server) as server:
         said = program.run(server.base_url, tmp_path / "run", "--max-attempts", "2", code=row.code, env=VARIABLE)
     row.check_seen(said)
@@ -217,9 +217,9 @@ WORDS = "I accept unverified certificates"
 
 @rows(
     Row(
-        "an https server whose certificate nobody vouches for",
+        "an https server with an untrusted certificate",
         "stops at once, before a key or a screenshot is sent",
-        "one sentence that says what can be done: `has no valid certificate (self-signed certificate)`, `SSL_CERT_FILE`, "
+        "one sentence that names the remedies: `has no valid certificate (self-signed certificate)`, `SSL_CERT_FILE`, "
         f"`--set insecure_tls='{WORDS}'`",
         2,
     ),
@@ -230,15 +230,15 @@ WORDS = "I accept unverified certificates"
         2,
     ),
     Row(
-        "insecure_tls switched on without saying what that means",
+        "insecure_tls set to true instead of its confirmation",
         "refuses the setting",
-        f"one sentence with the words that are wanted: `setting 'insecure_tls' is True: expected '{WORDS}'`",
+        f"one sentence with the expected words: `setting 'insecure_tls' is True: expected '{WORDS}'`",
         2,
         options=("--set", "insecure_tls=true"),
     ),
 )
 def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: Row, certificate: Path) -> None:
-    """Nothing was sent to the server, and no step was noted."""
+    """Nothing was sent to the server, and no step was recorded."""
     with program.server(certificate=certificate) as server:
         url, env = server.base_url, {}
         if "another" in row.fault:
@@ -250,13 +250,13 @@ def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: 
 
 @rows(
     Row(
-        "a base URL with https for a server that speaks http",
+        "a base URL with https for an http server",
         "stops at once",
         "one sentence: `does not answer in TLS; if the server speaks http, its base URL is http://`",
         2,
     ),
     Row(
-        "a base URL with a port that cannot be",
+        "a base URL with an impossible port",
         "the same",
         "one sentence: `Port out of range 0-65535`",
         2,
@@ -270,7 +270,7 @@ def test_an_unproven_server_is_not_asked(program: Program, tmp_path: Path, row: 
     ),
 )
 def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path: Path, row: Row) -> None:
-    """No step was noted, and nothing of a password is repeated."""
+    """No step was recorded, and no part of a password is printed."""
     with program.server() as server:
         url = server.base_url.replace("http:", "https:") if "https" in row.fault else server.base_url
         url = re.sub(r":\d+/", ":99999/", url) if "port" in row.fault else url
@@ -281,14 +281,14 @@ def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path:
 
 @rows(
     Row(
-        "a certificate of one's own making",
-        "trusts what the file in SSL_CERT_FILE says, and checks it",
-        "as ever",
+        "a self-signed certificate in SSL_CERT_FILE",
+        "verifies the server against the file in SSL_CERT_FILE",
+        "as usual",
     ),
     Row(
-        "an https server that cannot prove who it is, accepted in words",
-        "asks it without proof; the words stay in the manifest",
-        "as ever",
+        "an https server without a valid certificate, accepted by `insecure_tls`",
+        "sends requests without verification; the manifest holds the setting",
+        "as usual",
         options=("--set", f"insecure_tls={WORDS}"),
     ),
 )

@@ -17,8 +17,8 @@ from tests.faults.program import MODEL, Program, figures, guieval, most_memory, 
 from tests.faults.rows import Row, rows
 from tests.scripted import opened_run
 
-AGAIN = "asks again, up to `--max-attempts` tries, after waits that double and are spread at random"
-SPEAKS_LATER = "as ever; the record of each step says how many tries it took"
+AGAIN = "retries up to `--max-attempts` attempts, with exponential backoff and jitter"
+SPEAKS_LATER = "as usual; the record of each step holds its number of attempts"
 MOST_MEMORY = 500 * 1024 * 1024
 """Bytes that a run among bombs may hold; one unpacks to 256 MiB."""
 
@@ -27,20 +27,20 @@ MOST_MEMORY = 500 * 1024 * 1024
     Row("5 % of requests answered with HTTP 500", AGAIN, SPEAKS_LATER, server={"error_rate": 0.05}),
     Row(
         "connections reset in the middle of an answer",
-        f"throws the connection away and {AGAIN}",
+        f"closes the connection and {AGAIN}",
         SPEAKS_LATER,
         server={"malformed_rate": 0.1, "malformed_kinds": ("reset",)},
     ),
     Row(
         "requests that hang",
-        f"gives one try `--timeout` seconds from connecting to the last byte, then {AGAIN}",
+        f"limits one attempt to `--timeout` seconds from connecting to the last byte, then {AGAIN}",
         SPEAKS_LATER,
         server={"hang_rate": 0.1},
         options=("--timeout", "0.7"),
     ),
     Row(
-        "answers that come at once but for their last bytes, which drip",
-        f"gives these no more than `--timeout` seconds either, and {AGAIN}",
+        "answers whose last bytes arrive slowly",
+        f"limits these to `--timeout` seconds too, and {AGAIN}",
         SPEAKS_LATER,
         server={"malformed_rate": 0.1, "malformed_kinds": ("drip",)},
         options=("--timeout", "0.7"),
@@ -50,13 +50,13 @@ MOST_MEMORY = 500 * 1024 * 1024
     Row("answers without choices", AGAIN, SPEAKS_LATER, server={"malformed_rate": 0.1, "malformed_kinds": ("empty-choices",)}),
     Row(
         "answers of more than 8 MiB",
-        f"stops reading there, throws the connection away and {AGAIN}",
+        f"stops reading there, closes the connection and {AGAIN}",
         SPEAKS_LATER,
         server={"malformed_rate": 0.05, "malformed_kinds": ("flood",)},
     ),
 )
 def test_a_passing_fault_changes_nothing(program: Program, tmp_path: Path, row: Row) -> None:
-    """The fault happened and cost just as many tries; no record is lost or doubled; answers and figures equal those of a
+    """The fault occurred and cost exactly as many attempts; no record is lost or doubled; answers and figures equal those of a
     clean run."""
     with program.server(**row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options))
@@ -69,14 +69,14 @@ def test_a_passing_fault_changes_nothing(program: Program, tmp_path: Path, row: 
 @rows(
     Row(
         "small compressed answers that unpack to 256 MiB",
-        f"asks for none compressed; if one comes nevertheless, unpacks no more than 8 MiB of it and {AGAIN}",
+        f"requests uncompressed answers; if a compressed one arrives anyway, unpacks at most 8 MiB of it and {AGAIN}",
         SPEAKS_LATER,
         server={"malformed_rate": 0.3, "malformed_kinds": ("gzip-bomb",)},
     )
 )
 def test_a_bomb_does_not_go_off(program: Program, tmp_path: Path, row: Row) -> None:
-    """However many come, the program needs less memory than two of them would take; each costs a try; answers and figures
-    equal those of a clean run."""
+    """However many arrive, the program needs less memory than two of them would take; each costs an attempt; answers and
+    figures equal those of a clean run."""
     with program.server(**row.server) as server:
         process = program.start(server.base_url, tmp_path / "run")
         most = most_memory(process)
@@ -104,19 +104,19 @@ def waits(log: Path) -> list[tuple[float, float]]:
 @rows(
     Row(
         "HTTP 429 with Retry-After in seconds",
-        "waits so long, at most 60 s, then asks again",
+        "waits that long, at most 60 s, then retries",
         SPEAKS_LATER,
         server={"retry_after": "1"},
     ),
     Row(
         "HTTP 429 with Retry-After as a date",
-        "waits until then by the server's own clock, which its Date header tells, at most 60 s, then asks again",
+        "waits until then by the clock in the server's Date header, at most 60 s, then retries",
         SPEAKS_LATER,
         server={"retry_after_date": 1.0},
     ),
 )
 def test_the_wait_a_server_asks_for_is_kept(program: Program, tmp_path: Path, row: Row) -> None:
-    """By the server's own log no try came sooner than asked for; answers and figures equal those of a clean run."""
+    """By the server's own log no attempt came sooner than the header allows; answers and figures equal those of a clean run."""
     with program.server(error_rate=0.06, error_status=429, log=tmp_path / "log", **row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run"))
     waited = waits(tmp_path / "log")
@@ -126,22 +126,22 @@ def test_the_wait_a_server_asks_for_is_kept(program: Program, tmp_path: Path, ro
 
 @rows(
     Row(
-        "answers compressed though none were asked for",
+        "answers compressed although uncompressed ones were requested",
         "unpacks gzip and deflate, up to 8 MiB, and takes the answer",
-        "as ever",
+        "as usual",
         server={"malformed_rate": 0.5, "malformed_kinds": ("gzip",)},
     ),
     Row(
         "answers that are sent twice",
-        "takes the first, and closes the connection on which more came than was asked for before it is used again; an answer "
-        "whose id names another request, as vLLM's does, is not taken either. A second answer that names no request and comes "
-        "only after the next request was sent cannot be told apart",
-        "as ever",
+        "takes the first, and closes a connection with more than one answer before it is reused; an answer whose id names "
+        "another request, as vLLM's does, is rejected too. A second answer that names no request and arrives after the next "
+        "request was sent cannot be detected",
+        "as usual",
         server={"malformed_rate": 0.5, "malformed_kinds": ("twice",)},
     ),
 )
 def test_an_answer_that_needs_no_other_try_is_taken(program: Program, tmp_path: Path, row: Row) -> None:
-    """It happened, cost no try, and answers and figures equal those of a clean run."""
+    """It occurred, cost no attempt, and answers and figures equal those of a clean run."""
     with program.server(**row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run"))
         assert server.stats()["malformed"] > 0
@@ -151,8 +151,8 @@ def test_an_answer_that_needs_no_other_try_is_taken(program: Program, tmp_path: 
 
 @rows(
     Row(
-        "requests that fail however often they are tried",
-        "notes the step as an infrastructure failure with the last reason, and goes on with other episodes",
+        "requests that fail at every attempt",
+        "records the step as an infrastructure failure with the last reason, and continues with other episodes",
         "`failed: soeval:` and how many `steps at generate`, the first for `status 500`; `resume: guieval run --resume`",
         1,
         {"error_rate": 0.1, "sticky_errors": True},
@@ -160,14 +160,14 @@ def test_an_answer_that_needs_no_other_try_is_taken(program: Program, tmp_path: 
     ),
     Row(
         "prompts longer than the model's context (HTTP 400)",
-        "does not repeat a request that is refused for what it says; the step is an infrastructure failure",
+        "does not repeat a request that is refused for its content; the step is an infrastructure failure",
         "`refuses this request (status 400): This model's maximum context length is 4096 tokens`; "
         "`resume: guieval run --resume`",
         1,
     ),
 )
 def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, row: Row) -> None:
-    """Failed steps are counted apart and stay in what the figures divide by; every other answer is the clean run's; a resume
+    """Failed steps are counted apart and stay in the denominators; every other answer is that of the clean run; a resume
     against a healthy server ends with the figures of a clean run, no step doubled."""
     settings = dict(row.server)
     if "context" in row.fault:
@@ -184,7 +184,7 @@ def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, 
     Row(
         "a wrong model name (HTTP 404)",
         "stops at once: no request could succeed",
-        "one sentence: `has no model 'wrong-name'`, with what the server said: `does not exist`",
+        "one sentence: `has no model 'wrong-name'`, with the server's message: `does not exist`",
         2,
         {"check_model": True},
         ("--served-model", "wrong-name"),
@@ -205,8 +205,8 @@ def test_a_lasting_failure_is_no_wrong_answer(program: Program, tmp_path: Path, 
     ),
 )
 def test_what_can_never_work_stops_at_once(program: Program, tmp_path: Path, row: Row) -> None:
-    """No request is tried twice, no step is noted as answered or failed for it, and a resume with the mistake mended ends with
-    the answers and figures of a clean run."""
+    """No request is sent twice, no step is recorded as answered or failed for it, and a resume with the mistake corrected
+    ends with the answers and figures of a clean run."""
     with program.server(**row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run", *row.options, code=row.code))
         counts = server.stats()
@@ -218,7 +218,7 @@ def test_what_can_never_work_stops_at_once(program: Program, tmp_path: Path, row
     program.check_whole(tmp_path / "run")
 
 
-ASIDE = "puts that server aside for the rest of the run, and asks the others what it refused"
+ASIDE = "puts that server aside for the rest of the run, and sends its refused requests to the others"
 NAMED = "a warning that names the server: `{}`, `this server is put aside, and the others go on`"
 
 
@@ -243,14 +243,14 @@ NAMED = "a warning that names the server: `{}`, `this server is put aside, and t
     ),
     Row(
         "one of several servers refuses what the others answer (HTTP 400)",
-        "asks another server before it believes a refusal; after three refusals in a row of what another one answered, puts "
-        "the server aside for the rest of the run",
+        "tries another server before it accepts a refusal; after three refusals in a row of requests that another one "
+        "answered, puts the server aside for the rest of the run",
         NAMED.format("refuses this request (status 400)"),
         server={"error_rate": 1.0, "error_status": 400},
     ),
 )
 def test_one_bad_server_of_several_costs_nothing(program: Program, tmp_path: Path, row: Row) -> None:
-    """No step fails and no request counts as tried twice; answers and figures equal those of a clean run."""
+    """No step fails and no request counts as a second attempt; answers and figures equal those of a clean run."""
     with program.server(**row.server) as bad, program.server(latency=0.02) as good:
         row.check_seen(program.end(program.start(good.base_url, tmp_path / "run", "--base-url", bad.base_url)))
         assert bad.stats()["failed"] <= 16
@@ -261,13 +261,13 @@ def test_one_bad_server_of_several_costs_nothing(program: Program, tmp_path: Pat
 @rows(
     Row(
         "answers that hold no text, or half a call",
-        "scores them as what the model said: unparseable, not a failure",
+        "scores them as the model's reply: unparseable, not a failure",
         "`unparseable` in the table of verdicts",
         server={"malformed_rate": 0.2, "malformed_kinds": ("null-content", "cut-text")},
     )
 )
 def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Program, tmp_path: Path, row: Row) -> None:
-    """As many steps are unparseable as such answers were sent, and every figure still divides by all planned steps: leaving
+    """As many steps are unparseable as such answers were sent, and every denominator still holds all planned steps: leaving
     them out would raise the score."""
     with program.server(**row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run", mode="offline"))
@@ -280,14 +280,14 @@ def test_an_empty_answer_is_the_models_and_stays_in_the_denominator(program: Pro
 
 @rows(
     Row(
-        "token counts and log-probabilities that no model can have (2^64-1, negative, 1e308, a number of 400 digits)",
+        "impossible token counts and log-probabilities (2^64-1, negative, 1e308, a number of 400 digits)",
         "keeps the answer and stores these numbers as unknown; none of them lowers a cost or a budget",
-        "as usual; `reported for` how many of the answers came with token counts that can be used",
+        "as usual; `reported for` how many answers came with usable token counts",
         server={"malformed_rate": 0.5, "malformed_kinds": ("absurd-numbers",)},
     )
 )
 def test_absurd_numbers_are_unknown(program: Program, tmp_path: Path, row: Row) -> None:
-    """No request is repeated; only the other answers count as ones with token counts; `guieval score` and a resume read the
+    """No request is repeated; the other answers keep their token counts; `guieval score` and a resume read the
     journal; apart from token counts, the figures are those of a clean run."""
     with program.server(**row.server) as server:
         row.check_seen(program.run(server.base_url, tmp_path / "run"))
