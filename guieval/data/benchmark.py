@@ -20,6 +20,9 @@ from guieval.data.plugin_options import check_options, unknown_option
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import Episode, EpisodeKey, Setting
 
+DEFAULT_SPLIT = "test"
+"""The split of an episode whose loader names none."""
+
 
 @dataclass(frozen=True)
 class EpisodeRef:
@@ -28,7 +31,7 @@ class EpisodeRef:
     key: EpisodeKey
     length: int
     locator: Any = field(default=None, compare=False, repr=False)
-    split: str = "test"
+    split: str = DEFAULT_SPLIT
 
 
 @dataclass(frozen=True)

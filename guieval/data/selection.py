@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import DEFAULT_SPLIT, ABCBenchmark, EpisodeRef
 from guieval.data.sample_sets import Labels, SampleSet, StepLabel, fill, get_sample_set, sets_of, some
 from guieval.errors import DataError, UsageError, nearest
 from guieval.steps import EpisodeKey, Plan
 
 EVERY_SPLIT = "all"
 """The value of ``split`` for all splits."""
-DEFAULT_SPLIT = "test"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any, TypeVar
 
-from guieval.data.benchmark import EpisodeRef
+from guieval.data.benchmark import DEFAULT_SPLIT, EpisodeRef
 from guieval.data.text_files import sized_lines
 from guieval.errors import JournalError, UsageError
 from guieval.journal.lines import read_line, read_name, write_line
@@ -35,7 +35,6 @@ from guieval.steps import EpisodeKey, Plan, ReferenceTypes, StepKey, StepRecord
 
 SCHEMA = 2
 """Version of the run directories that this version writes; 2 adds checksums to plain journals."""
-DEFAULT_SPLIT = "test"
 MANIFEST, EPISODES, STEPS, METRICS, LOCK = "manifest.json", "episodes.json", "steps.jsonl", "metrics.json", "lock"
 PACKED_STEPS = "steps.packed"
 ROLLOUT, SWEEP = "rollout.json", "mix.json"

@@ -1,4 +1,4 @@
-"""Settings files that are given by name: those shipped in ``configs/runs/`` and ``configs/training/``."""
+"""Finds settings files by name: those shipped in ``configs/runs/`` and ``configs/training/``."""
 
 from __future__ import annotations
 

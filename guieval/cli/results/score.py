@@ -1,4 +1,4 @@
-"""``guieval score``: score a run, or a file of predictions, under any protocol, or under all; no model is asked.
+"""``guieval score``: score a run, or a file of predictions, under any protocol, or under all, without a model.
 
 Under one protocol it prints what a run prints at its end and how sure its figures are, under several one table of every
 protocol's own figures; a file of predictions may be of any format of :mod:`guieval.scoring.predictions`. The exit code is 1

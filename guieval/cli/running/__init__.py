@@ -1,1 +1,1 @@
-"""Commands that ask models."""
+"""Commands that run models."""

@@ -1,7 +1,7 @@
 """One run on many machines: episodes are handed out to Ray workers, and what they record is merged into one journal.
 
 A worker is an ordinary :class:`guieval.running.runner.Runner` over the episodes it gets, with an engine of its own and its own
-journal, the *shard*. The driver alone writes the run directory, so everything that reads a run need not know how it was made.
+journal, the *shard*. The driver alone writes the run directory, so code that reads a run does not depend on how it was made.
 Ray is imported where it is used: ``pip install 'guieval[cluster]'``.
 """
 

@@ -1,4 +1,4 @@
-"""The driver of a run on many machines: starts workers, gives out episodes, merges what comes back, copes with losses.
+"""The driver of a run on many machines: starts workers, gives out episodes, merges their records, handles lost workers.
 
 Only the driver writes the run directory. It reads every worker's shard through Ray as it grows, and from the disk where a
 worker is lost and its shard can be seen. What a lost worker had not finished is dealt to others as soon as one is free.
@@ -12,9 +12,6 @@ import math
 import os
 import secrets
 import signal
-import socket
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -29,6 +26,7 @@ from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal import Journal, read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.journal.served_model import Served
+from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.hand_out import HandOut, dealt_first
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
 from guieval.running.cluster.server_figures import named_for_all, over_all
@@ -42,17 +40,10 @@ from guieval.running.resume.served import ServedModels
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.steps import StepRecord
 
-GPU_ENGINES = frozenset({"vllm", "vllm-inprocess", "transformers"})
-PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
-"""Arguments of vLLM whose product is the number of GPUs that one server takes."""
 STOP_SECONDS = 10.0
 """How long workers may take to stop in order, before they are ended; what they answered is in their shards all the same."""
-CONNECT_SECONDS = 5.0
-"""How long the head of a cluster may take to accept a connection."""
 WAIT_SECONDS = 30.0
 """Seconds without a worker after which a message names what the run waits for."""
-_OTHER_MACHINES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Environment variable by which Ray lets other machines join, or (0) keeps to this one."""
 _READS_PER_SECOND = 500
 """Answers that the driver takes in from its workers, which bounds how often each is polled."""
 
@@ -106,8 +97,8 @@ class Cluster:
         self._ray: Any = None
 
     def __enter__(self) -> Cluster:
-        self._ray = _import_ray(alone=self._config.cluster_address == "local")
-        self._connect()
+        self._ray = import_ray(alone=self._config.cluster_address == "local")
+        self._connected_here = connect(self._ray, self._config.cluster_address)
         try:
             self._start()
         except BaseException:
@@ -159,26 +150,6 @@ class Cluster:
         if self._session is not None:
             self._session.interrupt()
 
-    def _connect(self) -> None:
-        ray, address = self._ray, self._config.cluster_address
-        if ray.is_initialized():
-            return
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        more: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
-        try:
-            address = _found(address)
-            with _signals_as_they_are():
-                ray.init(address=address, log_to_driver=False, logging_level="ERROR", **more)
-        except (OSError, RuntimeError, ValueError) as error:
-            why = " ".join(str(error).split())[:200]
-            if self._config.cluster_address == "auto":
-                raise UsageError(
-                    f"no Ray cluster is found from here ({why}); start one with `ray start --head`, name it with "
-                    "--cluster-address HOST:PORT, or say --cluster-address local for this machine alone"
-                ) from None
-            raise UsageError(f"--cluster-address {address!r} cannot be used: {why}") from None
-        self._connected_here = True
-
     def _leave(self) -> None:
         if self._connected_here:
             self._ray.shutdown()
@@ -187,7 +158,7 @@ class Cluster:
         """Ask Ray for the workers; they start in their own time."""
         has = self._ray.cluster_resources()
         nodes = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes())
-        gpus = _gpus_of_one(self._config) if has.get("GPU", 0) else 0
+        gpus = gpus_of_one(self._config) if has.get("GPU", 0) else 0
         room = {"CPUs": int(has.get("CPU", 0)), **({"GPUs": int(has["GPU"] // gpus)} if gpus else {})}
         count = self._config.workers or (room["GPUs"] if gpus else nodes)
         for name, fit in room.items():
@@ -236,9 +207,7 @@ class _Session:
         self._merged: list[Path] = []
         # unlike every other session's, so that a worker of a session that was killed cannot write into a shard of this one
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-        directory = str(self._directory.resolve())
-        config = run.config.model_dump(mode="json")
-        self._job = Job(config, manifest, directory, os.getcwd(), name)
+        self._job = Job(run.config.model_dump(mode="json"), manifest, str(self._directory.resolve()), os.getcwd(), name)
         self._progress = self._merger.progress
         if self._merger.damaged:
             self._progress.warnings.append(
@@ -308,7 +277,7 @@ class _Session:
         return bool(self._merger.unfinished(ref.key for ref in self._refs))
 
     def _servers(self) -> list[EndpointStats]:
-        return over_all(each for member in self._members for each in (*member.earlier_servers, *member.servers))
+        return over_all(stats for member in self._members for stats in (*member.earlier_servers, *member.servers))
 
     def _load(self) -> Load:
         """Which episodes a worker has begun only it knows, so none count as ready."""
@@ -342,7 +311,7 @@ class _Session:
             member, kind = waiting[reference]
             if member.state != "gone":
                 self._take_in(member, kind, reference)
-        self._progress.in_flight = sum(each.in_flight for each in self._members)
+        self._progress.in_flight = sum(member.in_flight for member in self._members)
         self._show_waiting()
 
     def _take_in(self, member: _Member, kind: str, reference: Any) -> None:
@@ -361,8 +330,9 @@ class _Session:
             cause = error.cause
             self._lose(member, f"failed: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}")
         except exceptions.RayError as error:  # its process or its machine is gone, or does not answer
-            lines = str(error).split("\n")
-            why = lines[-1].strip() if kind == "greeting" else ""  # there the last line is what its constructor raised
+            why = (
+                str(error).split("\n")[-1].strip() if kind == "greeting" else ""
+            )  # there the last line is what its constructor raised
             self._lose(member, f"cannot start: {why}" if why else "is lost")
 
     def _greeted(self, member: _Member, machine: str, version: str) -> None:
@@ -374,7 +344,7 @@ class _Session:
 
     def _put_to_work(self, member: _Member) -> None:
         """Give ``member`` its share of what is begun or was lost; unstarted episodes follow when it requests them."""
-        takers = sum(each.state in ("starting", "idle") for each in self._members)
+        takers = sum(other.state in ("starting", "idle") for other in self._members)
         share = math.ceil(len(self._leftovers) / max(1, takers))
         dealt, self._leftovers = self._leftovers[:share], self._leftovers[share:]
         known = b"".join(self._merger.known_lines(self._refs[position].key) for position in dealt)
@@ -405,7 +375,7 @@ class _Session:
 
     def _merge(self, member: _Member, reading: Reading) -> None:
         if reading.servers:
-            member.servers = tuple(named_for_all(each, member.machine) for each in reading.servers)
+            member.servers = tuple(named_for_all(stats, member.machine) for stats in reading.servers)
         if reading.served is not None and reading.served not in self._served:
             self._served.append(reading.served)
             warning = self._models.note_served(reading.served, resumed=self._progress.resumed > 0)
@@ -458,7 +428,7 @@ class _Session:
         open_keys = set(self._merger.unfinished(self._refs[position].key for position in member.held))
         again = [position for position in member.held if self._refs[position].key in open_keys]
         self._leftovers = sorted([*self._leftovers, *again])  # positions ascend from the longest episode
-        others = sum(each.state != "gone" for each in self._members)
+        others = sum(other.state != "gone" for other in self._members)
         rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""
         self._progress.warnings.append(f"{member.title} {why}{rest}")
         self._on_progress(self._progress)
@@ -474,7 +444,7 @@ class _Session:
             except self._ray.exceptions.RayError:  # it is gone, or nearly: what it has is merged all the same
                 member.in_flight = 0
         self._on_progress(self._progress)
-        while not self._interrupted and any(each.state == "working" and each.in_flight for each in self._members):
+        while not self._interrupted and any(member.state == "working" and member.in_flight for member in self._members):
             self._tick()
 
     def _stop_all(self) -> None:
@@ -496,90 +466,15 @@ class _Session:
         self._progress.in_flight = 0
 
     def _show_waiting(self) -> None:
-        if self._waiting_shown or any(member.state != "starting" for member in self._members):
-            return
-        if time.monotonic() - self._started > WAIT_SECONDS:
+        late = time.monotonic() - self._started > WAIT_SECONDS
+        if late and not self._waiting_shown and all(member.state == "starting" for member in self._members):
             self._waiting_shown = True
             self._progress.warnings.append(f"no worker has started after {WAIT_SECONDS:.0f} s; `ray status` shows what is free")
             self._on_progress(self._progress)
 
 
-def _import_ray(*, alone: bool) -> Any:
-    """Ray; ``alone`` when it is to serve this machine only, for which its processes then listen on loopback alone.
-
-    Ray reads the variable when it is imported, under a name that is older than its use on Linux.
-    """
-    if alone and "ray" not in sys.modules:
-        os.environ[_OTHER_MACHINES] = "0"
-    try:
-        import ray
-        from ray._private.ray_constants import ENABLE_RAY_CLUSTER
-    except ImportError:
-        raise UsageError("--cluster ray needs Ray: pip install 'guieval[cluster]'") from None
-    if alone and ENABLE_RAY_CLUSTER and not ray.is_initialized():
-        raise UsageError(
-            f"Ray was imported before guieval, so that its ports would be open to other machines: set {_OTHER_MACHINES}=0 "
-            "before importing it, or start a cluster yourself and give its --cluster-address"
-        )
-    return ray
-
-
-def _found(address: str) -> str:
-    """The address to give to Ray, once a connection was made: Ray itself would wait for minutes, or for ever.
-
-    Raises ``ValueError`` for what is no address, and ``OSError`` when no server answers.
-    """
-    if address == "local" or address.startswith("ray://"):
-        return address
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS") or _latest()
-        if address in ("auto", "local") or address.startswith("ray://"):
-            return address
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ValueError(f"expected auto, local or HOST:PORT, got {address!r}")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
-    except OSError as error:
-        raise OSError(f"no server answers at {address}: {error.strerror or error}") from None
-    return address
-
-
-def _latest() -> str:
-    """Where the cluster is that this machine joined last, as Ray writes it down; ``auto`` where that is not to be found."""
-    file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
-    try:
-        return file.read_text(encoding="utf-8").strip() or "auto"
-    except OSError:
-        return "auto"
-
-
-def _gpus_of_one(config: RunConfig) -> int:
-    """GPUs that one worker takes: as many as its server is spread over, none where servers run elsewhere."""
-    if config.engine not in GPU_ENGINES:
-        return 0
-    if config.engine == "transformers":
-        return 1
-    from guieval.registry import model_config
-
-    given = {**model_config(config.model, config.adapter).vllm, **config.vllm}
-    named = {str(name).replace("_", "-"): value for name, value in given.items()}
-    return math.prod(int(named.get(name) or 1) for name in PARALLEL)
-
-
 def _resume(directory: Path) -> str:
     return f"`guieval run --resume {directory}` continues from there"
-
-
-@contextlib.contextmanager
-def _signals_as_they_are() -> Iterator[None]:
-    """Restore the handler of SIGTERM: Ray replaces it by one that ends the process before the command line can report."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

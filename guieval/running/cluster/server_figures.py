@@ -1,4 +1,4 @@
-"""How servers fared over a cluster run: each worker tells of its own engine, and here that becomes one entry a server."""
+"""Server statistics of a cluster run: combines the reports of all workers into one entry per server."""
 
 from __future__ import annotations
 

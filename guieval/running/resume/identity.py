@@ -1,4 +1,4 @@
-"""What a run is: its manifest, and the parts of two manifests that must be equal for their records to belong together."""
+"""The identity of a run: its manifest, and the parts that two manifests must share for their records to belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each step of a run sees of the past: the memory of unfinished episodes, the references, or a mixture of both."""
+"""The history that each step of a run sees: the memory of unfinished episodes, the references, or a mixture of both."""
 
 from __future__ import annotations
 
