@@ -11,6 +11,7 @@ one of the same name with another image suffix is taken.
 
 from __future__ import annotations
 
+import io
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,14 +27,14 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, Setting
 
 from ._images import find_image
-from ._rows import Row, episode, placed, read_list, step
+from ._rows import Row, episode, parse, placed, read, read_list, step
 
 CORNERS = "[x1, y1, x2, y2]"
 
 
 @dataclass(frozen=True)
 class AnnotationList:
-    """A JSON list of rows; ``part`` is what the loader calls what it is of, a platform or a subset, say."""
+    """A file of rows, one JSON list or JSON lines; ``part`` is the loader's name of its content, e.g. a platform."""
 
     file: Path
     part: str = ""
@@ -83,6 +84,8 @@ class GroundingBenchmark(ABCBenchmark):
 
     setting: ClassVar[Setting] = "grounding"
     action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK"}), frozenset(), frozenset())
+    id_field: ClassVar[str] = "id"
+    """The field that names a row's episode; an error about two rows of one id names it."""
     image_folders: ClassVar[tuple[str, ...]]
     """Where images may be, relative to the root, the authors' own place first; "" is the root itself."""
 
@@ -109,16 +112,16 @@ class GroundingBenchmark(ABCBenchmark):
         entries: dict[EpisodeKey, Entry] = {}
         for source in self._lists:
             try:
-                values = read_list(source.file)
+                values = _rows_in(source.file)
             except DataError as error:
                 self.refuse(error)
                 continue
-            for number, value in enumerate(values):
+            for number, (where, value) in enumerate(values):
                 try:
-                    entry = Entry(Row.of(value, f"{source.file}, row {number}"), source, number)
+                    entry = Entry(Row.of(parse(value, where) if isinstance(value, bytes) else value, where), source, number)
                     key = EpisodeKey(self.name, source.subset, self._episode_id(entry))
                     if key in entries:
-                        raise entry.row.error("id", f"{key.episode_id!r} is already that of {entries[key].row.where}")
+                        raise entry.row.error(self.id_field, f"{key.episode_id!r} is already that of {entries[key].row.where}")
                 except DataError as error:
                     self.refuse(error)
                     continue
@@ -152,6 +155,14 @@ class GroundingBenchmark(ABCBenchmark):
     def _screenshot(self, *names: str) -> str:
         """The image's path relative to the root: the first of ``names`` that is there, else the first as it would be."""
         return find_image(self.root, *(f"{self._images}/{name}" if self._images else name for name in names))
+
+
+def _rows_in(file: Path) -> list[tuple[str, Any]]:
+    """The place and the value of every row; those of JSON lines are not parsed yet, so that one can be refused alone."""
+    if ".jsonl" in file.suffixes:
+        lines = io.BytesIO(read(file)).readlines()
+        return [(f"{file}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()]
+    return [(f"{file}, row {number}", value) for number, value in enumerate(read_list(file))]
 
 
 def find_file(root: Path, names: Iterable[str]) -> Path | None:

@@ -24,20 +24,19 @@ row of ocr (416) has an empty text.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar
 
-from guieval.actions import ActionSpace, Boxes, Click
+from guieval.actions import ActionSpace
 from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
-from guieval.frames import PIXELS, Size
-from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
+from guieval.frames import Size
+from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._episode_folders import (
     annotation_in,
@@ -49,14 +48,14 @@ from ._episode_folders import (
     text_or_none,
     ui_boxes,
 )
-from ._rows import Row, episode, parse, placed, read, step
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file
+from ._rows import Row, episode, placed, step
 
 SUBSET = "domestic"
 CODES = frozenset({0, 1, 3, 4, 5, 6, 7, 10, 11})
 
-Task: TypeAlias = Literal["fun2point", "text2point"]
-LISTS: dict[Task, tuple[str, str]] = {"fun2point": ("cap", "bbox2function"), "text2point": ("ocr", "bbox2text")}
-"""The file of each task, and what its rows call the task they were made for."""
+LISTS: dict[str, tuple[str, str]] = {"fun2point": ("cap", "bbox2function"), "text2point": ("ocr", "bbox2text")}
+"""Per task, the file and the value of ``task`` in its rows."""
 
 _CORNERS = re.compile(r"<\s*([^,<>]+),\s*([^,<>]+),\s*([^,<>]+),\s*([^,<>]+)>")
 _IMAGE = re.compile(r"(?:.*/)?([^/]+)\.(?:jpe?g|png)", re.IGNORECASE)
@@ -135,14 +134,7 @@ class CAGUI(ABCBenchmark):
         )
 
 
-class _Entry(NamedTuple):
-    """One row of a list, and the task it is of."""
-
-    task: Task
-    row: Row
-
-
-class CAGUIGrounding(ABCBenchmark):
+class CAGUIGrounding(GroundingBenchmark):
     """CAGUI's grounding part: point at the element that does something, or that shows a text."""
 
     name: ClassVar[str] = "cagui-grounding"
@@ -158,25 +150,27 @@ class CAGUIGrounding(ABCBenchmark):
         PublishedCount("Text2Point", 1500, f"{_REPORT}, appendix C.1", episodes=1500, subset="text2point"),
     )
     dataset: ClassVar[str] = "cagui-grounding"
-    setting: ClassVar[Setting] = "grounding"
     protocol: ClassVar[str] = "cagui-grounding"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK"}), frozenset(), frozenset())
+    id_field: ClassVar[str] = "image"
+    image_folders: ClassVar[tuple[str, ...]] = ("images",)
 
-    def __init__(self, root: Path, **options: Any) -> None:
-        super().__init__(root, **options)
-        found = next((inner for inner in ("CAGUI_grounding/code", "code", "") if _list_in(root / inner, "cap")), None)
-        if found is None:
-            raise self.wrong_folder(root, "CAGUI_grounding/code/cap.jsonl, packed or not")
-        self._files: dict[Task, Path] = {}
+    def _find_lists(self) -> Sequence[AnnotationList]:
+        root = self.root.resolve()
+        inner = next(
+            (name for name in ("CAGUI_grounding/code", "code", "") if find_file(self.root / name, ["cap.jsonl"])), None
+        )
+        if inner is None:
+            raise self.wrong_folder(self.root, "CAGUI_grounding/code/cap.jsonl, packed or not")
+        lists = []
         for task, (part, _) in LISTS.items():
-            file = _list_in(root / found, part)
+            file = find_file(self.root / inner, [f"{part}.jsonl"])
             if file is None:
-                raise self.wrong_folder(root, f"{found}/{part}.jsonl beside cap.jsonl".lstrip("/"))
-            self._files[task] = file
-        home = found.removesuffix("code")
-        if not found and root.resolve().name == "code" and (root.resolve().parent / "images").is_dir():
-            self.root = root.resolve().parent
-        self._images = {task: self._image_folder(home, part) for task, (part, _) in LISTS.items()}
+                raise self.wrong_folder(self.root, f"{inner}/{part}.jsonl beside cap.jsonl".lstrip("/"))
+            lists.append(AnnotationList(file, part, task))
+        if not inner and root.name == "code" and (root.parent / "images").is_dir():
+            self.root = root.parent
+        self._folders = {each.part: self._image_folder(inner.removesuffix("code"), each.part) for each in lists}
+        return lists
 
     def _image_folder(self, home: str, part: str) -> str:
         """The data card's folder, or, for cap, the folder in which its rows have recorded their images."""
@@ -190,60 +184,23 @@ class CAGUIGrounding(ABCBenchmark):
 
         write_cagui_grounding(folder, episodes=episodes, seed=seed)
 
-    def index(self) -> Sequence[EpisodeRef]:
-        return [EpisodeRef(key, 1, key) for key in self._entries]
+    def _episode_id(self, entry: Entry) -> str:
+        return _image(entry.row)[1]
 
-    @cached_property
-    def _entries(self) -> dict[EpisodeKey, _Entry]:
-        """Every row by its name; the two lists are 1.3 megabytes."""
-        entries: dict[EpisodeKey, _Entry] = {}
-        for task, file in self._files.items():
-            try:
-                lines = io.BytesIO(read(file)).readlines()
-            except DataError as error:
-                self.refuse(error)
-                continue
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                where = f"{file}, line {number}"
-                try:
-                    row = Row.of(parse(line, where), where)
-                    key = EpisodeKey(self.name, task, _image(row)[1])
-                    if key in entries:
-                        raise row.error("image", f"{row.value('image')!r} is already that of {entries[key].row.where}")
-                except DataError as error:
-                    self.refuse(error)
-                    continue
-                entries[key] = _Entry(task, row)
-        return entries
-
-    def load(self, ref: EpisodeRef) -> Episode:
-        task, row = self._entries[ref.locator]
-        if row.text("task") != LISTS[task][1]:
-            raise row.error("task", f"expected {LISTS[task][1]!r} in this file, got {row.value('task')!r:.80}")
-        corners, shares = _corners(row, "abs_position"), _corners(row, "rel_position")
-        size = _size(row, corners, shares)
-        x1, y1, x2, y2 = corners
-        middle = row.build("abs_position", lambda: PIXELS.decode((x1 + x2) / 2, (y1 + y2) / 2, size))
-        width, height = size
-        only = step(
-            row.where,
-            **placed(self, ref, 0, 1),
+    def _item(self, entry: Entry) -> Item:
+        row, source = entry.row, entry.source
+        if row.text("task") != (recorded := LISTS[source.subset][1]):
+            raise row.error("task", f"expected {recorded!r} in this file, got {row.value('task')!r:.80}")
+        corners = _corners(row, "abs_position")
+        size = _size(row, corners, _corners(row, "rel_position"))
+        return Item(
             instruction=row.text("text"),
-            screenshot=f"{self._images[task]}/{_image(row)[0]}",
-            screenshot_size=size,
-            action=Click(point=middle),
-            boxes=Boxes([[x1 * 1000.0 / width, y1 * 1000.0 / height, x2 * 1000.0 / width, y2 * 1000.0 / height]]),
-            groups={"task": task},
+            screenshot=f"{self._folders[source.part]}/{_image(row)[0]}",
+            size=size,
+            target=box_target(row, "abs_position", corners, size, "<x1, y1, x2, y2>"),
+            groups={"task": source.subset},
             extras={"id": row.whole("id")},
         )
-        return episode(row.where, [only])
-
-
-def _list_in(folder: Path, part: str) -> Path | None:
-    """The list called ``part`` in a folder, packed or not."""
-    return next((file for file in (folder / f"{part}.jsonl", folder / f"{part}.jsonl.gz") if file.is_file()), None)
 
 
 def _image(row: Row) -> tuple[str, str]:
