@@ -179,10 +179,13 @@ def _end_at_once_on_interrupt() -> None:
 
 
 def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
-    """Deliver a Ctrl-C again that arrived inside a finalizer or a weak reference's callback, where Python only prints it."""
+    """Deliver a Ctrl-C again that arrived inside a finalizer or a weak reference's callback, where Python only prints it.
+
+    An event loop that a second Ctrl-C left half closed fails once more in its finalizer, which is not printed.
+    """
     if issubclass(dropped.exc_type, KeyboardInterrupt):
         Timer(0.02, interrupt_main).start()  # at once, it would arrive inside this function and be dropped too
-    else:
+    elif getattr(dropped.object, "__qualname__", "") != "BaseEventLoop.__del__":
         sys.__unraisablehook__(dropped)
 
 

@@ -91,6 +91,23 @@ def test_two_interrupts_leave_no_temporary_file(program: Program, tmp_path: Path
     program.check_whole(run)
 
 
+def test_an_event_loop_that_an_interrupt_left_half_closed_is_not_printed() -> None:
+    script = """
+import asyncio, sys
+from guieval.cli import _interrupt_again
+sys.unraisablehook = _interrupt_again
+loop = asyncio.new_event_loop()
+loop._ssock.close()
+del loop
+class Broken:
+    def __del__(self):
+        raise ValueError("printed")
+Broken()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "Invalid file descriptor" not in done.stderr and "printed" in done.stderr
+
+
 def test_an_interrupt_that_python_drops_is_delivered_again() -> None:
     """Python prints and forgets a Ctrl-C that arrives inside a finalizer or a weak reference's callback."""
     script = """
