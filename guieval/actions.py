@@ -119,6 +119,10 @@ def contain(corners: NDArray[np.float64], x: float, y: float, border: float = BO
     return inside
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class _Action(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -139,11 +143,15 @@ class LongPress(_Action):
 
 
 class Scroll(_Action):
-    """Swipe from ``point``; ``direction`` is the finger's (the content moves with it)."""
+    """Swipe from ``point``; ``direction`` is the finger's (the content moves with it).
+
+    ``distance`` is in thousandths of the screen along the direction, where the model stated one; only devices use it.
+    """
 
     type: Literal["SCROLL"] = "SCROLL"
     point: Point
     direction: Direction
+    distance: Annotated[float | None, Field(gt=0.0, allow_inf_nan=False, exclude_if=_is_none)] = None
 
 
 class Type(_Action):
@@ -181,17 +189,76 @@ class Stop(_Action):
     status: StopStatus = "finish"
 
 
+class DoubleClick(_Action):
+    """Click the left button twice at ``point``."""
+
+    type: Literal["DOUBLE_CLICK"] = "DOUBLE_CLICK"
+    point: Point
+
+
+class RightClick(_Action):
+    """Click the right button at ``point``."""
+
+    type: Literal["RIGHT_CLICK"] = "RIGHT_CLICK"
+    point: Point
+
+
+class Hover(_Action):
+    """Move the pointer to ``point`` without a click."""
+
+    type: Literal["HOVER"] = "HOVER"
+    point: Point
+
+
+class Drag(_Action):
+    """Press at ``start``, move to ``end``, and release; without ``start``, from where the pointer is."""
+
+    type: Literal["DRAG"] = "DRAG"
+    start: Point | None = None
+    end: Point
+
+
+class Hotkey(_Action):
+    """Press ``keys`` together, e.g. ``("ctrl", "c")``; names in lower case, as pyautogui's."""
+
+    type: Literal["HOTKEY"] = "HOTKEY"
+    keys: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class Answer(_Action):
+    """Answer the task's question with ``text``; the task goes on until it is stopped."""
+
+    type: Literal["ANSWER"] = "ANSWER"
+    text: str
+
+
+DeviceAction: TypeAlias = Annotated[DoubleClick | RightClick | Hover | Drag | Hotkey | Answer, Field(discriminator="type")]
+"""Actions of devices that Table 9 does not have."""
+
+
 class Unsupported(_Action):
-    """A valid action of a model's own format that the unified space does not have; kept to compute coverage."""
+    """A valid action of a model's own format that Table 9 does not have; kept to compute coverage.
+
+    ``device`` is what it does on a device, where guieval knows: mode ``online`` carries that out. Offline protocols compare
+    ``name`` and ``arguments``, unless they state a rule for device actions.
+    """
 
     type: Literal["UNSUPPORTED"] = "UNSUPPORTED"
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
+    device: Annotated[DeviceAction | None, Field(exclude_if=_is_none)] = None
 
 
-Action: TypeAlias = Annotated[
-    Click | LongPress | Scroll | Type | Open | Press | Wait | Stop | Unsupported, Field(discriminator="type")
-]
+TableNineAction: TypeAlias = Click | LongPress | Scroll | Type | Open | Press | Wait | Stop
+Action: TypeAlias = Annotated[TableNineAction | Unsupported, Field(discriminator="type")]
+ExecutableAction: TypeAlias = TableNineAction | DeviceAction
+"""What a device can be given to carry out."""
+
+
+def executable(action: Action) -> ExecutableAction | None:
+    """What ``action`` does on a device; ``None`` for an unsupported action without a meaning there."""
+    return action.device if isinstance(action, Unsupported) else action
+
 
 _ADAPTER: TypeAdapter[Action] = TypeAdapter(Action)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from guieval.actions import Action, Open, Type, Unsupported
+from guieval.actions import Action, Answer, DeviceAction, Hotkey, Open, Type, Unsupported
 from guieval.errors import ParseError, in_short
 from guieval.evaluation import ActionEvaluator
 from guieval.models import ABCModel
@@ -67,7 +67,17 @@ def storable(action: Action) -> Action:
         case Open():
             return action.model_copy(update={"app": whole_text(action.app)})
         case Unsupported():
-            return Unsupported(name=whole_text(action.name), arguments=_plain(action.arguments, DEEPEST))
+            plain = {"name": whole_text(action.name), "arguments": _plain(action.arguments, DEEPEST)}
+            return action.model_copy(update=plain | {"device": _storable_device(action.device)})
+    return action
+
+
+def _storable_device(action: DeviceAction | None) -> DeviceAction | None:
+    match action:
+        case Hotkey():
+            return Hotkey(keys=tuple(map(whole_text, action.keys)))
+        case Answer():
+            return Answer(text=whole_text(action.text))
     return action
 
 

@@ -9,13 +9,28 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Type, Wait
+from guieval.actions import (
+    Click,
+    DoubleClick,
+    Drag,
+    ExecutableAction,
+    Hotkey,
+    Hover,
+    LongPress,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Type,
+    Wait,
+)
 from guieval.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +41,31 @@ STEP_MILLISECONDS = 500
 LONGEST_WAIT_MILLISECONDS = 10_000
 SCROLL_SHARE = 0.5
 """The part of the page's height or width that one scroll moves the content by."""
+DRAG_MILLISECONDS = 100
+DRAG_MOVES = 10
+"""How many moves the pointer makes from the start of a drag to its end."""
+_KEYS = {
+    **dict.fromkeys(("ctrl", "control", "ctrlleft", "ctrlright"), "Control"),
+    **dict.fromkeys(("shift", "shiftleft", "shiftright"), "Shift"),
+    **dict.fromkeys(("alt", "option", "altleft", "altright"), "Alt"),
+    **dict.fromkeys(("meta", "cmd", "command", "win", "super"), "Meta"),
+    **dict.fromkeys(("enter", "return", "kpenter"), "Enter"),
+    **dict.fromkeys(("esc", "escape"), "Escape"),
+    **dict.fromkeys(("delete", "del"), "Delete"),
+    **dict.fromkeys(("pageup", "pgup"), "PageUp"),
+    **dict.fromkeys(("pagedown", "pgdn"), "PageDown"),
+    **{f"{arrow}{side}": f"Arrow{side.capitalize()}" for side in ("up", "down", "left", "right") for arrow in ("", "arrow")},
+    **{
+        "tab": "Tab",
+        "backspace": "Backspace",
+        "home": "Home",
+        "end": "End",
+        "insert": "Insert",
+        "space": "Space",
+        "spacebar": "Space",
+    },
+    **{"plus": "+", "minus": "-"},
+}
 CLOCK_START = 1_600_000_000
 """The time in every page at its start, in seconds since 1970."""
 NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9", "--disable-gpu")
@@ -114,7 +154,7 @@ class Browser:
         """(width, height) of a screenshot in pixels."""
         return round(self._size[0] * self._scale), round(self._size[1] * self._scale)
 
-    async def act(self, action: Action) -> None:
+    async def act(self, action: ExecutableAction) -> None:
         """Carry out an action with mouse and keyboard; one that a page does not have (HOME, an app) changes nothing."""
         async with failures("an action"):
             await self._perform(action)
@@ -134,11 +174,21 @@ class Browser:
             except Exception:  # whatever state a browser that crashed is in
                 continue
 
-    async def _perform(self, action: Action) -> None:
+    async def _perform(self, action: ExecutableAction) -> None:
         mouse, keyboard = self.page.mouse, self.page.keyboard
         match action:
             case Click():
                 await mouse.click(*self._place(action.point))
+            case DoubleClick():
+                await mouse.dblclick(*self._place(action.point))
+            case RightClick():
+                await mouse.click(*self._place(action.point), button="right")
+            case Hover():
+                await mouse.move(*self._place(action.point))
+            case Drag():
+                await self._drag(action)
+            case Hotkey():
+                await self._press_together(action.keys)
             case LongPress():
                 await mouse.move(*self._place(action.point))
                 await mouse.down()
@@ -147,8 +197,9 @@ class Browser:
             case Scroll():
                 width, height = self._size
                 await mouse.move(*self._place(action.point))
-                across = {"left": 1, "right": -1}.get(action.direction, 0) * SCROLL_SHARE * width
-                down = {"up": 1, "down": -1}.get(action.direction, 0) * SCROLL_SHARE * height
+                share = SCROLL_SHARE if action.distance is None else action.distance / 1000
+                across = {"left": 1, "right": -1}.get(action.direction, 0) * share * width
+                down = {"up": 1, "down": -1}.get(action.direction, 0) * share * height
                 await mouse.wheel(across, down)
                 await asyncio.sleep(0.05)  # the compositor scrolls in real time, and reports no end
             case Type():
@@ -156,10 +207,36 @@ class Browser:
             case Press(button="ENTER"):
                 await keyboard.press("Enter")
 
+    async def _drag(self, action: Drag) -> None:
+        mouse = self.page.mouse
+        if action.start is not None:
+            await mouse.move(*self._place(action.start))
+        await mouse.down()
+        await self.page.clock.run_for(DRAG_MILLISECONDS)  # some pages begin a drag only after a pause
+        await mouse.move(*self._place(action.end), steps=DRAG_MOVES)
+        await self.page.clock.run_for(DRAG_MILLISECONDS)
+        await mouse.up()
+
+    async def _press_together(self, keys: Sequence[str]) -> None:
+        """Press keys that Chromium knows, in order; none at all if one is unknown."""
+        names = [key_name(key) for key in keys]
+        if None not in names:
+            await self.page.keyboard.press("+".join(name for name in names if name is not None))
+
     def _place(self, point: Point) -> tuple[float, float]:
         """A point of the unified space in CSS pixels, within the page."""
         x, y = (min(part / 1000 * length, length - 1) for part, length in zip(point, self._size, strict=True))
         return x, y
+
+
+def key_name(key: str) -> str | None:
+    """Chromium's name of a key as pyautogui or xdotool write it, e.g. ``ctrl``, ``Return`` or ``a``; ``None`` for another."""
+    if len(key) == 1:
+        return key if key.isprintable() else None
+    plain = key.strip().lower().replace("_", "").replace(" ", "")
+    if re.fullmatch(r"f([1-9]|1[0-2])", plain):
+        return plain.upper()
+    return _KEYS.get(plain)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guieval.actions import Action
+from guieval.actions import ExecutableAction
 from guieval.steps import EpisodeKey
 
 
@@ -73,7 +73,7 @@ class ABCDevice(ABC):
         """Begin a task; the same ``seed`` gives the same start."""
 
     @abstractmethod
-    async def step(self, actions: Sequence[Action]) -> Observation:
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         """Carry out actions, one after the other, and observe the result.
 
         A :class:`guieval.actions.Stop` ends the task; the last action may be one. An action that the environment cannot carry

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Stop
+from guieval.actions import ExecutableAction, Stop
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.browser import STEP_MILLISECONDS, Browser, failures, require_playwright
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
@@ -102,7 +102,7 @@ class _Page(ABCDevice):
                 await page.clock.run_for(STEP_MILLISECONDS)
         raise EnvironmentFailure(f"the page of task {task.id!r} does not become ready")
 
-    async def step(self, actions: Sequence[Action]) -> Observation:
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         for action in actions:
             if isinstance(action, Stop) or (await self._state())["over"]:
                 break

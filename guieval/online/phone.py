@@ -10,7 +10,20 @@ import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
 
-from guieval.actions import Action, Stop
+from guieval.actions import (
+    Action,
+    Answer,
+    Click,
+    DoubleClick,
+    Drag,
+    ExecutableAction,
+    Hotkey,
+    Hover,
+    RightClick,
+    Scroll,
+    Stop,
+    path_direction,
+)
 from guieval.errors import UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
 from guieval.testing.phone import VERSION, Phone, PhoneEpisode, checked_size, encode, generate_episode, replay
@@ -77,11 +90,11 @@ class _PhoneDevice(ABCDevice):
         self._phone = self._played.start
         return await asyncio.to_thread(self._observe)
 
-    async def step(self, actions: Sequence[Action]) -> Observation:
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         _, phone = self._now()
-        for action in actions:
-            phone = phone.apply(action)
-            if isinstance(action, Stop):
+        for touch in (touch for action in actions for touch in _touches(action)):
+            phone = phone.apply(touch)
+            if isinstance(touch, Stop):
                 break
         self._phone = phone
         return await asyncio.to_thread(self._observe)
@@ -106,6 +119,20 @@ class _PhoneDevice(ABCDevice):
             size=phone.state.size,
             over=bool(phone.state.stopped),
         )
+
+
+def _touches(action: ExecutableAction) -> Sequence[Action]:
+    """What an action is on a phone, which has a finger and no pointer: a drag is a swipe, a double click two taps."""
+    match action:
+        case DoubleClick():
+            return (Click(point=action.point),) * 2
+        case Drag():
+            direction = None if action.start is None else path_direction(action.start, action.end)
+            return () if direction is None or action.start is None else (Scroll(point=action.start, direction=direction),)
+        case RightClick() | Hover() | Hotkey() | Answer():
+            return ()
+        case _:
+            return (action,)
 
 
 def judged(played: PhoneEpisode, state: State) -> Score:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from guieval.actions import Stop, StopStatus, Unsupported
+from guieval.actions import Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
 from guieval.models.scored_reply import failed_sample
@@ -57,7 +57,7 @@ class _Played:
         self.steps += 1
         self.in_a_row = self.in_a_row + 1 if step.action is None else 0
         self.unparseable += step.action is None
-        self.unsupported += isinstance(step.action, Unsupported)
+        self.unsupported += step.action is not None and not step.executed
         self.seconds += step.seconds or 0.0
         if step.usage is not None:
             self.prompt_tokens += step.usage.prompt_tokens or 0
@@ -179,9 +179,10 @@ class Actor:
                 step = _step(task, shown, record.sample, number, attempt, observation)
                 await asyncio.to_thread(self.trajectories.append, step)
             played.add(step)
-            if step.executed and step.action is not None:
+            todo = executable(step.action) if step.executed and step.action is not None else None
+            if todo is not None and step.action is not None:
                 history.append(HistoryEntry(shown, step.action, step.thought, step.conclusion, step.raw_response, "model"))
-                observation = await self._within(device.step([step.action]), "to carry out an action")
+                observation = await self._within(device.step([todo]), "to carry out an action")
             if played.stopped is not None or observation.over or played.in_a_row >= MOST_UNPARSEABLE:
                 break
         score = await self._within(device.score(), "to judge")
@@ -261,7 +262,7 @@ def _step(
         thought=sample.thought,
         conclusion=sample.conclusion,
         action=sample.action,
-        executed=sample.action is not None and not isinstance(sample.action, Unsupported),
+        executed=sample.action is not None and executable(sample.action) is not None,
         error=sample.error,
         usage=sample.usage,
         finish_reason=sample.finish_reason,

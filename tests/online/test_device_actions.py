@@ -1,0 +1,185 @@
+"""Actions beyond Table 9: what they do in a browser and on the simulated phone, and that they are unsupported offline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.actions import (
+    Answer,
+    Click,
+    DoubleClick,
+    Drag,
+    ExecutableAction,
+    Hotkey,
+    Hover,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Type,
+    Unsupported,
+    action_from_json,
+    action_to_json,
+    executable,
+)
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.protocols import list_protocols
+from guieval.models.scored_reply import storable
+from guieval.online.browser import Browser, find_chromium, key_name, require_playwright
+from guieval.online.phone import PhoneEnvironment
+from guieval.testing.conformance import example_step
+
+
+def missing_browser() -> str:
+    """Why no page can be opened here; empty if one can."""
+    try:
+        require_playwright()
+        find_chromium("")
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+needs_browser = pytest.mark.skipif(bool(missing_browser()), reason=missing_browser() or "there is a browser")
+PAGE = """<!doctype html><body style="margin:0;height:3000px;width:2000px">
+<textarea id=t style="width:90px;height:40px"></textarea>
+<script>
+window.log = [];
+for (const kind of ['click', 'dblclick', 'contextmenu', 'mousedown', 'mouseup', 'mousemove'])
+  document.addEventListener(kind, event => { log.push([kind, event.clientX, event.clientY, event.button]); });
+document.addEventListener('contextmenu', event => event.preventDefault());
+</script>"""
+DRAG = Drag(start=Point(100.0, 500.0), end=Point(600.0, 750.0))
+MEANINGS = (
+    DoubleClick(point=Point(1.0, 2.0)),
+    RightClick(point=Point(1.0, 2.0)),
+    Hover(point=Point(1.0, 2.0)),
+    DRAG,
+    Drag(end=Point(1.0, 2.0)),
+    Hotkey(keys=("ctrl", "c")),
+    Answer(text="7 o'clock"),
+)
+
+
+def done(tmp_path: Path, actions: Sequence[ExecutableAction], read: str) -> Any:
+    """What a page of 400 x 200 pixels reports after actions."""
+    file = tmp_path / "page.html"
+    file.write_text(PAGE, encoding="utf-8")
+
+    async def act() -> Any:
+        browser = await Browser.launch((400, 200), 1)
+        try:
+            page = await browser.new_page(file.as_uri())
+            for action in actions:
+                await browser.act(action)
+            return await page.evaluate(read)
+        finally:
+            await browser.close()
+
+    return asyncio.run(act())
+
+
+@needs_browser
+def test_mouse_actions_of_a_page(tmp_path: Path) -> None:
+    actions = [DoubleClick(point=Point(500.0, 500.0)), RightClick(point=Point(250.0, 500.0)), Hover(point=Point(750.0, 500.0))]
+    log = done(tmp_path, actions, "log")
+    assert ["dblclick", 200, 100, 0] in log and ["contextmenu", 100, 100, 2] in log and log[-1][:3] == ["mousemove", 300, 100]
+    assert [event[0] for event in log].count("click") == 2
+
+
+@needs_browser
+def test_a_drag_presses_at_its_start_and_releases_at_its_end(tmp_path: Path) -> None:
+    log = done(tmp_path, [DRAG], "log")
+    pressed, released = log.index(["mousedown", 40, 100, 0]), log.index(["mouseup", 240, 150, 0])
+    between = [event for event in log[pressed + 1 : released] if event[0] == "mousemove"]
+    assert len(between) > 3 and between == sorted(between)
+    from_pointer = done(tmp_path, [Hover(point=Point(100.0, 500.0)), Drag(end=DRAG.end)], "log")
+    assert ["mousedown", 40, 100, 0] in from_pointer and ["mouseup", 240, 150, 0] in from_pointer
+
+
+@needs_browser
+def test_keys_pressed_together_and_keys_that_do_not_exist(tmp_path: Path) -> None:
+    field = Click(point=Point(50.0, 50.0))
+    typed = [field, Type(text="abc"), Hotkey(keys=("ctrl", "a")), Hotkey(keys=("backspace",)), Type(text="d")]
+    assert done(tmp_path, typed, "document.getElementById('t').value") == "d"
+    unknown = [field, Type(text="abc"), Hotkey(keys=("ctrl", "no such key"))]
+    assert done(tmp_path, unknown, "document.getElementById('t').value") == "abc"
+
+
+@needs_browser
+def test_a_scroll_moves_the_page_by_its_distance(tmp_path: Path) -> None:
+    def scrolled(distance: float | None) -> float:
+        up = Scroll(point=Point(500.0, 500.0), direction="up", distance=distance)
+        return float(done(tmp_path, [up], "window.scrollY"))
+
+    assert scrolled(250.0) == 50 and scrolled(2000.0) == 400 and scrolled(None) == 100
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("ctrl", "Control"),
+        ("Return", "Enter"),
+        ("PAGE_DOWN", "PageDown"),
+        ("f5", "F5"),
+        ("left", "ArrowLeft"),
+        ("a", "a"),
+        ("f13", None),
+        ("", None),
+        ("\x00", None),
+    ],
+)
+def test_names_of_keys(written: str, name: str | None) -> None:
+    assert key_name(written) == name
+
+
+@pytest.mark.parametrize("device", MEANINGS, ids=lambda action: str(action.type))
+def test_an_action_of_a_device_is_unsupported_offline_and_kept_in_journals(device: Any) -> None:
+    action = Unsupported(name="its own name", arguments={"x": 1}, device=device)
+    assert executable(action) == device and action_from_json(action_to_json(action)) == action == storable(action)
+    for protocol in list_protocols():
+        assert ActionEvaluator(protocol).evaluate(example_step(Click(point=Point(1.0, 2.0))), action).verdict == "unsupported"
+    plain = Unsupported(name="its own name", arguments={"x": 1})
+    assert executable(plain) is None and "device" not in action_to_json(plain)
+    label = example_step(plain)
+    assert ActionEvaluator("ui-r1").evaluate(label, action).exact_match
+
+
+def test_a_scroll_without_a_distance_is_written_as_before() -> None:
+    scroll = Scroll(point=Point(1.0, 2.0), direction="up")
+    assert action_to_json(scroll) == '{"type":"SCROLL","point":[1.0,2.0],"direction":"up"}'
+    assert action_from_json(action_to_json(scroll.model_copy(update={"distance": 3.0}))) == scroll.model_copy(
+        update={"distance": 3.0}
+    )
+
+
+def test_a_phone_swipes_where_a_mouse_drags_and_has_no_pointer() -> None:
+    environment = PhoneEnvironment(episodes=1)
+
+    async def shown(actions: Sequence[ExecutableAction]) -> bytes:
+        device = await environment.open()
+        await device.reset(environment.tasks()[0], 0)
+        return (await device.step(actions)).screenshot
+
+    def same(one: Sequence[ExecutableAction], other: Sequence[ExecutableAction]) -> bool:
+        return asyncio.run(shown(one)) == asyncio.run(shown(other))
+
+    home = Press(button="HOME")
+    left = Drag(start=Point(800.0, 500.0), end=Point(200.0, 500.0))
+    assert same([home, left], [home, Scroll(point=Point(800.0, 500.0), direction="left")])
+    nothing = [RightClick(point=Point(500.0, 500.0)), Hover(point=Point(500.0, 500.0)), Hotkey(keys=("a",)), Answer(text="7")]
+    assert same([home, *nothing, Drag(end=Point(1.0, 1.0))], [home])
+    for y in range(50, 1000, 100):
+        point = Point(150.0, float(y))
+        assert same([home, DoubleClick(point=point)], [home, Click(point=point), Click(point=point)])
+
+
+def test_half_surrogates_in_device_actions_are_made_storable() -> None:
+    action = Unsupported(name="answer", device=Answer(text="\ud800"))
+    assert action_from_json(action_to_json(storable(action))) == storable(action)
