@@ -17,10 +17,11 @@ names its ``image`` and lists ``ground_truth_actions``; each of its ``alternativ
 - ``scroll``: a positive amount rolls the wheel up, so the content comes down as under a finger that moves down;
   ``hscroll``: a positive amount shows what is to the right, as a finger that moves left.
 - ``terminate``: ``Stop``, ``success`` as done and anything else that means failure as impossible. ``wait``: ``Wait``.
-- Everything else has no word in the unified space and stays by its own name, keys in lower case and places in [0, 1000]:
+- Everything else is unsupported in the unified space and keeps its own name, keys in lower case and places in [0, 1000]:
   ``hotkey``, other presses, ``rightClick``, ``doubleClick`` and so on; ``moveTo`` with ``dragTo`` is one ``drag`` from
-  ``start`` to ``end``. Such a label is met by an equal action only, so it is stricter than the authors' scorer, which
-  looks whether its place is in the box. The boxes are kept in ``extras["unsupported_boxes"]``.
+  ``start`` to ``end``. The authors' protocols judge those that are actions of a device by their places and keys; their boxes
+  are in ``extras["unsupported_boxes"]``, those of a drag's end in ``extras["drag_end_boxes"]``. Every other protocol demands
+  an equal action.
 
 Assumed, as it is not written down: the model is given ``high_level_task_description``, and a scroll always has a place.
 The size of a screenshot is its file's; where there is none, the boxes tell it, as they are given in pixels too.
@@ -33,7 +34,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from guieval.actions import Action, ActionSpace, Boxes, Click, Direction, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import (
+    Action,
+    ActionSpace,
+    Boxes,
+    Click,
+    DeviceAction,
+    Direction,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Hover,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError
 from guieval.frames import RELATIVE, Size
@@ -54,6 +74,8 @@ class _Reading:
 
     action: Action
     boxes: list[list[float]] = field(default_factory=list)
+    end_boxes: list[list[float]] = field(default_factory=list)
+    """Those of the place where a drag ends."""
 
 
 class AgentNetBench(ABCBenchmark):
@@ -140,7 +162,11 @@ class AgentNetBench(ABCBenchmark):
             alternatives=tuple(accepted[1:]),
             boxes=row.build("rel_bbox", lambda: Boxes([box for each in readings if _clicks(each) for box in each.boxes])),
             groups=_groups(trajectory),
-            extras=_extras(row, [box for each in readings if not _clicks(each) for box in each.boxes]),
+            extras=_extras(
+                row,
+                unsupported_boxes=[box for each in readings if not _clicks(each) for box in each.boxes],
+                drag_end_boxes=[box for each in readings for box in each.end_boxes],
+            ),
         )
 
     def _size(self, row: Row, screenshot: str, rows: Sequence[Row]) -> Size:
@@ -189,11 +215,11 @@ def _monologue(row: Row) -> str | None:
     return text_or_none(row.row("inner_monologue"), "low_level_instruction")
 
 
-def _extras(row: Row, boxes: list[list[float]]) -> dict[str, Any]:
+def _extras(row: Row, **boxes: list[list[float]]) -> dict[str, Any]:
     kept = {name: row.values[name] for name in ("step_num", "action", "milestone") if name in row}
     thoughts = row.values.get("inner_monologue") or {}
     kept |= {name: thoughts[name] for name in ("observation", "thought") if name in thoughts}
-    return kept | ({"unsupported_boxes": boxes} if boxes else {})
+    return kept | {name: kind for name, kind in boxes.items() if kind}
 
 
 # --- actions ----------------------------------------------------------------------------------------------------------
@@ -210,7 +236,9 @@ def _read(row: Row, where: str, actions: Any) -> _Reading:
         return _Reading(Type(text=_text(params[0]) + "\n"))
     if kinds == ["moveto", "dragto"]:
         start, end = map(_place, params)
-        return _Reading(Unsupported(name="drag", arguments={"start": start, "end": end}), _boxes(parts[0]) + _boxes(parts[1]))
+        drag = Drag(start=_point(params[0]), end=_point(params[1]))
+        action = Unsupported(name="drag", arguments={"start": start, "end": end}, device=drag)
+        return _Reading(action, _boxes(parts[0]), _boxes(parts[1]))
     if len(parts) == 2 and kinds[0] == "moveto" and "position" in params[1]:
         parts, kinds, params = parts[1:], kinds[1:], params[1:]
     if len(parts) > 1:
@@ -254,7 +282,24 @@ def _unsupported(row: Row, params: Row) -> Unsupported:
     if "position" in params:
         del arguments["position"]
         arguments["point"] = _place(params)
-    return Unsupported(name=row.text("type"), arguments=arguments)
+    name = row.text("type")
+    return Unsupported(name=name, arguments=arguments, device=_device(name.lower(), params))
+
+
+def _device(kind: str, params: Row) -> DeviceAction | None:
+    if kind in ("press", "hotkey"):
+        return Hotkey(keys=tuple(_keys(params)))
+    if "position" not in params:
+        return None
+    match kind:
+        case "doubleclick":
+            return DoubleClick(point=_point(params))
+        case "rightclick":
+            return RightClick(point=_point(params))
+        case "moveto":
+            return Hover(point=_point(params))
+        case _:
+            return None
 
 
 def _scroll(params: Row, positive: Direction, negative: Direction) -> Scroll:

@@ -64,7 +64,7 @@ CALLS = calls.CallTable(
         "navigate_back": calls.BACK,
         "wait": Wait(),
         "status": calls.stopped("goal_status", _STATUSES),
-        "answer": calls.OUTSIDE,
+        "answer": calls.answered("text"),
     }
 )
 

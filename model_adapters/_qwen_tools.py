@@ -48,7 +48,7 @@ def _key(call: calls.Arguments) -> Action:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     button = calls.BUTTON_NAMES.get(value.lower()) if isinstance(value, str) else None
-    return Press(button=button) if button else call.unsupported()
+    return Press(button=button) if button else calls.pressed_together("text", "keys").read(call)
 
 
 def _terminate(call: calls.Arguments) -> Action:
@@ -69,8 +69,12 @@ CALLS = calls.CallTable(
         "terminate": calls.Form(Stop, _terminate, calls.stopped("status", _STATUSES).write),
         "system_button": calls.Form(Press, _button, _write_button),
         "key": calls.Form(Press, _key),
-        **calls.outside("answer", "scroll", "hscroll", "mouse_move", "left_click_drag"),
-        **calls.outside("right_click", "middle_click", "double_click", "triple_click"),
+        "answer": calls.answered("text"),
+        "mouse_move": calls.hovered("coordinate"),
+        "left_click_drag": calls.dragged((), ("coordinate",)),
+        "right_click": calls.right_clicked("coordinate"),
+        "double_click": calls.double_clicked("coordinate"),
+        **calls.outside("scroll", "hscroll", "middle_click", "triple_click"),
     }
 )
 

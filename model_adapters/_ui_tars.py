@@ -177,10 +177,12 @@ CALLS = calls.CallTable(
         "wait": Wait(),
         "finished": calls.FINISH,
         "call_user": calls.IMPOSSIBLE,
-        **calls.outside("left_double", "right_single", "hotkey"),
+        "left_double": calls.double_clicked(*_START),
+        "right_single": calls.right_clicked(*_START),
+        "hotkey": calls.pressed_together("key", "hotkey"),
     }
 )
-MOUSE_CALLS = calls.CallTable(CALLS, drag=calls.OUTSIDE)
+MOUSE_CALLS = calls.CallTable(CALLS, drag=calls.dragged(_START, _END))
 
 _ACTION_LINE = re.compile(r"^[ \t*]*+Action[ \t*]*[:：][*]*", re.MULTILINE | re.IGNORECASE)
 _ACTION_ANYWHERE = re.compile(r"Action(?<!\wAction)[ \t]*[:：]")  # a whole word; beginning with a letter, it is found quickly

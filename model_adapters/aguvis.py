@@ -19,7 +19,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Click, Press, StopStatus, Unsupported
+from guieval.actions import Action, ActionSpace, Click, Hotkey, Press, StopStatus, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
@@ -122,7 +122,9 @@ def _click(call: calls.Arguments) -> Action:
 
 def _press(call: calls.Arguments) -> Action:
     keys = call.text("keys", "key", "button").strip("[]'\" \t").lower()
-    return calls.ENTER if keys in ("enter", "return") else Unsupported(name="press", arguments={"keys": keys})
+    if keys in ("enter", "return"):
+        return calls.ENTER
+    return Unsupported(name="press", arguments={"keys": keys}, device=Hotkey(keys=(keys,)))
 
 
 def _write_press(action: Press, _: calls.Writing) -> dict[str, Any] | None:
@@ -142,9 +144,15 @@ CALLS = calls.CallTable(
         "long_press": calls.hold(*calls.XY),
         "open_app": calls.opened("app_name"),
         "terminate": calls.stopped("status", _STATUSES),
-        **calls.outside("doubleClick", "tripleClick", "rightClick", "middleClick", "moveTo", "moveRel", "dragTo", "dragRel"),
+        "doubleClick": calls.double_clicked(*calls.XY),
+        "rightClick": calls.right_clicked(*calls.XY),
+        "moveTo": calls.hovered(*calls.XY),
+        "dragTo": calls.dragged((), calls.XY),
+        "hotkey": calls.pressed_together("keys"),
+        "answer": calls.answered("text"),
+        **calls.outside("tripleClick", "middleClick", "moveRel", "dragRel"),
         # of "scroll" not even the sign is agreed on: pyautogui turns up for positive numbers, readers of the training data down
-        **calls.outside("hotkey", "keyDown", "keyUp", "mouseDown", "mouseUp", "scroll", "hscroll", "select_option", "answer"),
+        **calls.outside("keyDown", "keyUp", "mouseDown", "mouseUp", "scroll", "hscroll", "select_option"),
     }
 )
 _PYAUTOGUI = ("click", "write", "press")

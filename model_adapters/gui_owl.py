@@ -27,7 +27,7 @@ from . import _qwen_tools as tools
 from ._family import PATCH, ImageLimits
 from ._prompting import chat, main_instruction, past_sentence, template
 
-CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.OUTSIDE)
+CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.dragged(("coordinate",), ("coordinate2",)))
 """``drag`` is the computer prompt's, where it is the mouse's and no swipe."""
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import BUTTONS, Action, ActionSpace, Scroll, Unsupported, Wait
+from guieval.actions import BUTTONS, Action, ActionSpace, Hotkey, Scroll, Unsupported, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Frame, Size
 from guieval.history import HistoryEntry
@@ -82,7 +82,7 @@ class GUIR1(FamilyModel):
             item = {**item, "action": "click"}  # the only action that its prompt knows
         name, arguments = named_object(item, "action")
         name = name.strip().lower()
-        if arguments.get("input_text") == NO_TEXT and CALLS.get(name) is not calls.OUTSIDE:
+        if arguments.get("input_text") == NO_TEXT and not CALLS.outside(name):
             del arguments["input_text"]
         return ParsedResponse(CALLS.read(name, arguments, self.frame(task), task.screenshot_size, self._scroll_words), thought)
 
@@ -125,8 +125,12 @@ CALLS = calls.CallTable(
         "complete": calls.FINISH,
         "impossible": calls.IMPOSSIBLE,
         # the authors' prompts for web pages and desktops list these
-        **calls.outside("close/delete", "select", "press_tab", "press_space", "press_down"),
-        **calls.outside("hotkey", "moveto", "rightclick", "doubleclick"),
+        "hotkey": calls.pressed_together("input_text"),
+        "moveto": calls.hovered("point"),
+        "rightclick": calls.right_clicked("point"),
+        "doubleclick": calls.double_clicked("point"),
+        **{f"press_{key}": calls.on_device(lambda call: Hotkey(keys=(call.name[6:],))) for key in ("tab", "space", "down")},
+        **calls.outside("close/delete", "select"),
     }
 )
 

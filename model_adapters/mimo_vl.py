@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, Press, Stop, Unsupported, Wait
+from guieval.actions import Action, ActionSpace, Click, Press, Stop, Wait
 from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
@@ -138,7 +138,7 @@ def _press(call: calls.Arguments) -> Action:
     if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key.strip() for key in keys):
         raise ParseError(f"press has {keys!r:.80} as 'keys'")
     button = calls.BUTTON_NAMES.get(keys[0].strip().lower()) if len(keys) == 1 else None
-    return Press(button=button) if button else Unsupported(name="press", arguments={"keys": keys})
+    return Press(button=button) if button else call._replace(values={"keys": keys}).unsupported(call.keys("keys"))
 
 
 def _finished(call: calls.Arguments) -> Action:
@@ -164,7 +164,8 @@ CALLS = calls.CallTable(
         "finished": calls.Form(
             Stop, _finished, lambda action, _: {"status": "success" if action.status == "finish" else "failed"}
         ),
-        **calls.outside("hover", "select"),
+        "hover": calls.hovered("start_point"),
+        "select": calls.OUTSIDE,
     }
 )
 

@@ -127,7 +127,9 @@ CALLS = calls.CallTable(
         "wait": Wait(),
         "status": calls.stopped("goal_status", _STATUSES),
         # the authors' "answer"; what others saw the checkpoints say; and AndroidWorld's actions beyond the authors' list
-        **calls.outside("answer", "dismiss", "get_text", "double_tap", "swipe"),
+        "answer": calls.answered("text"),
+        "double_tap": calls.double_clicked(*calls.XY),
+        **calls.outside("dismiss", "get_text", "swipe"),
     }
 )
 

@@ -174,7 +174,10 @@ CALLS = calls.CallTable(
         "PressEnter": calls.ENTER,
         "PressRecent": calls.RECENT,
         # the last three are in the authors' prompt for web pages
-        **calls.outside("CallUser", "Hover", "DoubleClick", "Hotkey"),
+        "Hover": calls.hovered("box"),
+        "DoubleClick": calls.double_clicked("box"),
+        "Hotkey": calls.pressed_together("keys", "key"),
+        "CallUser": calls.answered("content"),
     }
 )
 _ALONE = ("Wait", "Finished", "PressBack", "PressHome", "PressEnter", "PressRecent")

@@ -9,7 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Type
+from guieval.actions import (
+    OPPOSITE,
+    Action,
+    Boxes,
+    Click,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Hover,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Type,
+    Unsupported,
+)
 from guieval.evaluation.click_rule import smallest_box
 from guieval.evaluation.judgement import Judgement
 from guieval.evaluation.rules import AnyType, StepRules
@@ -186,6 +203,41 @@ class RecentIsHome(_Listed):
         if isinstance(reference, Press) and reference.button == "RECENT":
             return rules.judge(task, Press(button="HOME"), predicted)
         return None
+
+
+@dataclass(frozen=True)
+class DeviceActions(_Listed):
+    """Mouse actions that Table 9 lacks match by their places, and keys pressed together as a set.
+
+    A double click, right click or hover has to hit ``extras["unsupported_boxes"]`` by the click rule; so has the start of a
+    drag, and its end ``extras["drag_end_boxes"]``. ``distance`` is the larger one of a drag's two. OpenCUA,
+    evaluation/agentnetbench/eval.py, where ``press`` and ``hotkey`` are two types; here they are one.
+    """
+
+    pairs = frozenset({("UNSUPPORTED", "UNSUPPORTED")})
+    words = "double clicks, right clicks, hovers and drags match by the click rule at their places, keys as a set"
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """Compare two device actions of one type; all others are left to the comparison of names and arguments."""
+        assert isinstance(reference, Unsupported) and isinstance(predicted, Unsupported)
+        match reference.device, predicted.device:
+            case ((DoubleClick(), DoubleClick()) | (RightClick(), RightClick()) | (Hover(), Hover())) as both:
+                return self._at(rules, task, "unsupported_boxes", both[0].point, both[1].point)
+            case Drag() as wanted, Drag() as given:
+                if wanted.start is None or given.start is None:
+                    return Judgement(True, False, None, None, "the drag has no start")
+                start = self._at(rules, task, "unsupported_boxes", wanted.start, given.start)
+                end = self._at(rules, task, "drag_end_boxes", wanted.end, given.end)
+                worse = end if start.exact_match else start
+                return worse._replace(distance=max(start.distance or 0.0, end.distance or 0.0))
+            case Hotkey() as wanted, Hotkey() as given:
+                equal = {key.lower() for key in wanted.keys} == {key.lower() for key in given.keys}
+                reason = f"pressed {'+'.join(given.keys)}, reference {'+'.join(wanted.keys)}"
+                return Judgement(True, equal, None, None, reason)
+        return None
+
+    def _at(self, rules: StepRules, task: StepTaskModel, name: str, reference: Point, predicted: Point) -> Judgement:
+        return rules.click.judge(Boxes(task.extras.get(name, ())), reference, predicted, screen=task.screenshot_size)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ holds. An adapter declares its family's table and keeps only what no other famil
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -15,13 +16,20 @@ from guieval.actions import (
     DIRECTIONS,
     OPPOSITE,
     Action,
+    Answer,
     Button,
     Click,
+    DeviceAction,
     Direction,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Hover,
     LongPress,
     Open,
     Point,
     Press,
+    RightClick,
     Scroll,
     Stop,
     StopStatus,
@@ -125,9 +133,17 @@ class Arguments(NamedTuple):
         direction = self.one_of(_BY_NAME, key)
         return Scroll(point=point, direction=turned(direction, self.scroll_words))
 
-    def unsupported(self) -> Unsupported:
-        """The call as it is, for what the unified space has no word for."""
-        return Unsupported(name=self.name, arguments=dict(self.values))
+    def keys(self, *keys: str) -> Hotkey:
+        """Keys to press together: a list of their names, or a text such as ``ctrl c``, ``ctrl+c`` or ``['ctrl', 'c']``."""
+        value = self.needed(*keys)
+        names = re.findall(r"[^\s+,'\"\[\]]+", value) or [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+            raise ParseError(f"{self.name} has {value!r:.80} as {keys[0]!r}")
+        return Hotkey(keys=tuple(name.strip().lower() if len(name) > 1 else name for name in names))
+
+    def unsupported(self, device: DeviceAction | None = None) -> Unsupported:
+        """The call as it is, for what the unified space has no word for, and what it does on a device."""
+        return Unsupported(name=self.name, arguments=dict(self.values), device=device)
 
 
 _BY_NAME: dict[str, Direction] = {direction: direction for direction in DIRECTIONS}
@@ -164,6 +180,48 @@ class Form:
 
 OUTSIDE = Form(Unsupported, Arguments.unsupported)
 """A call that the unified space has no word for."""
+
+
+def on_device(read: Callable[[Arguments], DeviceAction]) -> Form:
+    """A call that the unified space has no word for, and what it does on a device; nothing where its arguments do not say."""
+
+    def unsupported(call: Arguments) -> Unsupported:
+        try:
+            return call.unsupported(read(call))
+        except ParseError:
+            return call.unsupported()
+
+    return Form(Unsupported, unsupported)
+
+
+def double_clicked(*keys: str) -> Form:
+    """A double click at a place."""
+    return on_device(lambda call: DoubleClick(point=call.point(*keys)))
+
+
+def right_clicked(*keys: str) -> Form:
+    """A click of the right button at a place."""
+    return on_device(lambda call: RightClick(point=call.point(*keys)))
+
+
+def hovered(*keys: str) -> Form:
+    """The pointer moved to a place."""
+    return on_device(lambda call: Hover(point=call.point(*keys)))
+
+
+def dragged(start: tuple[str, ...], end: tuple[str, ...]) -> Form:
+    """A drag between two places; without names for the start, from where the pointer is."""
+    return on_device(lambda call: Drag(start=call.point(*start) if start else None, end=call.point(*end)))
+
+
+def pressed_together(*keys: str) -> Form:
+    """Keys pressed together."""
+    return on_device(lambda call: call.keys(*keys))
+
+
+def answered(*keys: str) -> Form:
+    """An answer to the task's question."""
+    return on_device(lambda call: Answer(text=call.text(*keys)))
 
 
 def outside(*names: str) -> dict[str, Form]:
@@ -265,6 +323,11 @@ def _first_name(key: str, names: Mapping[str, str], meaning: str) -> dict[str, A
 
 class CallTable(dict[str, Action | Form]):
     """The calls of a family by their names."""
+
+    def outside(self, name: str) -> bool:
+        """Whether the unified space has no word for a call of this name."""
+        entry = self.get(name)
+        return isinstance(entry, Unsupported) or (isinstance(entry, Form) and entry.kind is Unsupported)
 
     def read(
         self, name: str, arguments: Mapping[str, Any], frame: Frame, size: Size, scroll_words: ScrollWords = "finger"

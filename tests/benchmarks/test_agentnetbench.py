@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Click, Drag, Hotkey, Point, Press, RightClick, Scroll, Stop, Type, Unsupported, Wait
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
@@ -51,6 +51,10 @@ def step_of(tmp_path: Path, *actions: dict[str, Any], options: list[Any] | None 
     return only(write(tmp_path, {"ground_truth_actions": list(actions), "alternative_options": options or []}))
 
 
+def key(name: str, *keys: str) -> Unsupported:
+    return Unsupported(name=name, arguments={"keys": list(keys)}, device=Hotkey(keys=keys))
+
+
 @pytest.mark.parametrize(
     ("actions", "expected"),
     [
@@ -61,8 +65,8 @@ def step_of(tmp_path: Path, *actions: dict[str, Any], options: list[Any] | None 
         ([action("write", text="Hello"), action("press", keys=["Return"])], Type(text="Hello\n")),
         ([action("write", text="Hello"), action("hotkey", keys=["enter"])], Type(text="Hello\n")),
         ([action("press", keys=["enter"])], Press(button="ENTER")),
-        ([action("press", keys=["esc"])], Unsupported(name="press", arguments={"keys": ["esc"]})),
-        ([action("hotkey", keys=["Ctrl", "F"])], Unsupported(name="hotkey", arguments={"keys": ["ctrl", "f"]})),
+        ([action("press", keys=["esc"])], key("press", "esc")),
+        ([action("hotkey", keys=["Ctrl", "F"])], key("hotkey", "ctrl", "f")),
         ([action("terminate", status="success")], Stop()),
         ([action("terminate", status="failure")], Stop(status="impossible")),
         ([action("wait")], Wait()),
@@ -71,10 +75,17 @@ def step_of(tmp_path: Path, *actions: dict[str, Any], options: list[Any] | None 
         ([action("moveTo", **PLACE), action("scroll", amount=-1, **PLACE)], Scroll(point=Point(250, 500), direction="up")),
         ([action("hscroll", amount=2, **PLACE)], Scroll(point=Point(250, 500), direction="left")),
         ([action("hscroll", amount=-2, **PLACE)], Scroll(point=Point(250, 500), direction="right")),
-        ([action("rightClick", **PLACE)], Unsupported(name="rightClick", arguments={"point": [250.0, 500.0]})),
+        (
+            [action("rightClick", **PLACE)],
+            Unsupported(name="rightClick", arguments={"point": [250.0, 500.0]}, device=RightClick(point=Point(250.0, 500.0))),
+        ),
         (
             [action("moveTo", **PLACE), action("dragTo", position={"x": 0.5025, "y": 0.6039})],
-            Unsupported(name="drag", arguments={"start": [250.0, 500.0], "end": [502.5, 603.9]}),
+            Unsupported(
+                name="drag",
+                arguments={"start": [250.0, 500.0], "end": [502.5, 603.9]},
+                device=Drag(start=Point(250.0, 500.0), end=Point(0.5025 * 1000, 0.6039 * 1000)),
+            ),
         ),
         (
             [action("press", keys=["home"]), action("write", text="x")],
@@ -104,6 +115,22 @@ def test_boxes_are_the_clicks_own(tmp_path: Path) -> None:
     assert evaluator.evaluate(step, Click(point=Point(790, 710))).verdict == "right"
     assert evaluator.evaluate(step, Click(point=Point(900, 100))).verdict == "wrong"
     assert evaluator.evaluate(step, Type(text="X")).verdict == "right"
+
+
+def test_a_drag_has_boxes_at_its_start_and_its_end(tmp_path: Path) -> None:
+    end = {"rel_bbox": [0.7, 0.7, 0.2, 0.2]}
+    drag = [action("moveTo", [BOX], **PLACE), action("dragTo", [end], position={"x": 0.75, "y": 0.75})]
+    step = step_of(tmp_path, *drag)
+    assert step.extras["unsupported_boxes"] == [pytest.approx([200, 400, 300, 600])]
+    assert step.extras["drag_end_boxes"] == [pytest.approx([700, 700, 900, 900])]
+
+    def verdict(start: Point | None, end: Point) -> str:
+        given = Unsupported(name="left_click_drag", device=Drag(start=start, end=end))
+        return ActionEvaluator("agentnetbench").evaluate(step, given).verdict
+
+    assert verdict(Point(210, 590), Point(890, 710)) == "right"
+    assert verdict(Point(210, 590), Point(650, 710)) == verdict(Point(110, 590), Point(890, 710)) == "wrong"
+    assert verdict(None, Point(890, 710)) == "wrong"
 
 
 def test_steps_are_numbered_without_gaps_and_tell_what_else_is_known(tmp_path: Path) -> None:

@@ -7,7 +7,22 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import (
+    Action,
+    Click,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Hover,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.steps import StepTaskModel
 
@@ -77,6 +92,30 @@ def test_ends_keys_and_named_actions(step: Step, protocol: str) -> None:
     hotkey = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]})
     assert right(protocol, step(hotkey), hotkey)
     assert not right(protocol, step(hotkey), Unsupported(name="hotkey", arguments={"keys": ["ctrl", "v"]}))
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [DoubleClick, RightClick, Hover])
+def test_mouse_actions_are_judged_by_their_places(
+    step: Step, protocol: str, kind: type[DoubleClick] | type[RightClick] | type[Hover]
+) -> None:
+    label = Unsupported(name="rightClick", arguments={"point": [200.0, 300.0]}, device=kind(point=Point(200.0, 300.0)))
+    near, far = (Unsupported(name="right_click", device=kind(point=Point(x, 300.0))) for x in (210.0, 220.0))
+    assert right(protocol, step(label), near)  # 0.010 screens, 0.0141 allowed
+    assert not right(protocol, step(label), far)
+    boxed = step(label).model_copy(update={"extras": {"unsupported_boxes": [[100.0, 200.0, 400.0, 400.0]]}})
+    assert right(protocol, boxed, far)
+    other = Unsupported(name="zoom", device=Drag(end=Point(200.0, 300.0)))
+    judged = ActionEvaluator(protocol).evaluate(boxed, other)
+    assert (judged.verdict, judged.type_match) == ("wrong", False)
+    assert not right("ui-r1", boxed, far)
+
+
+@BOTH
+def test_keys_are_compared_as_a_set(step: Step, protocol: str) -> None:
+    label = Unsupported(name="hotkey", arguments={"keys": ["ctrl", "c"]}, device=Hotkey(keys=("ctrl", "c")))
+    assert right(protocol, step(label), Unsupported(name="key", device=Hotkey(keys=("C", "ctrl"))))
+    assert not right(protocol, step(label), Unsupported(name="key", device=Hotkey(keys=("ctrl", "v"))))
 
 
 @pytest.mark.parametrize(

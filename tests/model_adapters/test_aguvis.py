@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
@@ -151,13 +151,16 @@ def test_tolerances(text: str) -> None:
         ("pyautogui.typewrite(content='a')", Type(text="a")),
         ("pyautogui.press(['enter'])", Press(button="ENTER")),
         ("pyautogui.press(key='Return')", Press(button="ENTER")),
-        ("pyautogui.press('tab')", Unsupported(name="press", arguments={"keys": "tab"})),
+        ("pyautogui.press('tab')", Unsupported(name="press", arguments={"keys": "tab"}, device=Hotkey(keys=("tab",)))),
         ("mobile.swipe([0.581, 0.898], [0.601, 0.518])", Scroll(point=Point(581, 898), direction="up")),
         ("mobile.wait(3)", Wait(duration=3000)),
         ("mobile.wait()", Wait()),
         ("terminate(status='failure')", Stop(status="impossible")),
-        ("answer('42')", Unsupported(name="answer", arguments={"text": "42"})),
-        ("pyautogui.hotkey(keys=['ctrl', 'c'])", Unsupported(name="hotkey", arguments={"keys": "['ctrl', 'c']"})),
+        ("answer('42')", Unsupported(name="answer", arguments={"text": "42"}, device=Answer(text="42"))),
+        (
+            "pyautogui.hotkey(keys=['ctrl', 'c'])",
+            Unsupported(name="hotkey", arguments={"keys": "['ctrl', 'c']"}, device=Hotkey(keys=("ctrl", "c"))),
+        ),
         ("pyautogui.scroll(-0.1)", Unsupported(name="scroll", arguments={"page": "-0.1"})),
         ("pyautogui.doubleClick()", Unsupported(name="doubleClick")),
         ("pyautogui.click(x=0.5, y=0.75, button='right')", None),

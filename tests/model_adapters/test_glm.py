@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel, ImageRef, Message, load_template
@@ -260,7 +260,7 @@ def test_the_worked_anchor() -> None:
         (
             "answer",
             boxed('{"action_type": "answer", "text": "At 5 pm"}'),
-            Unsupported(name="answer", arguments={"text": "At 5 pm"}),
+            Unsupported(name="answer", arguments={"text": "At 5 pm"}, device=Answer(text="At 5 pm")),
         ),
     ],
 )

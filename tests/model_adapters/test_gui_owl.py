@@ -9,7 +9,22 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import (
+    Action,
+    Answer,
+    Click,
+    Drag,
+    Hotkey,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message, load_template
@@ -37,6 +52,9 @@ DIGESTS = {
     "gui_owl-mobile-user": "bc3f50ad4149183b",
     "gui_owl-mobile-user-next-round": "02c5e65b70d4ab7b",
 }
+
+MOUSE_DRAG = Drag(start=Point(1000 / 1092, 2000 / 2408), end=Point(3000 / 1092, 4000 / 2408))
+"""Between the pixels (1, 2) and (3, 4) of the resized screenshot."""
 
 
 @pytest.mark.parametrize(("name", "digest"), DIGESTS.items())
@@ -287,12 +305,20 @@ def test_render_writes_the_printed_form() -> None:
             call('{"action": "system_button", "button": "Menu"}'),
             Unsupported(name="system_button", arguments={"button": "Menu"}),
         ),
-        ("answer", call('{"action": "answer", "text": "7"}'), Unsupported(name="answer", arguments={"text": "7"})),
-        ("key", call('{"action": "key", "text": "volume_up"}'), Unsupported(name="key", arguments={"text": "volume_up"})),
+        (
+            "answer",
+            call('{"action": "answer", "text": "7"}'),
+            Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
+        ),
+        (
+            "key",
+            call('{"action": "key", "text": "volume_up"}'),
+            Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
+        ),
         (
             "the mouse's drag",
             call('{"action": "drag", "coordinate": [1, 2], "coordinate2": [3, 4]}', "computer_use"),
-            Unsupported(name="drag", arguments={"coordinate": [1, 2], "coordinate2": [3, 4]}),
+            Unsupported(name="drag", arguments={"coordinate": [1, 2], "coordinate2": [3, 4]}, device=MOUSE_DRAG),
         ),
     ],
 )

@@ -13,6 +13,7 @@ from guieval.actions import (
     Action,
     Click,
     Direction,
+    Hotkey,
     LongPress,
     Open,
     Point,
@@ -233,7 +234,9 @@ def answer(action: str, text: str = "'no input text'", point: str = "[-100, -100
         (
             "hotkey, of the desktop prompt",
             answer("hotkey", "'ctrl c'"),
-            Unsupported(name="hotkey", arguments={"point": [-100, -100], "input_text": "ctrl c"}),
+            Unsupported(
+                name="hotkey", arguments={"point": [-100, -100], "input_text": "ctrl c"}, device=Hotkey(keys=("ctrl", "c"))
+            ),
         ),
     ],
 )

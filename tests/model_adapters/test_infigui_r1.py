@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, Open, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, Click, Hotkey, Open, Point, Press, Scroll, Stop, Type, Unsupported
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, load_template
@@ -178,7 +178,11 @@ CLICK = call('{"action": "click", "coordinate": [546, 1204]}')
         ),
         ("button", call('{"action": "system_button", "button": "Back"}'), Press(button="BACK")),
         ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-        ("key", call('{"action": "key", "text": "volume_up"}'), Unsupported(name="key", arguments={"text": "volume_up"})),
+        (
+            "key",
+            call('{"action": "key", "text": "volume_up"}'),
+            Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
+        ),
     ],
 )
 def test_replies(case: str, text: str, action: Action) -> None:

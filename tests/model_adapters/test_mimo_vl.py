@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message, load_template
@@ -226,12 +226,12 @@ def fenced(call: str) -> str:
         (
             "keys together",
             fenced('{"action": "press", "keys": ["ctrl", "c"]}'),
-            Unsupported(name="press", arguments={"keys": ["ctrl", "c"]}),
+            Unsupported(name="press", arguments={"keys": ["ctrl", "c"]}, device=Hotkey(keys=("ctrl", "c"))),
         ),
         (
             "another key",
             fenced('{"action": "press", "keys": ["volume_up"]}'),
-            Unsupported(name="press", arguments={"keys": ["volume_up"]}),
+            Unsupported(name="press", arguments={"keys": ["volume_up"]}, device=Hotkey(keys=("volume_up",))),
         ),
         ("wait", fenced('{"action": "wait"}'), Wait()),
         ("finished", fenced('{"action": "finished", "status": "success"}'), Stop()),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message
@@ -157,7 +157,10 @@ def test_tolerances(text: str) -> None:
     [
         ('{"action_type":"input_text","text":"a","x":1,"y":2}', Type(text="a")),
         ('{"action_type":"status","goal_status":"complete"}', Stop()),
-        ('{"action_type":"answer","text":"42"}', Unsupported(name="answer", arguments={"text": "42"})),
+        (
+            '{"action_type":"answer","text":"42"}',
+            Unsupported(name="answer", arguments={"text": "42"}, device=Answer(text="42")),
+        ),
         ('{"action_type":"dismiss"}', Unsupported(name="dismiss")),
     ],
 )

@@ -6,7 +6,9 @@ import pytest
 
 from guieval.actions import (
     Action,
+    Answer,
     Click,
+    Hotkey,
     LongPress,
     Open,
     Point,
@@ -181,8 +183,16 @@ MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
             call('{"action": "system_button", "button": "Menu"}'),
             Unsupported(name="system_button", arguments={"button": "Menu"}),
         ),
-        ("answer", call('{"action": "answer", "text": "7"}'), Unsupported(name="answer", arguments={"text": "7"})),
-        ("key", call('{"action": "key", "text": "volume_up"}'), Unsupported(name="key", arguments={"text": "volume_up"})),
+        (
+            "answer",
+            call('{"action": "answer", "text": "7"}'),
+            Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
+        ),
+        (
+            "key",
+            call('{"action": "key", "text": "volume_up"}'),
+            Unsupported(name="key", arguments={"text": "volume_up"}, device=Hotkey(keys=("volume_up",))),
+        ),
         ("double click", call('{"action": "double_click"}'), Unsupported(name="double_click")),
         ("success", call('{"action": "terminate", "status": "success"}'), Stop()),
         ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef, Message, load_template
@@ -219,8 +219,16 @@ def test_worked_anchor() -> None:
         ("enter", said('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
         ("success", said('{"action": "terminate", "status": "success"}'), Stop()),
         ("failure", said('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
-        ("answer", said('{"action": "answer", "text": "7"}'), Unsupported(name="answer", arguments={"text": "7"})),
-        ("key", said('{"action": "key", "text": "camera"}'), Unsupported(name="key", arguments={"text": "camera"})),
+        (
+            "answer",
+            said('{"action": "answer", "text": "7"}'),
+            Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
+        ),
+        (
+            "key",
+            said('{"action": "key", "text": "camera"}'),
+            Unsupported(name="key", arguments={"text": "camera"}, device=Hotkey(keys=("camera",))),
+        ),
         (
             "menu",
             said('{"action": "system_button", "button": "Menu"}'),

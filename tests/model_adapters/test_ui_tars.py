@@ -8,6 +8,8 @@ from guieval.actions import (
     Action,
     Click,
     Direction,
+    DoubleClick,
+    Hotkey,
     LongPress,
     Open,
     Point,
@@ -200,11 +202,15 @@ def test_unknown_prompts_are_refused() -> None:
         ("wait", "Action: wait()", Wait()),
         ("finished", "Action: finished(content='done')", Stop()),
         ("give up", "Action: call_user()", Stop(status="impossible")),
-        ("hotkey", "Action: hotkey(key='ctrl v')", Unsupported(name="hotkey", arguments={"key": "ctrl v"})),
+        (
+            "hotkey",
+            "Action: hotkey(key='ctrl v')",
+            Unsupported(name="hotkey", arguments={"key": "ctrl v"}, device=Hotkey(keys=("ctrl", "v"))),
+        ),
         (
             "double click",
             "Action: left_double(start_box='(1,2)')",
-            Unsupported(name="left_double", arguments={"start_box": "(1,2)"}),
+            Unsupported(name="left_double", arguments={"start_box": "(1,2)"}, device=DoubleClick(point=Point(1.0, 2.0))),
         ),
     ],
 )

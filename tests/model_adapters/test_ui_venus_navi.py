@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Answer, Click, Hotkey, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import DataError, ParseError, UsageError
 from guieval.frames import Size, smart_resize
 from guieval.history import HistoryEntry, reference_entry
@@ -278,11 +278,15 @@ def tagged(call: str) -> str:
         ("finished", tagged("Finished(content='')"), Stop()),
         ("finished with words", tagged("Finished(content='The size is 3 MB.')"), Stop()),
         ("finished without", tagged("Finished()"), Stop()),
-        ("answer", tagged("CallUser(content='7 (of 9)')"), Unsupported(name="CallUser", arguments={"content": "7 (of 9)"})),
+        (
+            "answer",
+            tagged("CallUser(content='7 (of 9)')"),
+            Unsupported(name="CallUser", arguments={"content": "7 (of 9)"}, device=Answer(text="7 (of 9)")),
+        ),
         (
             "web page",
             tagged("Hotkey(keys=['ctrl', 'c'])"),
-            Unsupported(name="Hotkey", arguments={"keys": "['ctrl', 'c']"}),
+            Unsupported(name="Hotkey", arguments={"keys": "['ctrl', 'c']"}, device=Hotkey(keys=("ctrl", "c"))),
         ),
     ],
 )

@@ -87,7 +87,11 @@ def done(tmp_path: Path, actions: Sequence[ExecutableAction], read: str) -> Any:
 
 @needs_browser
 def test_mouse_actions_of_a_page(tmp_path: Path) -> None:
-    actions = [DoubleClick(point=Point(500.0, 500.0)), RightClick(point=Point(250.0, 500.0)), Hover(point=Point(750.0, 500.0))]
+    actions: list[ExecutableAction] = [
+        DoubleClick(point=Point(500.0, 500.0)),
+        RightClick(point=Point(250.0, 500.0)),
+        Hover(point=Point(750.0, 500.0)),
+    ]
     log = done(tmp_path, actions, "log")
     assert ["dblclick", 200, 100, 0] in log and ["contextmenu", 100, 100, 2] in log and log[-1][:3] == ["mousemove", 300, 100]
     assert [event[0] for event in log].count("click") == 2
@@ -106,9 +110,15 @@ def test_a_drag_presses_at_its_start_and_releases_at_its_end(tmp_path: Path) -> 
 @needs_browser
 def test_keys_pressed_together_and_keys_that_do_not_exist(tmp_path: Path) -> None:
     field = Click(point=Point(50.0, 50.0))
-    typed = [field, Type(text="abc"), Hotkey(keys=("ctrl", "a")), Hotkey(keys=("backspace",)), Type(text="d")]
+    typed: list[ExecutableAction] = [
+        field,
+        Type(text="abc"),
+        Hotkey(keys=("ctrl", "a")),
+        Hotkey(keys=("backspace",)),
+        Type(text="d"),
+    ]
     assert done(tmp_path, typed, "document.getElementById('t').value") == "d"
-    unknown = [field, Type(text="abc"), Hotkey(keys=("ctrl", "no such key"))]
+    unknown: list[ExecutableAction] = [field, Type(text="abc"), Hotkey(keys=("ctrl", "no such key"))]
     assert done(tmp_path, unknown, "document.getElementById('t').value") == "abc"
 
 
@@ -170,10 +180,15 @@ def test_a_phone_swipes_where_a_mouse_drags_and_has_no_pointer() -> None:
     def same(one: Sequence[ExecutableAction], other: Sequence[ExecutableAction]) -> bool:
         return asyncio.run(shown(one)) == asyncio.run(shown(other))
 
-    home = Press(button="HOME")
+    home: ExecutableAction = Press(button="HOME")
     left = Drag(start=Point(800.0, 500.0), end=Point(200.0, 500.0))
     assert same([home, left], [home, Scroll(point=Point(800.0, 500.0), direction="left")])
-    nothing = [RightClick(point=Point(500.0, 500.0)), Hover(point=Point(500.0, 500.0)), Hotkey(keys=("a",)), Answer(text="7")]
+    nothing: list[ExecutableAction] = [
+        RightClick(point=Point(500.0, 500.0)),
+        Hover(point=Point(500.0, 500.0)),
+        Hotkey(keys=("a",)),
+        Answer(text="7"),
+    ]
     assert same([home, *nothing, Drag(end=Point(1.0, 1.0))], [home])
     for y in range(50, 1000, 100):
         point = Point(150.0, float(y))

@@ -156,7 +156,7 @@ class EpisodesFolder(ABCBenchmark):
         frame = line.frame
         if frame is None:  # a default would read pixels as thousandths, and nobody would notice
             for number, step in enumerate(line.steps):
-                if step.boxes or any("point" in action for action in (step.action, *step.alternatives)):
+                if step.boxes or any(map(_has_places, (step.action, *step.alternatives))):
                     raise DataError(f"{where}, field frame: is missing, but step {number} has places; expected {FRAMES}")
             frame = "unified"
         steps = []
@@ -233,21 +233,38 @@ class PreparedEpisodes(EpisodesFolder):
         return line.setting if line.setting and self._made.benchmark == self.name else self.setting
 
 
+PLACES = ("point", "start", "end")
+"""The fields of an action, or of what it does on a device, that are points."""
+
+
+def _has_places(action: dict[str, Any]) -> bool:
+    device = action.get("device")
+    return any(name in action or (isinstance(device, dict) and name in device) for name in PLACES)
+
+
 def _unified(place: str, action: dict[str, Any], frame: EpisodesFrame, size: Size) -> dict[str, Any]:
-    """The action with its point unified; whether it is one is the record's check."""
-    if "point" not in action:
-        return action
-    match action["point"]:
+    """The action with its points unified; whether it is one is the record's check."""
+    points = {
+        name: _point(f"{place}.{name}", action[name], frame, size)
+        for name in PLACES
+        if name in action and (name, action[name]) != ("start", None)
+    }
+    if isinstance(device := action.get("device"), dict):
+        points["device"] = _unified(f"{place}.device", device, frame, size)
+    return {**action, **points} if points else action
+
+
+def _point(place: str, value: Any, frame: EpisodesFrame, size: Size) -> Any:
+    match value:
         case [int() | float() as x, int() | float() as y] if not isinstance(x, bool) and not isinstance(y, bool):
             pass
         case other:
-            raise DataError(f"{place}.point: expected [x, y], got {other!r:.80}")
+            raise DataError(f"{place}: expected [x, y], got {other!r:.80}")
     try:
         x, y = float(x), float(y)
-        point = Point(x, y) if frame == "unified" else (PIXELS if frame == "pixels" else RELATIVE).decode(x, y, size)
+        return Point(x, y) if frame == "unified" else (PIXELS if frame == "pixels" else RELATIVE).decode(x, y, size)
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{place}.point: {error}") from None
-    return {**action, "point": point}
+        raise DataError(f"{place}: {error}") from None
 
 
 def _boxes(place: str, boxes: list[tuple[float, float, float, float]], frame: EpisodesFrame, size: Size) -> Boxes:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from pydantic_core import PydanticSerializationError, to_json
 
-from guieval.actions import Action, Boxes, Click, LongPress, Scroll
+from guieval.actions import Action, Boxes
+from guieval.data.episodes.read import PLACES
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, StepTaskModel
@@ -63,17 +64,25 @@ def _steps_in_pixels(episode: Episode) -> list[dict[str, Any]] | None:
 
 
 def _action_in_pixels(action: Action, size: Size) -> dict[str, Any] | None:
-    values = action.model_dump()
-    if not isinstance(action, Click | LongPress | Scroll):
-        return values
-    x, y = (_half_pixel(value, side) for value, side in zip(action.point, size, strict=True))
-    try:
-        back = PIXELS.decode(x, y, size)
-    except ValueError:
-        return None
-    if struct.pack("2d", *back) != struct.pack("2d", *action.point):
-        return None
-    return {**values, "point": [x, y]}
+    return _in_pixels(action.model_dump(), size)
+
+
+def _in_pixels(values: dict[str, Any], size: Size) -> dict[str, Any] | None:
+    for name in PLACES:
+        if (point := values.get(name)) is None:
+            continue
+        x, y = (_half_pixel(value, side) for value, side in zip(point, size, strict=True))
+        try:
+            back = PIXELS.decode(x, y, size)
+        except ValueError:
+            return None
+        if struct.pack("2d", *back) != struct.pack("2d", *point):
+            return None
+        values[name] = [x, y]
+    if "device" in values:
+        values["device"] = _in_pixels(values["device"], size)
+        return None if values["device"] is None else values
+    return values
 
 
 def _half_pixel(value: float, side: int) -> float:

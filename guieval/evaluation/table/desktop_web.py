@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from guieval.evaluation.click_rule import ClickRule
+from guieval.evaluation.leniencies import DeviceActions
 from guieval.evaluation.protocol import Figure, Protocol
 from guieval.evaluation.rules import ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
@@ -14,14 +15,14 @@ _AGENTNETBENCH = StepRules(
     text=TextRule("similarity", threshold=0.8),
     scroll=ScrollRule("type-only"),
     stop="status",
+    leniencies=(DeviceActions(),),
 )
 _AGENTNETBENCH_NOTES = (
     "Right is here what the scorer gives full marks. It gives part of them too, which are no verdict: a place that misses is "
     "worth exp(-120 (d - 0.0141)) at a distance of d screens, a text below 0.8 its similarity / 0.8.",
     "It has no marks for a wait and for a horizontal scroll, so a right one is worth nothing there; here it is right.",
     "Of several actions in one step each is marked by its place, and one kind of action weighs as much as another.",
-    "Right clicks, double clicks and drags are judged by their places there; a unified action keeps them by name, and all they "
-    "say must be equal.",
+    "A drag has the mean of the marks of its two places there; here it is right if both have full marks.",
 )
 
 PROTOCOLS = (

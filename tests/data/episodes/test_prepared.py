@@ -12,7 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guieval.actions import Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import (
+    Action,
+    Boxes,
+    Click,
+    Drag,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+    executable,
+)
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.episodes.format import EpisodeLine, StepLine
 from guieval.data.episodes.write import episode_line
@@ -47,6 +62,22 @@ def loaded(root: Path, *lines: Any, **options: Any) -> list[Episode]:
 def only(root: Path, **changes: Any) -> StepTaskModel:
     [episode] = loaded(root, line(**changes))
     return episode.steps[0]
+
+
+def test_places_of_device_actions_are_in_the_frame_too(tmp_path: Path) -> None:
+    drag = {"type": "DRAG", "start": [540, 600], "end": [1080, 2400]}
+    action = {"type": "UNSUPPORTED", "name": "drag", "arguments": {"point": [1, 2]}, "device": drag}
+    read = only(tmp_path / "a", steps=[step(action=action)])
+    device = Drag(start=Point(500.0, 250.0), end=Point(1000.0, 1000.0))
+    assert read.action == Unsupported(name="drag", arguments={"point": [1, 2]}, device=device)
+    written = json.loads(episode_line(Episode(steps=(read,))))
+    assert written["frame"] == "pixels" and written["steps"][0]["action"]["device"] == drag
+    to = {**action, "device": {"type": "DRAG", "start": None, "end": [540, 600]}}
+    assert executable(only(tmp_path / "b", steps=[step(action=to)]).action) == Drag(end=Point(500.0, 250.0))
+    with pytest.raises(DataError, match=r"steps.0.action.device.end: "):
+        only(tmp_path / "c", steps=[step(action={**action, "device": {**drag, "end": [540, 2401]}})])
+    with pytest.raises(DataError, match="field frame: is missing"):
+        only(tmp_path / "d", frame=None, steps=[step(action=action)])
 
 
 @pytest.mark.parametrize(
@@ -314,7 +345,12 @@ def actions(places: st.SearchStrategy[Point]) -> st.SearchStrategy[Action]:
         st.builds(Press, button=st.sampled_from(["BACK", "RECENT"])),
         st.builds(Wait, duration=st.floats(0, 1e6)),
         st.builds(Stop, status=st.sampled_from(["finish", "impossible"])),
-        st.builds(Unsupported, name=texts, arguments=st.dictionaries(texts, st.one_of(st.integers(), texts, st.none()))),
+        st.builds(
+            Unsupported,
+            name=texts,
+            arguments=st.dictionaries(texts, st.one_of(st.integers(), texts, st.none())),
+            device=st.none() | st.builds(Drag, start=st.none() | places, end=places),
+        ),
     )
 
 

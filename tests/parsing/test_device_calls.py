@@ -1,0 +1,61 @@
+"""Calls that the unified space has no word for, and what they do on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from guieval.actions import Answer, DeviceAction, DoubleClick, Drag, Hotkey, Hover, Point, RightClick, Unsupported
+from guieval.frames import PER_1000
+from guieval.parsing import call_tables as calls
+
+TABLE = calls.CallTable(
+    {
+        "double": calls.double_clicked("at"),
+        "right": calls.right_clicked("at"),
+        "move": calls.hovered(*calls.XY),
+        "drag": calls.dragged(("from",), ("to",)),
+        "drag_to": calls.dragged((), ("to",)),
+        "keys": calls.pressed_together("keys"),
+        "answer": calls.answered("text"),
+        "zoom": calls.OUTSIDE,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "device"),
+    [
+        ("double", {"at": [1, 2]}, DoubleClick(point=Point(1, 2))),
+        ("right", {"at": [1, 2]}, RightClick(point=Point(1, 2))),
+        ("move", {"x": 1, "y": 2}, Hover(point=Point(1, 2))),
+        ("drag", {"from": [1, 2], "to": [3, 4]}, Drag(start=Point(1, 2), end=Point(3, 4))),
+        ("drag_to", {"to": [3, 4]}, Drag(end=Point(3, 4))),
+        ("keys", {"keys": ["Ctrl", "C"]}, Hotkey(keys=("ctrl", "C"))),
+        ("keys", {"keys": "ctrl+shift t"}, Hotkey(keys=("ctrl", "shift", "t"))),
+        ("keys", {"keys": "['ctrl', 'c']"}, Hotkey(keys=("ctrl", "c"))),
+        ("keys", {"keys": "+"}, Hotkey(keys=("+",))),
+        ("answer", {"text": 7}, Answer(text="7")),
+        ("zoom", {"factor": 2}, None),
+    ],
+)
+def test_a_call_keeps_its_own_words_and_says_what_it_does(
+    name: str, arguments: dict[str, Any], device: DeviceAction | None
+) -> None:
+    action = TABLE.read(name, arguments, PER_1000, (100, 200))
+    assert action == Unsupported(name=name, arguments=arguments, device=device)
+    assert TABLE.write(action, list) == (name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("double", {}), ("drag", {"from": [1, 2]}), ("keys", {"keys": []}), ("keys", {"keys": [1]}), ("right", {"at": "here"})],
+)
+def test_arguments_that_do_not_say_where_leave_the_call_without_a_meaning(name: str, arguments: dict[str, Any]) -> None:
+    assert TABLE.read(name, arguments, PER_1000, (100, 200)) == Unsupported(name=name, arguments=arguments)
+
+
+def test_the_calls_outside_the_unified_space() -> None:
+    assert TABLE.outside("zoom") and TABLE.outside("drag") and not TABLE.outside("click")
+    assert not calls.CallTable(click=calls.tap("at")).outside("click")
