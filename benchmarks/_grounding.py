@@ -24,7 +24,7 @@ from guieval.actions import ActionSpace, Boxes, Click, Point, Stop
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError, UsageError
 from guieval.frames import PIXELS, Size
-from guieval.steps import Episode, EpisodeKey, Setting
+from guieval.steps import Episode, EpisodeKey
 
 from ._images import find_image
 from ._rows import Row, episode, parse, placed, read, read_list, step
@@ -82,8 +82,8 @@ class Item:
 class GroundingBenchmark(ABCBenchmark):
     """A benchmark of one-step episodes; a subclass finds its lists and images, and reads a row."""
 
-    setting: ClassVar[Setting] = "grounding"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK"}), frozenset(), frozenset())
+    setting = "grounding"
+    action_space = ActionSpace(frozenset({"CLICK"}), frozenset(), frozenset())
     id_field: ClassVar[str] = "id"
     """The field that names a row's episode; an error about two rows of one id names it."""
     image_folders: ClassVar[tuple[str, ...]]

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.actions import (
     Action,
@@ -60,6 +60,7 @@ from guieval.frames import RELATIVE, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._episode_folders import text_or_none
+from ._examples import written_by
 from ._images import find_image, size_of
 from ._rows import Row, episode, placed, read_row, step
 
@@ -81,15 +82,15 @@ class _Reading:
 class AgentNetBench(ABCBenchmark):
     """AgentNetBench's trajectories, one JSON file each, with ``images/`` beside them."""
 
-    name: ClassVar[str] = "agentnetbench"
-    title: ClassVar[str] = "AgentNetBench"
-    source: ClassVar[str] = (
+    name = "agentnetbench"
+    title = "AgentNetBench"
+    source = (
         "AgentNetBench (OpenCUA, arXiv 2508.09123, MIT): <task>.json with images/ from evaluation/agentnetbench of "
         "github.com/xlang-ai/OpenCUA"
     )
-    paper: ClassVar[str] = "arXiv 2508.09123"
-    licence: ClassVar[str] = "MIT"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2508.09123"
+    licence = "MIT"
+    published = (
         PublishedCount(
             "sample in the authors' repository",
             steps=54,
@@ -97,11 +98,10 @@ class AgentNetBench(ABCBenchmark):
             source="xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), counted",
         ),
     )
-    dataset: ClassVar[str] = "agentnetbench"
-    protocol: ClassVar[str] = "agentnetbench"
-    action_space: ClassVar[ActionSpace] = ActionSpace(
-        frozenset({"CLICK", "TYPE", "PRESS", "SCROLL", "WAIT", "STOP"}), frozenset({"ENTER"})
-    )
+    dataset = "agentnetbench"
+    protocol = "agentnetbench"
+    action_space = ActionSpace(frozenset({"CLICK", "TYPE", "PRESS", "SCROLL", "WAIT", "STOP"}), frozenset({"ENTER"}))
+    write_example = written_by("agentnetbench.write_agentnetbench")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
@@ -109,12 +109,6 @@ class AgentNetBench(ABCBenchmark):
         if folder is None:
             raise self.wrong_folder(root, "<task>.json with a trajectory's task_id and steps")
         self._folder = folder
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.agentnetbench import write_agentnetbench
-
-        write_agentnetbench(folder, episodes=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         refs: dict[str, EpisodeRef] = {}

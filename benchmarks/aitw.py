@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, path_direction
 from guieval.data.aitw_labels import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions, swipe_path
@@ -43,6 +43,7 @@ from guieval.errors import DataError
 from guieval.frames import RELATIVE
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._examples import written_by
 from ._images import needed_size
 from ._rows import Row, episode, parse, placed, read, step
 
@@ -64,17 +65,18 @@ class _Span(NamedTuple):
 class AITW(ABCBenchmark):
     """Android in the Wild in SeeClick's JSON files."""
 
-    name: ClassVar[str] = "aitw"
-    title: ClassVar[str] = "AITW (SeeClick's split)"
-    source: ClassVar[str] = (
+    name = "aitw"
+    title = "AITW (SeeClick's split)"
+    source = (
         "the AITW annotations and screenshots that agent_tasks/readme_agent.md of github.com/njucckevin/SeeClick links "
         "(aitw_data_{test,val,train}.json with aitw_images/)"
     )
-    paper: ClassVar[str] = "arXiv 2307.10088, split by arXiv 2401.10935"
-    licence: ClassVar[str] = "CC BY 4.0 for the original data; none stated for SeeClick's extract"
-    dataset: ClassVar[str] = "aitw"
-    protocol: ClassVar[str] = "aitw-original"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    paper = "arXiv 2307.10088, split by arXiv 2401.10935"
+    licence = "CC BY 4.0 for the original data; none stated for SeeClick's extract"
+    dataset = "aitw"
+    protocol = "aitw-original"
+    action_space = ActionSpace(frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    write_example = written_by("aitw.write_aitw")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
@@ -82,12 +84,6 @@ class AITW(ABCBenchmark):
         if not self._files:
             raise self.wrong_folder(root, ", ".join(FILES.values()))
         self._images = next((f"{folder}/" for folder in IMAGE_FOLDERS if (root / folder).is_dir()), "")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.aitw import write_aitw
-
-        write_aitw(folder, episodes=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         return self._refs

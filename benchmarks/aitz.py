@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from guieval.actions import ActionSpace, Boxes
 from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
@@ -46,6 +46,7 @@ from ._episode_folders import (
     text_or_none,
     ui_boxes,
 )
+from ._examples import written_by
 from ._images import needed_size
 from ._rows import Row, episode, placed, step
 
@@ -76,15 +77,15 @@ class _Found(NamedTuple):
 class AiTZ(ABCBenchmark):
     """AiTZ in its authors' release, or as GUIEvalKit's data/process_aitz.py leaves it."""
 
-    name: ClassVar[str] = "aitz"
-    title: ClassVar[str] = "AiTZ"
-    source: ClassVar[str] = (
+    name = "aitz"
+    title = "AiTZ"
+    source = (
         "the download that the README of github.com/IMNearth/CoAT links "
         "({train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json with the screenshots beside it)"
     )
-    paper: ClassVar[str] = "arXiv 2403.02713"
-    licence: ClassVar[str] = "Apache-2.0, by the badge in its repository"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2403.02713"
+    licence = "Apache-2.0, by the badge in its repository"
+    published = (
         PublishedCount("test", 4724, _README, episodes=506, split="test"),
         PublishedCount("test, General", 1202, _README, episodes=156, split="test", subset="general"),
         PublishedCount("test, Install", 1108, _README, episodes=134, split="test", subset="install"),
@@ -97,21 +98,16 @@ class AiTZ(ABCBenchmark):
         PublishedCount("train, Single", 2594, _README, episodes=844, split="train", subset="single"),
         PublishedCount("train, WebShopping", 5133, _README, episodes=379, split="train", subset="web_shopping"),
     )
-    dataset: ClassVar[str] = "aitz"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    dataset = "aitz"
+    protocol = "guievalkit"
+    action_space = ActionSpace(frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    write_example = written_by("aitz.write_aitz")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
         self._places = _places(root)
         if not self._places:
             raise self.wrong_folder(root, "<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json, below train and test or directly")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.aitz import write_aitz
-
-        write_aitz(folder, episodes=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         return self._refs

@@ -28,7 +28,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._examples import written_by
 from ._grounding import stated_size
 from ._images import IMAGE_SUFFIXES
 from ._rows import Row, episode, placed, read_row, step
@@ -60,17 +61,18 @@ class _Found(NamedTuple):
 class AMEX(ABCBenchmark):
     """AMEX's instructions with their chains of actions."""
 
-    name: ClassVar[str] = "amex"
-    title: ClassVar[str] = "AMEX"
-    source: ClassVar[str] = (
+    name = "amex"
+    title = "AMEX"
+    source = (
         "the archives in the folder AMEX of huggingface.co/datasets/Yuxiang007/AMEX, unpacked "
         "(instruction_anno/, element_anno/ and screenshot/)"
     )
-    paper: ClassVar[str] = "arXiv 2407.17490"
-    licence: ClassVar[str] = "CC BY 4.0"
-    dataset: ClassVar[str] = "amex"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    paper = "arXiv 2407.17490"
+    licence = "CC BY 4.0"
+    dataset = "amex"
+    protocol = "guievalkit"
+    action_space = ActionSpace(frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
+    write_example = written_by("amex.write_amex")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
@@ -85,12 +87,6 @@ class AMEX(ABCBenchmark):
         """``path``, or the folder of the same name in it, whichever holds such files."""
         inner = f"{path}/{path.rsplit('/', 1)[-1]}"
         return next((folder for folder in (path, inner) if any((self.root / folder).glob(pattern))), None)
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.amex import write_amex
-
-        write_amex(folder, episodes=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         return self._refs

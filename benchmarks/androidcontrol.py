@@ -34,13 +34,13 @@ import re
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from guieval.actions import ActionType
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release
 from guieval.errors import UsageError
 from guieval.frames import Size
-from guieval.steps import Episode, Setting
+from guieval.steps import Episode
 
 from ._androidcontrol_release import AndroidControlRelease, shards
 from ._guievalkit_folder import EpisodeFolder, episodes_folder, folder_of_test
@@ -107,19 +107,19 @@ class AndroidControl(ABCBenchmark):
     another annotation file of that format in ``root``. ``finish=False`` leaves out finish steps.
     """
 
-    name: ClassVar[str] = "androidcontrol"
-    title: ClassVar[str] = "AndroidControl (high)"
-    source: ClassVar[str] = (
+    name = "androidcontrol"
+    title = "AndroidControl (high)"
+    source = (
         "AndroidControl (arXiv 2406.03679, CC BY 4.0; gs://gresearch/android_control) by `guieval prepare`, "
         "as prepared by GUIEvalKit's data/process_ac.py "
         "(test/android_control/<episode>/<episode>.json), or as android_control_evaluation_std.jsonl[.gz] "
         "from UI-S1/evaluation/dataset of github.com/X-PLUG/MobileAgent"
     )
-    paper: ClassVar[str] = "arXiv 2406.03679"
-    licence: ClassVar[str] = "CC BY 4.0 (google-research's data sets); the data set's README says Apache-2.0"
-    published: ClassVar[tuple[PublishedCount, ...]] = PUBLISHED
-    protocol: ClassVar[str] = "guievalkit"
-    dataset: ClassVar[str] = "androidcontrol"
+    paper = "arXiv 2406.03679"
+    licence = "CC BY 4.0 (google-research's data sets); the data set's README says Apache-2.0"
+    published = PUBLISHED
+    protocol = "guievalkit"
+    dataset = "androidcontrol"
 
     def __init__(
         self,
@@ -190,9 +190,9 @@ class AndroidControl(ABCBenchmark):
 class AndroidControlLow(AndroidControl):
     """AndroidControl with the step's own instruction given (*low*); every step must have one."""
 
-    name: ClassVar[str] = "androidcontrol-low"
-    title: ClassVar[str] = "AndroidControl (low)"
-    setting: ClassVar[Setting] = "low"
+    name = "androidcontrol-low"
+    title = "AndroidControl (low)"
+    setting = "low"
 
     @classmethod
     def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:

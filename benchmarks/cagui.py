@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.actions import ActionSpace
 from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
@@ -48,6 +48,7 @@ from ._episode_folders import (
     text_or_none,
     ui_boxes,
 )
+from ._examples import written_by
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file
 from ._rows import Row, episode, placed, step
 
@@ -65,21 +66,18 @@ _REPORT = "AgentCPM-GUI, arXiv 2506.01391"
 class CAGUI(ABCBenchmark):
     """CAGUI's agent part: tasks in Chinese apps."""
 
-    name: ClassVar[str] = "cagui"
-    title: ClassVar[str] = "CAGUI (agent)"
-    source: ClassVar[str] = (
+    name = "cagui"
+    title = "CAGUI (agent)"
+    source = (
         "huggingface.co/datasets/openbmb/CAGUI (CAGUI_agent/domestic/<episode>/<episode>.json with the screenshots beside it)"
     )
-    paper: ClassVar[str] = "arXiv 2506.01391"
-    licence: ClassVar[str] = "CC BY-NC 4.0"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
-        PublishedCount("agent", 4516, "README of github.com/xiaomi-research/guievalkit", episodes=600),
-    )
-    dataset: ClassVar[str] = "cagui"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(
-        frozenset({"CLICK", "LONG_PRESS", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"})
-    )
+    paper = "arXiv 2506.01391"
+    licence = "CC BY-NC 4.0"
+    published = (PublishedCount("agent", 4516, "README of github.com/xiaomi-research/guievalkit", episodes=600),)
+    dataset = "cagui"
+    protocol = "guievalkit"
+    action_space = ActionSpace(frozenset({"CLICK", "LONG_PRESS", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
+    write_example = written_by("cagui.write_cagui_agent")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
@@ -89,12 +87,6 @@ class CAGUI(ABCBenchmark):
         if found is None:
             raise self.wrong_folder(root, f"{inner[0]}/<episode>/<episode>.json")
         self._folder = found
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.cagui import write_cagui_agent
-
-        write_cagui_agent(folder, episodes=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         return self._refs
@@ -137,22 +129,23 @@ class CAGUI(ABCBenchmark):
 class CAGUIGrounding(GroundingBenchmark):
     """CAGUI's grounding part: point at the element that does something, or that shows a text."""
 
-    name: ClassVar[str] = "cagui-grounding"
-    title: ClassVar[str] = "CAGUI (grounding)"
-    source: ClassVar[str] = (
+    name = "cagui-grounding"
+    title = "CAGUI (grounding)"
+    source = (
         "huggingface.co/datasets/openbmb/CAGUI (CAGUI_grounding/code/{cap,ocr}.jsonl with CAGUI_grounding/images/), the lists "
         "alone also from eval/grounding_eval/dataset/code of github.com/OpenBMB/AgentCPM-GUI"
     )
-    paper: ClassVar[str] = "arXiv 2506.01391"
-    licence: ClassVar[str] = "CC BY-NC 4.0; the lists alone also Apache-2.0"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2506.01391"
+    licence = "CC BY-NC 4.0; the lists alone also Apache-2.0"
+    published = (
         PublishedCount("Fun2Point", 1500, f"{_REPORT}, appendix C.1", episodes=1500, subset="fun2point"),
         PublishedCount("Text2Point", 1500, f"{_REPORT}, appendix C.1", episodes=1500, subset="text2point"),
     )
-    dataset: ClassVar[str] = "cagui-grounding"
-    protocol: ClassVar[str] = "cagui-grounding"
-    id_field: ClassVar[str] = "image"
-    image_folders: ClassVar[tuple[str, ...]] = ("images",)
+    dataset = "cagui-grounding"
+    protocol = "cagui-grounding"
+    id_field = "image"
+    image_folders = ("images",)
+    write_example = written_by("cagui.write_cagui_grounding")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         root = self.root.resolve()
@@ -177,12 +170,6 @@ class CAGUIGrounding(GroundingBenchmark):
         images = f"{home}images"
         recorded_alone = part == "cap" and (self.root / images).is_dir() and not (self.root / images / part).is_dir()
         return images if recorded_alone else f"{images}/{part}"
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.cagui import write_cagui_grounding
-
-        write_cagui_grounding(folder, episodes=episodes, seed=seed)
 
     def _episode_id(self, entry: Entry) -> str:
         return _image(entry.row)[1]

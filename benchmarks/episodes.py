@@ -15,10 +15,12 @@ unified, in pixels of the screenshot or fractions of it. Assumed: nothing; what 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.actions import BUTTONS, ActionSpace
 from guieval.data.episodes.read import EpisodesFolder
+
+from ._examples import written_by
 
 
 class Episodes(EpisodesFolder):
@@ -27,23 +29,16 @@ class Episodes(EpisodesFolder):
     ``file`` names another file in the folder, e.g. one of several splits.
     """
 
-    name: ClassVar[str] = "episodes"
-    title: ClassVar[str] = "Episodes (our own JSONL format)"
-    source: ClassVar[str] = (
-        "anyone's data: episodes.jsonl, one episode a line, beside its screenshots (described in docs/episodes.md)"
-    )
-    paper: ClassVar[str] = ""
-    licence: ClassVar[str] = "that of the data"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(buttons=frozenset(BUTTONS))
+    name = "episodes"
+    title = "Episodes (our own JSONL format)"
+    source = "anyone's data: episodes.jsonl, one episode a line, beside its screenshots (described in docs/episodes.md)"
+    paper = ""
+    licence = "that of the data"
+    protocol = "guievalkit"
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    write_example = written_by("episodes.write_episodes")
 
     def __init__(self, root: Path, *, file: str | None = None, **options: Any) -> None:
         super().__init__(root, file=file, **options)
         # the data set is the data's, not this format's: sample sets and reports ask for it
         vars(self).update(self.declared())
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.episodes import write_episodes
-
-        write_episodes(folder, episodes=episodes, seed=seed)

@@ -42,14 +42,15 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Point, Press, Scroll, Stop, Type, path_direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000
-from guieval.steps import Episode, EpisodeKey, Setting, StepTaskModel
+from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._examples import written_by
 from ._rows import Row, episode, read, read_row, step
 
 SETUPS = ("random", "app", "device", "task")
@@ -66,16 +67,16 @@ class GuiOdyssey(ABCBenchmark):
     ``device`` or ``task``. An episode that the file does not name is of split ``unlisted``.
     """
 
-    name: ClassVar[str] = "gui-odyssey"
-    title: ClassVar[str] = "GUI-Odyssey (high)"
-    source: ClassVar[str] = (
+    name = "gui-odyssey"
+    title = "GUI-Odyssey (high)"
+    source = (
         "GUI-Odyssey, v2 from huggingface.co/datasets/hflqf88888/GUIOdyssey or v1 from "
         "huggingface.co/datasets/OpenGVLab/GUI-Odyssey: annotations/<episode>.json, splits/{random,app,device,task}_split.json "
         "and the screenshots unpacked into screenshots/"
     )
-    paper: ClassVar[str] = "arXiv 2406.08451"
-    licence: ClassVar[str] = "CC BY 4.0"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2406.08451"
+    licence = "CC BY 4.0"
+    published = (
         PublishedCount(
             "v2 random split, test",
             steps=25_807,
@@ -100,12 +101,13 @@ class GuiOdyssey(ABCBenchmark):
             source="episodes: arXiv 2406.08451v1; steps: screenshots counted in OpenGVLab/GUI-Odyssey, issue 16",
         ),
     )
-    dataset: ClassVar[str] = "gui-odyssey"
-    protocol: ClassVar[str] = "odyssey-v2"
-    action_space: ClassVar[ActionSpace] = ActionSpace(
+    dataset = "gui-odyssey"
+    protocol = "odyssey-v2"
+    action_space = ActionSpace(
         types=frozenset({"CLICK", "LONG_PRESS", "SCROLL", "TYPE", "PRESS", "STOP"}),
         buttons=frozenset({"BACK", "HOME", "RECENT"}),
     )
+    write_example = written_by("gui_odyssey.write_gui_odyssey")
 
     def __init__(self, root: Path, *, setup: str = "random", **options: Any) -> None:
         super().__init__(root, **options)
@@ -120,12 +122,6 @@ class GuiOdyssey(ABCBenchmark):
             raise self.wrong_folder(root, "annotations/<episode>.json")
         if not self._splits.is_file():
             raise self.wrong_folder(root, f"splits/{setup}_split.json")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.gui_odyssey import write_gui_odyssey
-
-        write_gui_odyssey(folder, episodes=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         splits = self._split_of()
@@ -237,9 +233,9 @@ class GuiOdyssey(ABCBenchmark):
 class GuiOdysseyLow(GuiOdyssey):
     """GUI-Odyssey with the step's own instruction given (*low*), which only v2 publishes."""
 
-    name: ClassVar[str] = "gui-odyssey-low"
-    title: ClassVar[str] = "GUI-Odyssey (low)"
-    setting: ClassVar[Setting] = "low"
+    name = "gui-odyssey-low"
+    title = "GUI-Odyssey (low)"
+    setting = "low"
 
 
 def _action(row: Row, extras: dict[str, Any]) -> Action:

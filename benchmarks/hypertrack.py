@@ -37,7 +37,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from guieval.actions import (
     OPPOSITE,
@@ -59,6 +59,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._examples import written_by
 from ._hypertrack_splits import Place, read_places
 from ._images import RecordedPaths, image_size
 from ._rows import Row, episode, parse, placed, read, step
@@ -121,15 +122,15 @@ Built = TypeVar("Built")
 class HyperTrack(ABCBenchmark):
     """HyperTrack by its description; see the module for what is assumed and which option changes it."""
 
-    name: ClassVar[str] = "hypertrack"
-    title: ClassVar[str] = "HyperTrack"
-    source: ClassVar[str] = (
+    name = "hypertrack"
+    title = "HyperTrack"
+    source = (
         "HyperTrackPreview on Hugging Face (the full set is not public yet): test_filtered/<episode>/<episode>.json with the "
         "screenshots beside it, and episode_categorization.json"
     )
-    paper: ClassVar[str] = "arXiv 2605.27134"
-    licence: ClassVar[str] = "none stated"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2605.27134"
+    licence = "none stated"
+    published = (
         PublishedCount("the four test splits", steps=12_247, episodes=2_365, split="test", source=f"{_TABLE_8}, added up"),
         PublishedCount("Train", steps=69_223, episodes=13_555, split="train", source=_TABLE_8),
         PublishedCount("Val", steps=834, episodes=160, split="val", source=_TABLE_8),
@@ -140,9 +141,10 @@ class HyperTrack(ABCBenchmark):
             "Unseen App & Device", steps=2_122, episodes=404, split="test", subset="unseen-app-device", source=_TABLE_8
         ),
     )
-    dataset: ClassVar[str] = "hypertrack"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"OPEN", "CLICK", "SCROLL", "TYPE", "STOP"}), frozenset())
+    dataset = "hypertrack"
+    protocol = "guievalkit"
+    action_space = ActionSpace(frozenset({"OPEN", "CLICK", "SCROLL", "TYPE", "STOP"}), frozenset())
+    write_example = written_by("hypertrack.write_hypertrack")
 
     def __init__(
         self, root: Path, *, coordinates: str = "pixels", boxes: str = "corners", scroll: str = "finger", **options: Any
@@ -160,12 +162,6 @@ class HyperTrack(ABCBenchmark):
             self._folders = [(root, FOLDERS.get(root.resolve().name, "unlisted"))]
         if not any(_episode_files(folder) for folder, _ in self._folders):
             raise self.wrong_folder(root, f"test_filtered/<episode>/<episode>.json or {CATEGORISATION} beside such folders")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.hypertrack import write_hypertrack
-
-        write_hypertrack(folder, episodes=episodes, seed=seed)
 
     @cached_property
     def _places(self) -> Mapping[str, Place]:

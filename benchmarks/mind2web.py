@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Type, Unsupported
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
@@ -45,6 +45,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._examples import written_by
 from ._images import find_image, size_of
 from ._rows import Row, episode, parse, placed, read, step
 
@@ -80,22 +81,23 @@ class _Image:
 class Mind2Web(ABCBenchmark):
     """Multimodal-Mind2Web's three test sets from UGround's lists."""
 
-    name: ClassVar[str] = "mind2web"
-    title: ClassVar[str] = "Multimodal-Mind2Web"
-    source: ClassVar[str] = (
+    name = "mind2web"
+    title = "Multimodal-Mind2Web"
+    source = (
         "Multimodal-Mind2Web (arXiv 2306.06070, OpenRAIL) as UGround lists it: cross_{task,website,domain}_blocks.jsonl with "
         "blocks/ from offline_evaluation/Multimodal-Mind2Web of github.com/OSU-NLP-Group/UGround"
     )
-    paper: ClassVar[str] = "arXiv 2306.06070 (Mind2Web), 2401.01614 (Multimodal-Mind2Web), 2410.05243 (UGround)"
-    licence: ClassVar[str] = "OpenRAIL (data), MIT (lists)"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2306.06070 (Mind2Web), 2401.01614 (Multimodal-Mind2Web), 2410.05243 (UGround)"
+    licence = "OpenRAIL (data), MIT (lists)"
+    published = (
         PublishedCount("cross task", 1338, _SOURCE, episodes=177, subset="cross_task"),
         PublishedCount("cross website", 1019, _SOURCE, episodes=142, subset="cross_website"),
         PublishedCount("cross domain", 4050, _SOURCE, episodes=694, subset="cross_domain"),
     )
-    dataset: ClassVar[str] = "mind2web"
-    protocol: ClassVar[str] = "mind2web-element"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK", "TYPE"}), frozenset(), frozenset())
+    dataset = "mind2web"
+    protocol = "mind2web-element"
+    action_space = ActionSpace(frozenset({"CLICK", "TYPE"}), frozenset(), frozenset())
+    write_example = written_by("mind2web.write_mind2web")
 
     def __init__(self, root: Path, *, view: str | None = None, **options: Any) -> None:
         super().__init__(root, **options)
@@ -109,12 +111,6 @@ class Mind2Web(ABCBenchmark):
         self._files = {subset: file for subset in SUBSETS if (file := _find(root, subset)) is not None}
         if not self._files:
             raise self.wrong_folder(root, "cross_{task,website,domain}_blocks.jsonl and no cross_<subset>/sample.jsonl")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.mind2web import write_mind2web
-
-        write_mind2web(folder, tasks=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         refs: list[EpisodeRef] = []

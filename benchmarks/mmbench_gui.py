@@ -18,11 +18,10 @@ tables are made; the program (``app_name``) is kept in the extras.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import ClassVar
 
 from guieval.data.benchmark import PublishedCount
 
+from ._examples import written_by
 from ._grounding import (
     AnnotationList,
     Entry,
@@ -50,33 +49,28 @@ class MMBenchGuiL2(GroundingBenchmark):
     Below ``root``: ``L2_annotations.json`` with ``offline_images/``, or MAI-UI's list.
     """
 
-    name: ClassVar[str] = "mmbench-gui-l2"
-    title: ClassVar[str] = "MMBench-GUI L2"
-    source: ClassVar[str] = (
+    name = "mmbench-gui-l2"
+    title = "MMBench-GUI L2"
+    source = (
         "huggingface.co/datasets/OpenGVLab/MMBench-GUI: L2_annotations.json with offline_images/ (unpack "
         "MMBench-GUI-OfflineImages.zip), or MAI-UI's MMbench_data/MMbench_GUI_sspro_format.json"
     )
-    paper: ClassVar[str] = "arXiv 2507.19478"
-    licence: ClassVar[str] = "Apache-2.0"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2507.19478"
+    licence = "Apache-2.0"
+    published = (
         PublishedCount("all", 3594, _SOURCE, 3594, types={"CLICK": 3594}),
         PublishedCount("basic", 1787, _SOURCE, groups={"level": "basic"}),
         PublishedCount("advanced", 1807, _SOURCE, groups={"level": "advanced"}),
     )
-    protocol: ClassVar[str] = "mmbench-gui-l2"
-    dataset: ClassVar[str] = "mmbench-gui-l2"
-    image_folders: ClassVar[tuple[str, ...]] = (
+    protocol = "mmbench-gui-l2"
+    dataset = "mmbench-gui-l2"
+    image_folders = (
         "offline_images",
         "MMBench-GUI/offline_images",
         "MMBench-GUI-OfflineImages/offline_images",
         "images",
     )
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.mmbench_gui import write_mmbench_gui
-
-        write_mmbench_gui(folder, episodes, seed)
+    write_example = written_by("mmbench_gui.write_mmbench_gui")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         file = find_file(self.root, LISTS)

@@ -30,7 +30,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.actions import DIRECTIONS, Action, ActionSpace, Boxes, Click, Open, Point, Scroll, Stop, Type, path_direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
@@ -38,6 +38,7 @@ from guieval.errors import DataError
 from guieval.frames import PER_1000, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._examples import written_by
 from ._images import find_image
 from ._rows import Row, episode, placed, read_row, step
 
@@ -61,19 +62,18 @@ class _State:
 class OneKey(ABCBenchmark):
     """The contest's offline cases: ``<case>/ref.json`` with one screenshot per state."""
 
-    name: ClassVar[str] = "onekey"
-    title: ClassVar[str] = "ZTE onekey"
-    source: ClassVar[str] = (
+    name = "onekey"
+    title = "ZTE onekey"
+    source = (
         "the offline cases of ZTE's GUI agent contest 2026: <case>/ref.json and <case>/<state>.png from test_data/offline of "
         "github.com/hannibal114514/ZTE_2026_GUI_Agent"
     )
-    paper: ClassVar[str] = "none; the contest's statement and scorer are in github.com/hzy1522/ZTE-code-for-student"
-    licence: ClassVar[str] = "none stated"
-    dataset: ClassVar[str] = "onekey"
-    protocol: ClassVar[str] = "onekey"
-    action_space: ClassVar[ActionSpace] = ActionSpace(
-        frozenset({"OPEN", "CLICK", "TYPE", "SCROLL", "STOP"}), frozenset(), frozenset({"finish"})
-    )
+    paper = "none; the contest's statement and scorer are in github.com/hzy1522/ZTE-code-for-student"
+    licence = "none stated"
+    dataset = "onekey"
+    protocol = "onekey"
+    action_space = ActionSpace(frozenset({"OPEN", "CLICK", "TYPE", "SCROLL", "STOP"}), frozenset(), frozenset({"finish"}))
+    write_example = written_by("onekey.write_onekey")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
@@ -81,12 +81,6 @@ class OneKey(ABCBenchmark):
         if folder is None:
             raise self.wrong_folder(root, f"<case>/{FILE}")
         self._folder = folder
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.onekey import write_onekey
-
-        write_onekey(folder, cases=episodes, seed=seed)
 
     def index(self) -> Sequence[EpisodeRef]:
         refs = []

@@ -37,6 +37,7 @@ from guieval.data.benchmark import EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import Size
 
+from ._examples import written_by
 from ._grounding import (
     REFUSAL,
     AnnotationList,
@@ -63,24 +64,24 @@ class OSWorldG(GroundingBenchmark):
     ``root`` is the repository, its ``benchmark`` folder, MAI-UI's data folder, or a folder with one of their lists.
     """
 
-    name: ClassVar[str] = "osworld-g"
-    title: ClassVar[str] = "OSWorld-G"
-    source: ClassVar[str] = (
+    name = "osworld-g"
+    title = "OSWorld-G"
+    source = (
         "github.com/xlang-ai/OSWorld-G: benchmark/OSWorld-G.json with benchmark/images/, "
         "or MAI-UI's OS_G_data/OSWorld-G_sspro_format.json"
     )
-    paper: ClassVar[str] = _PAPER
-    licence: ClassVar[str] = "none found stated (OSWorld itself is Apache-2.0)"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = _PAPER
+    licence = "none found stated (OSWorld itself is Apache-2.0)"
+    published = (
         PublishedCount("all", 564, _PAPER, 564, types={"CLICK": 510, "STOP": 54}),
         PublishedCount("boxes", 470, _LISTS, groups={"target": "bbox"}),
         PublishedCount("polygons", 40, _LISTS, groups={"target": "polygon"}),
         PublishedCount("refusals", 54, _LISTS, groups={"target": "refusal"}),
     )
-    protocol: ClassVar[str] = "osworld-g"
-    dataset: ClassVar[str] = "osworld-g"
-    action_space: ClassVar[ActionSpace] = ActionSpace(frozenset({"CLICK", "STOP"}), frozenset(), frozenset({"impossible"}))
-    image_folders: ClassVar[tuple[str, ...]] = ("benchmark/images", "images", "")
+    protocol = "osworld-g"
+    dataset = "osworld-g"
+    action_space = ActionSpace(frozenset({"CLICK", "STOP"}), frozenset(), frozenset({"impossible"}))
+    image_folders = ("benchmark/images", "images", "")
     lists: ClassVar[tuple[str, ...]] = (
         "benchmark/OSWorld-G.json",
         "OSWorld-G.json",
@@ -88,12 +89,7 @@ class OSWorldG(GroundingBenchmark):
         "OSWorld-G_sspro_format.json",
         "osworld_g.json",
     )
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.osworld_g import write_osworld_g
-
-        write_osworld_g(folder, episodes, seed)
+    write_example = written_by("osworld_g.write_osworld_g")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         file = find_file(self.root, self.lists)
@@ -135,9 +131,9 @@ class OSWorldG(GroundingBenchmark):
 class OSWorldGRefined(OSWorldG):
     """OSWorld-G with instructions rewritten to name what is seen, so that only grounding is tested."""
 
-    name: ClassVar[str] = "osworld-g-refined"
-    title: ClassVar[str] = "OSWorld-G (refined)"
-    source: ClassVar[str] = (
+    name = "osworld-g-refined"
+    title = "OSWorld-G (refined)"
+    source = (
         "github.com/xlang-ai/OSWorld-G: benchmark/OSWorld-G_refined.json with benchmark/images/, "
         "or MAI-UI's OS_G_Refine_data/OSWorld-G_refined_sspro_format.json"
     )

@@ -18,12 +18,12 @@ position, as MAI-UI named them, so both forms of v2 name a row alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError
 
+from ._examples import written_by
 from ._grounding import CORNERS, AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, one_of, stated_size
 from ._images import needed_size
 
@@ -51,27 +51,22 @@ class ScreenSpot(GroundingBenchmark):
     not stated, so loading an episode reads its image's header.
     """
 
-    name: ClassVar[str] = "screenspot"
-    title: ClassVar[str] = "ScreenSpot"
-    source: ClassVar[str] = (
+    name = "screenspot"
+    title = "ScreenSpot"
+    source = (
         "github.com/njucckevin/SeeClick: screenspot_{desktop,mobile,web}.json with screenspot_imgs/, "
         "or the same lists in annotations_v1/ with images/"
     )
-    paper: ClassVar[str] = "arXiv 2401.10935"
-    licence: ClassVar[str] = "Apache-2.0"
-    published: ClassVar[tuple[PublishedCount, ...]] = _cells(
+    paper = "arXiv 2401.10935"
+    licence = "Apache-2.0"
+    published = _cells(
         "arXiv 2401.10935, the statistics of ScreenSpot", {"desktop": (194, 140), "mobile": (273, 229), "web": (230, 206)}
     )
-    protocol: ClassVar[str] = "seeclick-official"
-    dataset: ClassVar[str] = "screenspot"
+    protocol = "seeclick-official"
+    dataset = "screenspot"
     lists: ClassVar[tuple[str, ...]] = ("annotations_v1/screenspot_{}.json", "screenspot_{}.json")
-    image_folders: ClassVar[tuple[str, ...]] = ("screenspot_imgs", "images")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.screenspot import write_screenspot
-
-        write_screenspot(folder, episodes, seed)
+    image_folders = ("screenspot_imgs", "images")
+    write_example = written_by("screenspot.write_screenspot")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for pattern in self.lists:
@@ -118,27 +113,22 @@ class ScreenSpotV2(ScreenSpot):
     that state the image's size (``img_size``), as MAI-UI converted them; those load without images.
     """
 
-    name: ClassVar[str] = "screenspot-v2"
-    title: ClassVar[str] = "ScreenSpot-v2"
-    source: ClassVar[str] = (
+    name = "screenspot-v2"
+    title = "ScreenSpot-v2"
+    source = (
         "huggingface.co/datasets/OS-Copilot/ScreenSpot-v2: screenspot_{desktop,mobile,web}_v2.json with screenspotv2_image/, "
         "or MAI-UI's lists in annotations_v2/ or ScreenSpot_V2_data/ with images/"
     )
-    paper: ClassVar[str] = "arXiv 2410.23218"
-    published: ClassVar[tuple[PublishedCount, ...]] = _cells(
+    paper = "arXiv 2410.23218"
+    published = _cells(
         "the released lists of OS-Copilot/ScreenSpot-v2", {"desktop": (194, 140), "mobile": (290, 211), "web": (234, 203)}
     )
-    dataset: ClassVar[str] = "screenspot-v2"
+    dataset = "screenspot-v2"
     lists: ClassVar[tuple[str, ...]] = (
         "annotations_v2/screenspot_{}_v2.json",
         "ScreenSpot_V2_data/screenspot_{}_v2_convert.json",
         "screenspot_{}_v2_convert.json",
         "screenspot_{}_v2.json",
     )
-    image_folders: ClassVar[tuple[str, ...]] = ("screenspotv2_image", "images")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.screenspot import write_screenspot_v2
-
-        write_screenspot_v2(folder, episodes, seed)
+    image_folders = ("screenspotv2_image", "images")
+    write_example = written_by("screenspot.write_screenspot_v2")

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError, nearest
 
+from ._examples import written_by
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, one_of, stated_size
 
 FOLDERS = ("annotations", "ScreenSpot_Pro_data", "")
@@ -35,15 +36,15 @@ class ScreenSpotPro(GroundingBenchmark):
     Below ``root``: ``annotations/<application>_<platform>.json`` and ``images/``. ``language`` is "en" or "cn".
     """
 
-    name: ClassVar[str] = "screenspot-pro"
-    title: ClassVar[str] = "ScreenSpot-Pro"
-    source: ClassVar[str] = (
+    name = "screenspot-pro"
+    title = "ScreenSpot-Pro"
+    source = (
         "huggingface.co/datasets/likaixin/ScreenSpot-Pro: annotations/<application>_<platform>.json with images/, "
         "or the same lists in MAI-UI's ScreenSpot_Pro_data/"
     )
-    paper: ClassVar[str] = "arXiv 2504.07981"
-    licence: ClassVar[str] = "MIT"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2504.07981"
+    licence = "MIT"
+    published = (
         PublishedCount("all", 1581, _SOURCE, 1581, types={"CLICK": 1581}),
         PublishedCount("Development", 299, _SOURCE, groups={"group": "Dev"}),
         PublishedCount("Creative", 341, _SOURCE, groups={"group": "Creative"}),
@@ -52,9 +53,10 @@ class ScreenSpotPro(GroundingBenchmark):
         PublishedCount("Office", 230, _SOURCE, groups={"group": "Office"}),
         PublishedCount("Operating systems", 196, _SOURCE, groups={"group": "OS"}),
     )
-    protocol: ClassVar[str] = "sspro-official"
-    dataset: ClassVar[str] = "screenspot-pro"
-    image_folders: ClassVar[tuple[str, ...]] = ("images",)
+    protocol = "sspro-official"
+    dataset = "screenspot-pro"
+    image_folders = ("images",)
+    write_example = written_by("screenspot_pro.write_screenspot_pro")
 
     def __init__(self, root: Path, *, language: str = "en", **options: Any) -> None:
         super().__init__(root, **options)
@@ -64,12 +66,6 @@ class ScreenSpotPro(GroundingBenchmark):
                 f"not {language!r}{nearest(language, LANGUAGES)}"
             )
         self.language = language
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.screenspot_pro import write_screenspot_pro
-
-        write_screenspot_pro(folder, episodes, seed)
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for folder in FOLDERS:

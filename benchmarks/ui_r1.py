@@ -36,15 +36,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from guieval.actions import OPPOSITE, Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
-from guieval.steps import Episode, EpisodeKey, Setting
+from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import screen_for
+from ._examples import written_by
 from ._images import IMAGE_FOLDERS, size_of
 from ._rows import Row, direction, episode, placed, read_list, step
 
@@ -65,15 +66,15 @@ class _Entry:
 class UIR1(ABCBenchmark):
     """UI-R1's ``ac_test.json``: 7,868 steps with the step's own instruction, in 1,543 episodes with gaps."""
 
-    name: ClassVar[str] = "ui-r1"
-    title: ClassVar[str] = "UI-R1 AndroidControl test (low)"
-    source: ClassVar[str] = (
+    name = "ui-r1"
+    title = "UI-R1 AndroidControl test (low)"
+    source = (
         "dataset/ac_test.json of github.com/lll6gg/UI-R1, packed with gzip or not, and AndroidControl's screenshots as "
         "images/episode_<id>-screenshot_<n>.png where there are any"
     )
-    paper: ClassVar[str] = "arXiv 2503.21620"
-    licence: ClassVar[str] = "Apache-2.0 (the repository)"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2503.21620"
+    licence = "Apache-2.0 (the repository)"
+    published = (
         PublishedCount(
             "ac_test.json",
             7868,
@@ -82,12 +83,13 @@ class UIR1(ABCBenchmark):
             types={"CLICK": 5074, "SCROLL": 1211, "TYPE": 632, "OPEN": 608, "PRESS": 343},
         ),
     )
-    dataset: ClassVar[str] = "androidcontrol"
-    setting: ClassVar[Setting] = "low"
-    protocol: ClassVar[str] = "guievalkit"
-    action_space: ClassVar[ActionSpace] = ActionSpace(
+    dataset = "androidcontrol"
+    setting = "low"
+    protocol = "guievalkit"
+    action_space = ActionSpace(
         frozenset({"CLICK", "LONG_PRESS", "SCROLL", "TYPE", "OPEN", "PRESS"}), frozenset({"BACK"}), frozenset()
     )
+    write_example = written_by("ui_r1.write_ui_r1")
 
     def __init__(self, root: Path, **options: Any) -> None:
         super().__init__(root, **options)
@@ -142,12 +144,6 @@ class UIR1(ABCBenchmark):
                 )
             )
         return episode(f"{self._file}, episode {ref.key.episode_id}", steps)
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.ui_r1 import write_ui_r1
-
-        write_ui_r1(folder, episodes=episodes, seed=seed)
 
 
 def _named(row: Row) -> tuple[str, int]:

@@ -20,12 +20,11 @@ the extras.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import ClassVar
 
 from guieval.data.benchmark import PublishedCount
 from guieval.errors import nearest
 
+from ._examples import written_by
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, one_of, stated_size
 from ._rows import Row
 
@@ -65,28 +64,23 @@ class UIVision(GroundingBenchmark):
     Below ``root``: ``annotations/element_grounding/element_grounding_<subset>.json`` with ``images/``, or the lists directly.
     """
 
-    name: ClassVar[str] = "ui-vision"
-    title: ClassVar[str] = "UI-Vision (element grounding)"
-    source: ClassVar[str] = (
+    name = "ui-vision"
+    title = "UI-Vision (element grounding)"
+    source = (
         "huggingface.co/datasets/ServiceNow/ui-vision: annotations/element_grounding/"
         "element_grounding_{basic,functional,spatial}.json with images/, or the same lists in MAI-UI's UI_Vision_data/"
     )
-    paper: ClassVar[str] = "arXiv 2503.15661"
-    licence: ClassVar[str] = "MIT"
-    published: ClassVar[tuple[PublishedCount, ...]] = (
+    paper = "arXiv 2503.15661"
+    licence = "MIT"
+    published = (
         PublishedCount("basic", 1772, _SOURCE, 1772, subset="basic", types={"CLICK": 1772}),
         PublishedCount("functional", 1772, _SOURCE, 1772, subset="functional", types={"CLICK": 1772}),
         PublishedCount("spatial", 1935, _SOURCE, 1935, subset="spatial", types={"CLICK": 1935}),
     )
-    protocol: ClassVar[str] = "ui-vision"
-    dataset: ClassVar[str] = "ui-vision"
-    image_folders: ClassVar[tuple[str, ...]] = ("images", "")
-
-    @classmethod
-    def write_example(cls, folder: Path, *, episodes: int = 2, seed: int = 0) -> None:
-        from ._examples.ui_vision import write_ui_vision
-
-        write_ui_vision(folder, episodes, seed)
+    protocol = "ui-vision"
+    dataset = "ui-vision"
+    image_folders = ("images", "")
+    write_example = written_by("ui_vision.write_ui_vision")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for pattern in LISTS:

@@ -18,15 +18,15 @@ SIZE = (360, 800)
 SPLITS = ("task", "website", "domain")
 
 
-def write_mind2web(folder: Path, *, tasks: int, seed: int) -> None:
-    """The first ``tasks`` episodes of ``seed`` that click at least twice, in turn in the three lists.
+def write_mind2web(folder: Path, *, episodes: int, seed: int) -> None:
+    """The first ``episodes`` of ``seed`` that click at least twice, in turn in the three lists.
 
     Only what the format has words for is listed, so ``step`` has gaps, as in the published lists: clicks, texts entered into
     the field clicked before, and switches, which stand for choosing from a list.
     """
     lists: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     numbers = count()
-    for written in range(tasks):
+    for written in range(episodes):
         rows: list[dict[str, Any]] = []
         while sum(row["operation"] == "CLICK" for row in rows) < 2:
             played = generate_episode(seed, next(numbers), SIZE)

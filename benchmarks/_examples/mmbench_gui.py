@@ -15,11 +15,11 @@ from .targets import SIZE, tapped_elements
 PLATFORMS = ("os_android", "os_ios")
 
 
-def write_mmbench_gui(folder: Path, elements: int, seed: int) -> None:
-    """``elements`` rows, in turn basic and advanced, and of two platforms."""
+def write_mmbench_gui(folder: Path, *, episodes: int, seed: int) -> None:
+    """``episodes`` rows, in turn basic and advanced, and of two platforms."""
     width, height = SIZE
     rows = []
-    for position, element in enumerate(tapped_elements(elements, seed)):
+    for position, element in enumerate(tapped_elements(episodes, seed)):
         platform = PLATFORMS[position % len(PLATFORMS)]
         image = folder / "offline_images" / platform / f"{element.number:08x}.png"
         image.parent.mkdir(parents=True, exist_ok=True)

@@ -19,14 +19,14 @@ SIZE = (360, 800)
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
 
-def write_onekey(folder: Path, *, cases: int, seed: int) -> None:
-    """The first ``cases`` episodes of ``seed`` that the format has words for: those that only open apps, click, type and end
+def write_onekey(folder: Path, *, episodes: int, seed: int) -> None:
+    """The first ``episodes`` of ``seed`` that the format has words for: those that only open apps, click, type and end
     as done.
 
     Every second typed text is given as a pattern. The step before the last one may also be taken by way of a state of its own
     ("…-1"), and a last screenshot belongs to no state, as both are in the starter data.
     """
-    for played in islice(expressible(seed, SIZE, _known), cases):
+    for played in islice(expressible(seed, SIZE, _known), episodes):
         case = folder / f"step_{played.task.app.lower().replace(' ', '')}_onekey_{played.number:04d}"
         case.mkdir(parents=True)
         width, height = SIZE

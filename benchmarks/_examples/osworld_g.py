@@ -18,11 +18,11 @@ from guieval.testing.phone import PixelBox
 from .targets import SIZE, TappedElement, tapped_elements
 
 
-def write_osworld_g(folder: Path, elements: int, seed: int) -> None:
-    """``elements`` rows, boxes and polygons in turn, and one refusal more on the first screen."""
+def write_osworld_g(folder: Path, *, episodes: int, seed: int) -> None:
+    """``episodes`` rows, boxes and polygons in turn, and one refusal more on the first screen."""
     images = folder / "benchmark" / "images"
     images.mkdir(parents=True)
-    tapped = tapped_elements(elements, seed)
+    tapped = tapped_elements(episodes, seed)
     rows = []
     for position, element in enumerate(tapped):
         (images / f"{_image(element)}.png").write_bytes(element.png)

@@ -16,20 +16,20 @@ PREFIXES = {"mobile": "mobile", "desktop": "pc", "web": "web"}
 SOURCES = {"mobile": "android", "desktop": "windows", "web": "shop"}
 
 
-def write_screenspot(folder: Path, elements: int, seed: int) -> None:
-    """Version 1, with ``elements`` rows spread over the three lists."""
-    _write(folder, elements, seed, "screenspot_{}.json", "screenspot_imgs")
+def write_screenspot(folder: Path, *, episodes: int, seed: int) -> None:
+    """Version 1, with ``episodes`` rows spread over the three lists."""
+    _write(folder, episodes, seed, "screenspot_{}.json", "screenspot_imgs")
 
 
-def write_screenspot_v2(folder: Path, elements: int, seed: int) -> None:
+def write_screenspot_v2(folder: Path, *, episodes: int, seed: int) -> None:
     """Version 2, which has the same rows under other names."""
-    _write(folder, elements, seed, "screenspot_{}_v2.json", "screenspotv2_image")
+    _write(folder, episodes, seed, "screenspot_{}_v2.json", "screenspotv2_image")
 
 
-def _write(folder: Path, elements: int, seed: int, pattern: str, images: str) -> None:
+def _write(folder: Path, episodes: int, seed: int, pattern: str, images: str) -> None:
     lists: dict[str, list[dict[str, Any]]] = {platform: [] for platform in PREFIXES}
     (folder / images).mkdir(parents=True)
-    for position, element in enumerate(tapped_elements(elements, seed)):
+    for position, element in enumerate(tapped_elements(episodes, seed)):
         platform = list(PREFIXES)[position % len(PREFIXES)]
         name = f"{PREFIXES[platform]}_{element.number:04d}.png"
         (folder / images / name).write_bytes(element.png)

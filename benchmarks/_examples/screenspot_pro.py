@@ -15,10 +15,10 @@ from .targets import SIZE, tapped_elements
 APPLICATIONS = (("word", "macos", "Office"), ("vivado", "windows", "CAD"))
 
 
-def write_screenspot_pro(folder: Path, elements: int, seed: int) -> None:
-    """``elements`` rows, in turn in the lists of two applications."""
+def write_screenspot_pro(folder: Path, *, episodes: int, seed: int) -> None:
+    """``episodes`` rows, in turn in the lists of two applications."""
     lists: dict[str, list[dict[str, Any]]] = {}
-    for position, element in enumerate(tapped_elements(elements, seed)):
+    for position, element in enumerate(tapped_elements(episodes, seed)):
         application, platform, group = APPLICATIONS[position % len(APPLICATIONS)]
         rows = lists.setdefault(f"{application}_{platform}", [])
         name = f"{application}_{platform}/screenshot_{element.number:04d}.png"

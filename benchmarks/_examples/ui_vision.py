@@ -15,11 +15,11 @@ from .targets import SIZE, tapped_elements
 SUBSETS = ("basic", "functional", "spatial")
 
 
-def write_ui_vision(folder: Path, elements: int, seed: int) -> None:
-    """``elements`` rows, in turn in the three lists."""
+def write_ui_vision(folder: Path, *, episodes: int, seed: int) -> None:
+    """``episodes`` rows, in turn in the three lists."""
     lists: dict[str, list[dict[str, Any]]] = {subset: [] for subset in SUBSETS}
     (folder / "images" / "element_grounding").mkdir(parents=True)
-    for position, element in enumerate(tapped_elements(elements, seed)):
+    for position, element in enumerate(tapped_elements(episodes, seed)):
         path = f"element_grounding/{element.number:032x}.png"
         (folder / "images" / path).write_bytes(element.png)
         lists[SUBSETS[position % len(SUBSETS)]].append(
