@@ -70,7 +70,7 @@ class MMBenchGuiL2(GroundingBenchmark):
         "MMBench-GUI-OfflineImages/offline_images",
         "images",
     )
-    write_example = written_by("mmbench_gui.write_mmbench_gui")
+    write_example = written_by("grounding.write_mmbench_gui")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         file = find_file(self.root, LISTS)

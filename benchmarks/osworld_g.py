@@ -89,7 +89,7 @@ class OSWorldG(GroundingBenchmark):
         "OSWorld-G_sspro_format.json",
         "osworld_g.json",
     )
-    write_example = written_by("osworld_g.write_osworld_g")
+    write_example = written_by("grounding.write_osworld_g")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         file = find_file(self.root, self.lists)

@@ -66,7 +66,7 @@ class ScreenSpot(GroundingBenchmark):
     dataset = "screenspot"
     lists: ClassVar[tuple[str, ...]] = ("annotations_v1/screenspot_{}.json", "screenspot_{}.json")
     image_folders = ("screenspot_imgs", "images")
-    write_example = written_by("screenspot.write_screenspot")
+    write_example = written_by("grounding.write_screenspot")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for pattern in self.lists:
@@ -131,4 +131,4 @@ class ScreenSpotV2(ScreenSpot):
         "screenspot_{}_v2.json",
     )
     image_folders = ("screenspotv2_image", "images")
-    write_example = written_by("screenspot.write_screenspot_v2")
+    write_example = written_by("grounding.write_screenspot_v2")

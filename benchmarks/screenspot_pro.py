@@ -56,7 +56,7 @@ class ScreenSpotPro(GroundingBenchmark):
     protocol = "sspro-official"
     dataset = "screenspot-pro"
     image_folders = ("images",)
-    write_example = written_by("screenspot_pro.write_screenspot_pro")
+    write_example = written_by("grounding.write_screenspot_pro")
 
     def __init__(self, root: Path, *, language: str = "en", **options: Any) -> None:
         super().__init__(root, **options)

@@ -80,7 +80,7 @@ class UIVision(GroundingBenchmark):
     protocol = "ui-vision"
     dataset = "ui-vision"
     image_folders = ("images", "")
-    write_example = written_by("ui_vision.write_ui_vision")
+    write_example = written_by("grounding.write_ui_vision")
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for pattern in LISTS:

@@ -7,15 +7,14 @@ what is on the screen, as a finger does that moves down.
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Point, Press, Scroll, Stop, Type
-from guieval.testing.phone import PhoneStep, encode
+from guieval.testing.phone import PhoneStep
 
-from .played import expressible
+from .played import draw, expressible, write_json
 
 SIZE = (360, 800)
 
@@ -23,13 +22,12 @@ SIZE = (360, 800)
 def write_agentnetbench(folder: Path, *, episodes: int, seed: int) -> None:
     """The first ``episodes`` of ``seed`` that the format has words for: those that launch no app by its name, never wait, and
     never go to the home screen."""
-    (folder / "images").mkdir(parents=True)
-    for played in islice(expressible(seed, SIZE, lambda step: _known(step.action)), episodes):
+    for played in islice(expressible(seed, lambda step: _known(step.action), SIZE), episodes):
         name = f"s_{played.seed:08x}{played.number:08x}"
         steps = []
         for number, step in enumerate(played.steps):
             image = f"{name}_{2 * number}.png"  # recorded steps are left out of a trajectory, so its numbers have gaps
-            (folder / "images" / image).write_bytes(encode(step.phone.render()))
+            draw(step, folder / "images" / image)
             steps.append({"step_num": 2 * number, "image": image, **_labels(step)})
         trajectory = {
             "task_id": name,
@@ -42,7 +40,7 @@ def write_agentnetbench(folder: Path, *, episodes: int, seed: int) -> None:
                 "screen_resolution": dict(zip(("width", "height"), SIZE, strict=True)),
             },
         }
-        (folder / f"{name}.json").write_text(json.dumps(trajectory, indent=2), encoding="utf-8")
+        write_json(folder / f"{name}.json", trajectory)
 
 
 def _known(action: Action) -> bool:

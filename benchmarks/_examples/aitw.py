@@ -8,40 +8,33 @@ phone that need one are passed over; the steps of the others are kept as they ar
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Click, Direction, Press, Scroll, Stop, Type, scroll_path
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
+from guieval.actions import Action, Direction, Press, Scroll, Stop, Type
+from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .aitz import codes_fit
-from .played import expressible
+from .aitw_codes import code, codes_fit, gesture
+from .played import draw, expressible, write_json
 
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 """The keys of the file; each has at least one episode."""
 
 _VIEW: dict[Direction, str] = {"up": "down", "down": "up", "left": "right", "right": "left"}
-_BUTTONS = {"BACK": (5, "press back"), "HOME": (6, "press home"), "ENTER": (7, "press enter")}
-_STATUSES = {"finish": (10, "status task complete"), "impossible": (11, "status task impossible")}
 
 
-def write_aitw(
-    folder: Path, *, episodes: int = 2, seed: int = 0, size: tuple[int, int] = DEFAULT_SIZE, split: str = "test"
-) -> dict[str, list[PhoneEpisode]]:
+def write_aitw(folder: Path, *, episodes: int = 2, seed: int = 0) -> dict[str, list[PhoneEpisode]]:
     """Write ``episodes``, or one for each subset where that is more, into ``folder``; returns them by subset."""
     written: dict[str, list[PhoneEpisode]] = {subset: [] for subset in SUBSETS}
     rows: dict[str, list[list[dict[str, Any]]]] = {subset: [] for subset in SUBSETS}
-    found = expressible(seed, size, codes_fit)
+    found = expressible(seed, codes_fit)
     for place in range(max(episodes, len(SUBSETS))):
         subset, played = SUBSETS[place % len(SUBSETS)], next(found)
-        images = folder / "aitw_images" / subset
-        images.mkdir(parents=True, exist_ok=True)
         for index, step in enumerate(played.steps):
-            (images / f"{episode_id(played)}_{index}.png").write_bytes(encode(step.phone.render()))
+            draw(step, folder / "aitw_images" / subset / f"{episode_id(played)}_{index}.png")
         rows[subset].append([_row(played, index, step, subset) for index, step in enumerate(played.steps)])
         written[subset].append(played)
-    (folder / f"aitw_data_{split}.json").write_text(json.dumps(rows), encoding="utf-8")
+    write_json(folder / "aitw_data_test.json", rows, None)
     return written
 
 
@@ -63,22 +56,20 @@ def _row(played: PhoneEpisode, index: int, step: PhoneStep, subset: str) -> dict
 
 
 def _labelled(action: Action) -> dict[str, Any]:
-    text = ""
-    touch = lift = [-1.0, -1.0]
     match action:
-        case Click():
-            code, word = 4, "click"
-            touch = lift = [action.point.x / 1000, action.point.y / 1000]
         case Scroll():
-            code, word = 4, f"scroll {_VIEW[action.direction]}"
-            start, end = scroll_path(action)
-            touch, lift = [start.x / 1000, start.y / 1000], [end.x / 1000, end.y / 1000]
-        case Type():
-            code, word, text = 3, "type", action.text
+            word = f"scroll {_VIEW[action.direction]}"
         case Press():
-            code, word = _BUTTONS[action.button]
+            word = f"press {action.button.lower()}"
         case Stop():
-            code, word = _STATUSES[action.status]
+            word = f"status task {'complete' if action.status == 'finish' else 'impossible'}"
         case _:
-            raise ValueError(f"AITW's codes have no word for {action!r}")
-    return {"action_type_id": code, "action_type_text": word, "touch": touch, "lift": lift, "type_text": text}
+            word = action.type.lower()
+    touch, lift = gesture(action)
+    return {
+        "action_type_id": code(action),
+        "action_type_text": word,
+        "touch": touch[::-1],
+        "lift": lift[::-1],
+        "type_text": action.text if isinstance(action, Type) else "",
+    }

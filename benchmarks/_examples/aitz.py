@@ -11,41 +11,31 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, Box, Click, LongPress, Press, Scroll, Stop, Type, Wait, scroll_path
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
+from guieval.actions import Box
+from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .played import expressible, write_json
+from .aitw_codes import codes_fit, gesture, labelled
+from .played import draw, expressible, write_json
 
 SUBSETS = ("general", "install", "google_apps", "web_shopping")
 """The subsets of the test split; they take turns."""
 
-_CODES = {"BACK": 5, "HOME": 6, "ENTER": 7, "finish": 10, "impossible": 11}
 
-
-def write_aitz(
-    folder: Path,
-    *,
-    episodes: int = 2,
-    seed: int = 0,
-    size: tuple[int, int] = DEFAULT_SIZE,
-    split: str = "test",
-    prepared: bool = False,
-) -> list[PhoneEpisode]:
-    """Write ``episodes`` below ``folder/split`` and return what was written.
+def write_aitz(folder: Path, *, episodes: int = 2, seed: int = 0, prepared: bool = False) -> list[PhoneEpisode]:
+    """Write ``episodes`` below ``folder/test`` and return what was written.
 
     ``prepared`` writes what GUIEvalKit's data/process_aitz.py makes of it: each step with the size of its image, and the
     boxes as fractions of it.
     """
-    written = list(islice(expressible(seed, size, codes_fit), episodes))
+    written = list(islice(expressible(seed, codes_fit), episodes))
     for place, played in enumerate(written):
         subset = SUBSETS[place % len(SUBSETS)]
         name = f"{subset.upper()}-{episode_id(played)}"
-        home = folder / split / subset / name
-        home.mkdir(parents=True)
+        home = folder / "test" / subset / name
         rows = []
         for index, step in enumerate(played.steps):
-            (home / f"{name}_{index}.png").write_bytes(encode(step.phone.render()))
-            rows.append(_row(played, index, step, f"{subset}/{name}/{name}_{index}.png", split, prepared))
+            draw(step, home / f"{name}_{index}.png")
+            rows.append(_row(played, index, step, f"{subset}/{name}/{name}_{index}.png", prepared))
         write_json(home / f"{name}.json", rows)
     return written
 
@@ -55,12 +45,7 @@ def episode_id(played: PhoneEpisode) -> str:
     return f"{523_000_000_000_000_000 + played.seed * 1_000_000 + played.number}"
 
 
-def codes_fit(step: PhoneStep) -> bool:
-    """Whether AITW's own codes have a word for a step."""
-    return isinstance(step.action, Click | Scroll | Type | Press | Stop)
-
-
-def _row(played: PhoneEpisode, index: int, step: PhoneStep, image: str, split: str, prepared: bool) -> dict[str, Any]:
+def _row(played: PhoneEpisode, index: int, step: PhoneStep, image: str, prepared: bool) -> dict[str, Any]:
     width, height = played.size
     boxes = [_pixels(box, played.size) for box in step.boxes]
     row: dict[str, Any] = {
@@ -71,9 +56,9 @@ def _row(played: PhoneEpisode, index: int, step: PhoneStep, image: str, split: s
         "ui_positions": json.dumps(boxes),
         "ui_text": json.dumps([""] * len(boxes)),
         "ui_types": json.dumps(["TEXT"] * len(boxes)),
-        **labelled(step.action, drift=0.001),  # a finger is never quite still
+        **labelled(step.action, *gesture(step.action, drift=0.001)),  # a finger is never quite still
         "image_path": image,
-        "image_full_path": f"android-in-the-wild/aitw_with_gpt/{split}/{image}",
+        "image_full_path": f"android-in-the-wild/aitw_with_gpt/test/{image}",
         "coat_screen_desc": f"This is a screen of the {played.task.app} task on the simulated phone.",
         "coat_action_think": f"The task is not done yet. The next thing to do is this: {step.instruction}",
         "coat_action_desc": step.instruction,
@@ -90,36 +75,3 @@ def _pixels(box: Box, size: tuple[int, int]) -> list[int]:
     width, height = size
     left, top = round(box.x1 * width / 1000), round(box.y1 * height / 1000)
     return [top, left, round(box.y2 * height / 1000) - top, round(box.x2 * width / 1000) - left]
-
-
-def labelled(action: Action, drift: float = 0.0) -> dict[str, Any]:
-    """The four label fields that AiTZ and CAGUI share; a tap lifts ``drift`` of the screen's height away from its touch.
-
-    Raises :class:`ValueError` for an action that the codes cannot express.
-    """
-    text = ""
-    touch = lift = [-1.0, -1.0]
-    match action:
-        case Click() | LongPress():
-            code = 4 if isinstance(action, Click) else 0
-            touch = [action.point.y / 1000, action.point.x / 1000]
-            lift = [touch[0] + (drift if touch[0] < 0.5 else -drift), touch[1]]
-        case Scroll():
-            code, (start, end) = 4, scroll_path(action)
-            touch, lift = [start.y / 1000, start.x / 1000], [end.y / 1000, end.x / 1000]
-        case Wait():
-            code = 1
-        case Type():
-            code, text = 3, action.text
-        case Press():
-            code = _CODES[action.button]
-        case Stop():
-            code = _CODES[action.status]
-        case _:
-            raise ValueError(f"AITW's codes cannot express {action!r}")
-    return {
-        "result_action_type": code,
-        "result_action_text": text,
-        "result_touch_yx": json.dumps(touch),
-        "result_lift_yx": json.dumps(lift),
-    }

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type, scroll_path
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
+from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep
 
-from .aitz import codes_fit
-from .played import expressible, write_json
+from .aitw_codes import codes_fit
+from .played import draw, expressible, write_json
 
 Size = tuple[int, int]
 
@@ -28,13 +28,11 @@ def write_amex(
 
     Instructions begin with the app to open: that of the task, or ``app``.
     """
-    for name in ("instruction_anno", "element_anno", "screenshot"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    written = list(islice(expressible(seed, size, codes_fit), episodes))
+    written = list(islice(expressible(seed, codes_fit, size), episodes))
     for played in written:
         name = episode_id(played)
         for index, step in enumerate(played.steps):
-            (folder / "screenshot" / f"{name}-{index + 1}.png").write_bytes(encode(step.phone.render()))
+            draw(step, folder / "screenshot" / f"{name}-{index + 1}.png")
             write_json(folder / "element_anno" / f"{name}-{index + 1}.json", _elements(step, f"{name}-{index + 1}.png", size))
         annotation = {
             "episode_id": name,

@@ -13,22 +13,22 @@ from pathlib import Path
 
 from guieval.actions import OPPOSITE, Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.testing.phone.drawing import encode
-from guieval.testing.phone.episodes import DEFAULT_SIZE, PhoneEpisode
+from guieval.testing.phone.episodes import PhoneEpisode
 from guieval.testing.phone.layout import Element, PixelBox, Screen
 from guieval.testing.phone.state import Size
 
-from .played import expressible
+from .played import expressible, write_json
 from .protobuf_wire import blob, number, packed
 from .tfrecord import Feature, example, write_records
 
 
-def fitting_episodes(seed: int, wanted: int, size: Size = DEFAULT_SIZE) -> list[PhoneEpisode]:
+def fitting_episodes(seed: int, wanted: int) -> list[PhoneEpisode]:
     """The first ``wanted`` episodes of ``seed``, counted from number 0, that AndroidControl has words for.
 
     Passed over are episodes with a press of ENTER, which the data set does not know, and those that cannot be done.
     """
     outside = (Press(button="ENTER"), Stop(status="impossible"))
-    return list(islice(expressible(seed, size, lambda step: step.action not in outside), wanted))
+    return list(islice(expressible(seed, lambda step: step.action not in outside), wanted))
 
 
 def write_release(
@@ -44,17 +44,14 @@ def write_release(
 
     Without ``splits`` every episode is of the test split, without ``subsplits`` each is in the sub-split "IDD".
     """
-    folder.mkdir(parents=True, exist_ok=True)
     ids = list(episodes)
     for shard in range(shards):
         records = (example(features(name, episodes[name])) for name in ids[shard::shards])
         write_records(folder / shard_name(shard, shards), records, compressed=compressed)
     listed = splits if splits is not None else {"train": [], "validation": [], "test": ids}
-    (folder / "splits.json").write_text(json.dumps({name: list(names) for name, names in listed.items()}), encoding="utf-8")
+    write_json(folder / "splits.json", {name: list(names) for name, names in listed.items()})
     within = subsplits if subsplits is not None else {"IDD": ids}
-    (folder / "test_subsplits.json").write_text(
-        json.dumps({name: list(names) for name, names in within.items()}), encoding="utf-8"
-    )
+    write_json(folder / "test_subsplits.json", {name: list(names) for name, names in within.items()})
 
 
 def shard_name(shard: int, shards: int) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import OPPOSITE, Action, Click, Direction, LongPress, Open, Press, Scroll, Type, Wait
-from guieval.testing.phone.drawing import encode
 from guieval.testing.phone.episodes import PhoneEpisode, PhoneStep
 from guieval.testing.phone.state import Size
 
 from .androidcontrol import pixel
+from .played import draw
 
 TEST_FILE = "android_control_evaluation_std.jsonl"
 RECORDED = "/datasets/AndroidControl/images"
@@ -23,13 +23,12 @@ RECORDED = "/datasets/AndroidControl/images"
 
 def write_test_file(folder: Path, episodes: Sequence[PhoneEpisode]) -> None:
     """Write the file and ``images/<episode>_<step>.png`` beside it; episodes have their numbers as ids."""
-    images = folder / "images"
-    images.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / TEST_FILE).open("w", encoding="utf-8") as lines:
         for episode in episodes:
             acted = episode.steps[:-1]
             for index, step in enumerate(acted):
-                (images / f"{episode.number}_{index}.png").write_bytes(encode(step.phone.render()))
+                draw(step, folder / "images" / f"{episode.number}_{index}.png")
             line = {
                 "goal": episode.task.instruction,
                 "is_successful": True,

@@ -17,42 +17,35 @@ from typing import Any
 from guieval.actions import Box, Click, LongPress, Wait
 from guieval.testing.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
 
-from .aitz import labelled
-from .played import expressible, write_json
+from .aitw_codes import gesture, labelled
+from .played import expressible, save, write_json
 
 _DURATIONS = {"CLICK": 200.0, "SCROLL": 400.0}
 
 
-def write_cagui_agent(
-    folder: Path, *, episodes: int = 2, seed: int = 0, size: tuple[int, int] = DEFAULT_SIZE
-) -> list[PhoneEpisode]:
+def write_cagui_agent(folder: Path, *, episodes: int = 2, seed: int = 0) -> list[PhoneEpisode]:
     """Write ``episodes`` into ``folder/CAGUI_agent/domestic`` and return what was written."""
-    written = list(islice(expressible(seed, size, lambda step: step.action.type != "OPEN"), episodes))
+    written = list(islice(expressible(seed, lambda step: step.action.type != "OPEN"), episodes))
     for played in written:
         name = episode_id(played)
         home = folder / "CAGUI_agent" / "domestic" / name
-        home.mkdir(parents=True)
         for index, step in enumerate(played.steps):
-            (home / f"{name}_{index}.jpeg").write_bytes(_jpeg(step.phone))
+            save(home / f"{name}_{index}.jpeg", _jpeg(step.phone))
         rows = [_row(played, name, index, step) for index, step in enumerate(played.steps)]
         write_json(home / f"{name}.json", rows)
     return written
 
 
-def write_cagui_grounding(
-    folder: Path, *, episodes: int = 2, seed: int = 0, size: tuple[int, int] = DEFAULT_SIZE
-) -> list[PhoneStep]:
+def write_cagui_grounding(folder: Path, *, episodes: int = 2, seed: int = 0) -> list[PhoneStep]:
     """Write ``episodes`` rows of each of the two tasks into ``folder/CAGUI_grounding``; returns the steps they show."""
     home = folder / "CAGUI_grounding"
-    (home / "code").mkdir(parents=True)
-    shown = list(islice(_pointed_at(seed, size), episodes))
+    shown = list(islice(_pointed_at(seed), episodes))
     for part, task, recorded in (("cap", "bbox2function", ""), ("ocr", "bbox2text", "ocr/")):
-        (home / "images" / part).mkdir(parents=True)
         lines = []
         for number, step in enumerate(shown):
-            (home / "images" / part / f"{number}.jpeg").write_bytes(_jpeg(step.phone))
+            save(home / "images" / part / f"{number}.jpeg", _jpeg(step.phone))
             label = step.target.label if step.target else ""
-            pixels, shares = _corners(step.boxes[0], size)
+            pixels, shares = _corners(step.boxes[0])
             row = {
                 "task": task,
                 "image": f"grounding_eval/dataset/images/{recorded}{number}.jpeg",
@@ -62,7 +55,7 @@ def write_cagui_grounding(
                 "text": label if part == "ocr" else f"点击“{label}”可以执行它所说的操作。",
             }
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-        (home / "code" / f"{part}.jsonl").write_text("".join(lines), encoding="utf-8")
+        save(home / "code" / f"{part}.jsonl", "".join(lines).encode())
     return shown
 
 
@@ -71,9 +64,9 @@ def episode_id(played: PhoneEpisode) -> str:
     return md5(f"{played.seed}/{played.number}".encode()).hexdigest()
 
 
-def _pointed_at(seed: int, size: tuple[int, int]) -> Iterator[PhoneStep]:
+def _pointed_at(seed: int) -> Iterator[PhoneStep]:
     for number in count():
-        steps = generate_episode(seed, number, size).steps
+        steps = generate_episode(seed, number).steps
         yield from [step for step in steps if isinstance(step.action, Click) and step.target and step.target.label][:1]
 
 
@@ -94,7 +87,7 @@ def _row(played: PhoneEpisode, name: str, index: int, step: PhoneStep) -> dict[s
         "image_width": width,
         "image_height": height,
         "ui_positions": json.dumps([_share(box) for box in step.boxes]),
-        **labelled(step.action),
+        **labelled(step.action, *gesture(step.action)),
         "duration": step.action.duration if isinstance(step.action, LongPress | Wait) else _DURATIONS.get(step.action.type),
     }
 
@@ -103,8 +96,8 @@ def _share(box: Box) -> list[float]:
     return [box.y1 / 1000, box.x1 / 1000, (box.y2 - box.y1) / 1000, (box.x2 - box.x1) / 1000]
 
 
-def _corners(box: Box, size: tuple[int, int]) -> tuple[list[int], list[float]]:
+def _corners(box: Box) -> tuple[list[int], list[float]]:
     """The box's corners in whole pixels, and the same as fractions."""
-    width, height = size
-    pixels = [round(edge * side / 1000) for edge, side in zip(box, (width, height, width, height), strict=True)]
-    return pixels, [edge / side for edge, side in zip(pixels, (width, height, width, height), strict=True)]
+    sides = (*DEFAULT_SIZE, *DEFAULT_SIZE)
+    pixels = [round(edge * side / 1000) for edge, side in zip(box, sides, strict=True)]
+    return pixels, [edge / side for edge, side in zip(pixels, sides, strict=True)]

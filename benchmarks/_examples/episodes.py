@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, LongPress, Scroll
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode, generate_episode
+from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, generate_episode
+
+from .played import draw
 
 FRAMES = ("pixels", "relative", "unified")
 
@@ -20,11 +22,10 @@ def write_episodes(
 ) -> list[PhoneEpisode]:
     """Write ``episodes.jsonl`` and ``screenshots/`` into ``folder`` and return what was written, in order."""
     written = [generate_episode(seed, number, size) for number in range(episodes)]
-    (folder / "screenshots").mkdir(parents=True, exist_ok=True)
     lines = []
     for played in written:
         for index, step in enumerate(played.steps):
-            (folder / screenshot(played, index)).write_bytes(encode(step.phone.render()))
+            draw(step, folder / screenshot(played, index))
         lines.append(json.dumps(_line(played), ensure_ascii=False))
     (folder / "episodes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return written

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Box, Click, LongPress, Point, Press, Scroll, Stop, Type, scroll_path
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
+from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .played import varied, write_json
+from .played import draw, varied, write_json
 
 SETUPS = ("random", "app", "device", "task")
 """The names of the split files, without their ``_split.json``."""
@@ -22,28 +22,19 @@ _KEYS = {"HOME": "KEY_HOME", "BACK": "KEY_BACK", "RECENT": "KEY_APPSELECT"}
 
 
 def write_gui_odyssey(
-    folder: Path,
-    *,
-    episodes: int = 2,
-    seed: int = 0,
-    size: tuple[int, int] = DEFAULT_SIZE,
-    version: int = 2,
-    parts: bool = False,
+    folder: Path, *, episodes: int = 2, seed: int = 0, version: int = 2, parts: bool = False
 ) -> list[PhoneEpisode]:
     """Write ``episodes`` into ``folder`` and return what was written, in the order of ``random_split.json``'s lists.
 
     The last of several episodes is training data by the random split and the first one by the others. ``parts`` leaves the
     screenshots in ``screenshots/data_*/``, as v1 is downloaded before its authors' ``preprocessing.py`` moves them up.
     """
-    for name in ("annotations", "screenshots", "splits"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    written = varied(seed, size, lambda step: _has_word(step.action), episodes)
+    written = varied(seed, lambda step: _has_word(step.action), episodes)
     names = [episode_id(played) for played in written]
     for place, (name, played) in enumerate(zip(names, written, strict=True)):
         shots = folder / "screenshots" / f"data_{place % 2}" if parts else folder / "screenshots"
-        shots.mkdir(exist_ok=True)
         for index, step in enumerate(played.steps):
-            (shots / f"{name}_{index}.png").write_bytes(encode(step.phone.render()))
+            draw(step, shots / f"{name}_{index}.png")
         write_json(folder / "annotations" / f"{name}.json", _annotation(name, played, version))
     files = [f"{name}.json" for name in names]
     for setup in SETUPS:

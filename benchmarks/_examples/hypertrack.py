@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, Open, Scroll, Stop, Type
-from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode
+from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .played import varied, write_json
+from .played import draw, varied, write_json
 
 CATEGORIES = ("idd", "unseen_app", "unseen_device", "unseen_app_device")
 
@@ -27,7 +27,6 @@ def write_hypertrack(
     *,
     episodes: int = 2,
     seed: int = 0,
-    size: tuple[int, int] = DEFAULT_SIZE,
     renamed: Mapping[str, str] | None = None,
     flat: bool = False,
     by_episode: bool = False,
@@ -37,15 +36,14 @@ def write_hypertrack(
     Episodes of the simulated phone that need more than the five types of action (a system button, a long press, waiting) are
     passed over. ``renamed`` maps keys as they are chosen here to other spellings, wherever they occur.
     """
-    written = varied(seed, size, lambda step: isinstance(step.action, Open | Click | Scroll | Type | Stop), episodes)
+    written = varied(seed, lambda step: isinstance(step.action, Open | Click | Scroll | Type | Stop), episodes)
     listed: dict[str, list[str]] = {category: [] for category in CATEGORIES}
     for place, played in enumerate(written):
         name = episode_id(played)
         listed[CATEGORIES[place % len(CATEGORIES)]].append(name)
         home = folder / "test_filtered" / name
-        home.mkdir(parents=True, exist_ok=True)
         for index, step in enumerate(played.steps):
-            (home / f"{name}_{index}.png").write_bytes(encode(step.phone.render()))
+            draw(step, home / f"{name}_{index}.png")
         write_json(home / f"{name}.json", _respelled(_annotation(name, played, flat), renamed or {}), 2)
     turned = {name: category for category, names in listed.items() for name in names}
     write_json(folder / "episode_categorization.json", turned if by_episode else listed, 2)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Click, Type
-from guieval.testing.phone import PhoneEpisode, PhoneStep, encode, generate_episode
+from guieval.testing.phone import PhoneEpisode, PhoneStep, generate_episode
+
+from .played import draw
 
 SIZE = (360, 800)
 SPLITS = ("task", "website", "domain")
@@ -33,9 +35,7 @@ def write_mind2web(folder: Path, *, episodes: int, seed: int) -> None:
             rows = _rows(played, SPLITS[written % len(SPLITS)])
         lists[SPLITS[written % len(SPLITS)]] += rows
         for row in rows:
-            block = folder / "blocks" / row["blocks_path"] / "0.png"
-            block.parent.mkdir(parents=True)
-            block.write_bytes(encode(played.steps[row["step"]].phone.render()))
+            draw(played.steps[row["step"]], folder / "blocks" / row["blocks_path"] / "0.png")
     for split, listed in lists.items():
         if listed:
             text = "".join(json.dumps(row) + "\n" for row in listed)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, Click, Open, Stop, Type
-from guieval.testing.phone import PhoneStep, encode
+from guieval.testing.phone import PhoneStep
 
-from .played import expressible, write_json
+from .played import draw, expressible, write_json
 
 SIZE = (360, 800)
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
@@ -26,9 +26,8 @@ def write_onekey(folder: Path, *, episodes: int, seed: int) -> None:
     Every second typed text is given as a pattern. The step before the last one may also be taken by way of a state of its own
     ("…-1"), and a last screenshot belongs to no state, as both are in the starter data.
     """
-    for played in islice(expressible(seed, SIZE, _known), episodes):
+    for played in islice(expressible(seed, _known, SIZE), episodes):
         case = folder / f"step_{played.task.app.lower().replace(' ', '')}_onekey_{played.number:04d}"
-        case.mkdir(parents=True)
         width, height = SIZE
         overview = {"instruction": played.task.instruction, "app": played.task.app, "screen_shape": [width, height]}
         graph: dict[str, Any] = {"case_overview": overview}
@@ -37,12 +36,12 @@ def write_onekey(folder: Path, *, episodes: int, seed: int) -> None:
             typed += isinstance(step.action, Type)
             following = "#" if number + 1 == len(played) else str(number + 1)
             graph[str(number)] = _accepted(step, following, pattern=typed % 2 == 1)
-            (case / f"{number}.png").write_bytes(encode(step.phone.render()))
+            draw(step, case / f"{number}.png")
         last = len(played) - 1
         graph[str(last - 1)].append({**graph[str(last - 1)][0], "next": f"{last}-1"})
         graph[f"{last}-1"] = graph[str(last)]
         for name in (f"{last}-1", f"{last + 1}"):
-            (case / f"{name}.png").write_bytes(encode(played.steps[-1].phone.render()))
+            draw(played.steps[-1], case / f"{name}.png")
         write_json(case / "ref.json", graph)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guieval.benchmarks._examples.targets import tapped_elements
+from guieval.benchmarks._examples.grounding import tapped_elements
 
 from guieval.actions import Click, Point, Stop
 from guieval.data.screenshots import read_screenshot

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guieval.benchmarks._examples.targets import tapped_elements
+from guieval.benchmarks._examples.grounding import tapped_elements
 
 from guieval.actions import Click, Point
 from guieval.data.benchmark import ABCBenchmark
