@@ -20,7 +20,7 @@ from guieval.actions import Boxes, Click, Point
 from guieval.analysis.decisions.executions import pooled
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Records
-from guieval.journal.packing import pack
+from guieval.journal.lines import write_line
 from guieval.steps import Sample, StepOutcome, StepRecord, StepTaskModel, Usage
 
 STEPS, ROUNDS, SAMPLES = 3438, 8, 64
@@ -108,7 +108,7 @@ def measured(name: str, steps: int, sample: Callable[[list[str], random.Random],
                 record = StepRecord(task=task, samples=tuple(sample(pool, rng) for _ in range(SAMPLES)))
                 line = record.model_dump_json().encode() + b"\n"
                 started = time.perf_counter()
-                small = pack(line)
+                small = write_line(record, compact=True)
                 packing += time.perf_counter() - started
                 stream.write(small)
                 plain, packed = plain + len(line), packed + len(small)

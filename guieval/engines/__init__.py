@@ -7,19 +7,21 @@ because each needs its own packages.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote, unquote
 
-from guieval.steps import StepKey
+from guieval.steps import StepKey, known_logprob
 
 __all__ = [
     "EndpointStats",
     "ReportsStats",
     "ReportsWait",
     "describe_endpoint",
+    "mean_logprob",
     "parse_request_id",
     "request_id",
     "with_try",
@@ -94,6 +96,12 @@ class ReportsWait(Protocol):
 
     def waiting(self) -> str | None:
         """A text with the awaited servers and the seconds so far; ``None`` when it does not wait."""
+
+
+def mean_logprob(tokens: Sequence[Any]) -> float | None:
+    """The mean natural log-probability of a reply's tokens; ``None`` without tokens, or if one has no valid value."""
+    values = [value for value in map(known_logprob, tokens) if value is not None]
+    return math.fsum(values) / len(values) if values and len(values) == len(tokens) else None
 
 
 def request_id(key: StepKey, sample: int) -> str:

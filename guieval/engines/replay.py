@@ -9,36 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, Field
-
 from guieval.engines import parse_request_id
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal.lines import json_line
 from guieval.models import ImageForm, Reply, Request
-from guieval.steps import StepKey, StepRecord, Verdict, validated
-
-
-class _Task(BaseModel):
-    benchmark: str
-    subset: str = ""
-    episode_id: str
-    step_index: int
-
-
-class _Outcome(BaseModel):
-    verdict: Verdict
-
-
-class _Sample(BaseModel):
-    raw_response: str | None = None
-    outcome: _Outcome
-
-
-class _Line(BaseModel):
-    """The fields of a :class:`StepRecord` that the index needs; this opens a large journal several times faster."""
-
-    task: _Task
-    samples: tuple[_Sample, ...] = Field(min_length=1)
+from guieval.steps import StepKey, StepRecord, validated
 
 
 class ReplayEngine:
@@ -77,8 +52,7 @@ class ReplayEngine:
             raise EngineError(f"step {key} {why} the journal {str(self._path)!r}")
         offset, number = place
         self._stream.seek(offset)
-        line = self._json(self._stream.readline(), number)
-        record: StepRecord = validated(StepRecord, line, file=self._path, line=number)
+        record = self._record(self._stream.readline(), number)
         if record.task.setting != request.task.setting:
             raise EngineError(
                 f"step {key} was recorded in the setting {record.task.setting!r}, but {request.task.setting!r} is requested"
@@ -100,26 +74,27 @@ class ReplayEngine:
         for number, line in enumerate(self._stream, 1):
             if line.strip():
                 try:
-                    self._note(validated(_Line, self._json(line, number), file=self._path, line=number), offset, number)
+                    self._note(self._record(line, number), offset, number)
                 except DataError:
                     if line.endswith(b"\n"):
                         raise
             offset += len(line)
 
-    def _json(self, line: bytes, number: int) -> bytes:
+    def _record(self, line: bytes, number: int) -> StepRecord:
         try:
-            return json_line(line)
+            text = json_line(line)
         except ValueError as error:
             raise DataError(f"{self._path}, line {number}: {error}") from None
+        record: StepRecord = validated(StepRecord, text, file=self._path, line=number)
+        return record
 
-    def _note(self, line: _Line, offset: int, number: int) -> None:
-        key = StepKey(line.task.benchmark, line.task.subset, line.task.episode_id, line.task.step_index)
-        if all(sample.outcome.verdict != "infrastructure_failure" for sample in line.samples):
-            self._places[key] = (offset, number)
-        elif all(sample.raw_response is not None for sample in line.samples):
-            self._answered[key] = (offset, number)
+    def _note(self, record: StepRecord, offset: int, number: int) -> None:
+        if record.finished:
+            self._places[record.task.key] = (offset, number)
+        elif all(sample.raw_response is not None for sample in record.samples):
+            self._answered[record.task.key] = (offset, number)
         else:
-            self._lost.add(key)
+            self._lost.add(record.task.key)
 
 
 def _sample_index(request_id: str) -> int:

@@ -17,7 +17,7 @@ from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.preflight import SECONDS, inspect
 from guieval.data.selection import Selection, select
 from guieval.engines import EndpointStats, ReportsStats, ReportsWait
-from guieval.engines.vllm.arguments import named_arguments
+from guieval.engines.vllm.command import named_arguments
 from guieval.errors import DataError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
 from guieval.history.modes import ONLINE, Mode, PatchPolicy, get_mode

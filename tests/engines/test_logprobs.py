@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from guieval.engines.http.logprobs import mean_logprob
+from guieval.engines import mean_logprob
 
 
 @pytest.mark.parametrize(

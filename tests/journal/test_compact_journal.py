@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from guieval.actions import Action, Boxes, Click, Point, Type, Unsupported
 from guieval.errors import JournalError, UsageError
 from guieval.journal import PACKED_STEPS, STEPS, Journal, Records, has_records, journal_file
-from guieval.journal.lines import json_line
-from guieval.journal.packing import named, pack, unpack
+from guieval.journal.lines import json_line, read_line, read_name, write_line
 from guieval.running.config import parse
 from guieval.steps import Patch, Sample, StepError, StepOutcome, StepRecord, Usage
 from tests.made_runs import step
@@ -88,19 +87,18 @@ def records(draw: st.DrawFn) -> StepRecord:
     return StepRecord(task=task, history=("model",) * draw(st.integers(0, 2)), samples=tuple(repeated), patch=patch)
 
 
-def line_of(record: StepRecord) -> bytes:
-    return record.model_dump_json().encode() + b"\n"
+def packed(record: StepRecord) -> bytes:
+    return write_line(record, compact=True)
 
 
 @given(records())
 @settings(max_examples=300, deadline=None)
 def test_a_packed_line_gives_back_every_value_and_holds_no_newline_but_its_last(record: StepRecord) -> None:
-    line = line_of(record)
-    packed = pack(line)
-    assert packed.index(b"\n") == len(packed) - 1
-    assert unpack(packed) == json.loads(line) == json.loads(json_line(packed))
-    assert StepRecord.model_validate(unpack(packed)) == StepRecord.model_validate_json(line)
-    assert named(packed) == (tuple(record.task.key), record.finished)
+    line = packed(record)
+    assert line.index(b"\n") == len(line) - 1
+    assert json.loads(json_line(line)) == json.loads(record.model_dump_json())
+    assert read_line(line) == StepRecord.model_validate_json(record.model_dump_json())
+    assert read_name(line) == (record.task.key, record.finished)
 
 
 def many(*replies: str, action: Action | None = None) -> StepRecord:
@@ -125,22 +123,15 @@ def test_a_line_of_the_earlier_writer_is_read() -> None:
 
     record = many("a").model_copy(update={"samples": tuple(map(sample, range(12)))})
     line = base64.b85decode("".join(COLUMNS_OF_EQUAL_ANSWERS.split()))
-    assert StepRecord.model_validate(unpack(line)) == record
-    assert line != pack(line_of(record))
+    assert read_line(line) == record
+    assert line != packed(record)
 
 
 def test_equal_answers_cost_little() -> None:
     reply = "I tap the envelope in the corner, for mail is behind it. " * 4
-    one, same = (len(pack(line_of(many(*[reply] * count)))) for count in (1, 512))
+    one, same = (len(packed(many(*[reply] * count))) for count in (1, 512))
     assert same < 2 * one
-    assert len(unpack(pack(line_of(many(*[reply] * 512))))["samples"]) == 512
-
-
-@pytest.mark.parametrize("name", ["rows", "all", "each", "table", "different", "of", "executions", "which", "fractions"])
-def test_arguments_may_be_called_as_the_packed_form_calls_its_parts(name: str) -> None:
-    shown = [many("a", action=Unsupported(name="scroll", arguments={name: number})).samples[0] for number in range(3)]
-    line = line_of(many("a").model_copy(update={"samples": tuple(shown)}))
-    assert unpack(pack(line)) == json.loads(line)
+    assert len(read_line(packed(many(*[reply] * 512))).samples) == 512
 
 
 @pytest.mark.parametrize("compact", [True, False])
@@ -155,14 +146,6 @@ def test_a_record_that_could_not_be_read_again_is_refused_and_the_journal_goes_o
         journal.append(many("c"))
     records = Records(tmp_path)
     assert [record.sample.raw_response for record in records] == ["a", "c"] and not records.damaged
-
-
-def test_a_coordinate_in_pixels_costs_less_than_its_digits() -> None:
-    def size(of: float) -> int:
-        shown = [many("a", action=Click(point=Point(500 + of * number, 400 + of * number))).samples[0] for number in range(64)]
-        return len(pack(line_of(many("a").model_copy(update={"samples": tuple(shown)}))))
-
-    assert size(1000 / 1080) < size(0.9259123456789) - 150
 
 
 @pytest.mark.parametrize("kept", [1, 40, -1])

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli.tables import echo, say, show
-from guieval.engines.vllm.arguments import merged_arguments
+from guieval.engines.vllm.command import merged_arguments
 from guieval.history import reference_history
 from guieval.models import ABCModel, ModelConfig
 from guieval.models.written_prompts import example_episode, shown

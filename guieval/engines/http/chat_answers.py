@@ -8,8 +8,8 @@ import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from guieval.engines import mean_logprob
 from guieval.engines.http.image_references import Refusal
-from guieval.engines.http.logprobs import mean_logprob
 from guieval.engines.http.tool_calls import calls_as_text
 from guieval.journal.served_model import ServedModel
 from guieval.models import Reply

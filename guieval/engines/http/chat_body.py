@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from guieval.engines.http.image_references import ShownImage, in_bytes
-from guieval.engines.http.request_fields import request_fields
 from guieval.errors import UsageError
 from guieval.models import Message, Request
 
 _DETAILS = ("low", "high", "auto")
+_SET_BY_ENGINE = ("model", "messages", "stream", "n")
 
 
 def chat_body(request: Request, model: str) -> bytes:
@@ -63,6 +63,27 @@ class ChatBody:
         for piece in self._pieces:
             pieces += _image(next(parts), self._detail) if piece is None else (piece,)
         return b"".join(pieces)
+
+
+def request_fields(request: Request) -> Iterator[tuple[str, Any]]:
+    """Name and value of all fields: the sampling parameters, then the model family's, which take precedence.
+
+    ``extra_body`` is replaced by its content, as in OpenAI's client. Raises :class:`UsageError` for a field that a request
+    must not set (for example ``n``: every sample is a separate request).
+    """
+    for given in (request.sampling, request.input.extra):
+        for name, value in _flattened(given):
+            if name in _SET_BY_ENGINE:
+                raise UsageError(f"the request field {name!r} is set by the engine and cannot be given")
+            yield name, value
+
+
+def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        if name == "extra_body" and isinstance(value, Mapping):
+            yield from value.items()
+        else:
+            yield name, value
 
 
 def _options(request: Request, model: str) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class OpenAIEngine:
         self.settings = settings
         self.model = settings.model
         self._listed: dict[str, list[ServedModel]] = {}
-        self.images: ImageForm = image_form(settings)
+        self.images: ImageForm = "base64" if settings.local_images is None else "file"
         self._references: dict[str, ImageReferences] = {}
         self._key = api_key(settings.api_key_env)
         self._slots = asyncio.Semaphore(settings.max_concurrency)
@@ -475,8 +475,3 @@ def _first_of(candidates: Sequence[str], served: Sequence[str]) -> str | None:
     exact = next((name for name in candidates if name in served), None)
     alike = [name for name in served if any(same_checkpoint(name, candidate) for candidate in candidates)]
     return exact or (alike[0] if len(alike) == 1 else None)
-
-
-def image_form(settings: OpenAISettings) -> ImageForm:
-    """The form in which these servers need the images of a request."""
-    return "base64" if settings.local_images is None else "file"

@@ -55,9 +55,9 @@ class Server:
         self.requests = self.retries = self.answered = self.failed = 0
         self.seconds = 0.0
         self.prompt_tokens = self.completion_tokens = 0
-        self._latencies: Counter[int] = Counter()
-        self._busy = 0.0
-        self._busy_since = 0.0
+        self.latencies: Counter[int] = Counter()
+        self.busy = 0.0
+        self.busy_since = 0.0
 
     @property
     def url(self) -> str:
@@ -69,36 +69,9 @@ class Server:
         """Whether a request may be sent to it now."""
         return self.state == "up" or (self.state == "on trial" and not self.tried)
 
-    def sent(self, now: float, *, again: bool) -> None:
-        """A try begins; ``again``: it is a retry."""
-        self.in_flight += 1
-        self.requests += 1
-        self.retries += again
-        if self.in_flight == 1:
-            self._busy_since = now
-        if self.state == "on trial":
-            self.tried = True
-
-    def over(self, now: float) -> None:
-        """A try has ended."""
-        self.in_flight -= 1
-        if self.in_flight == 0:
-            self._busy += now - self._busy_since
-        if self.state == "on trial" and self.in_flight == 0:
-            self.tried = False
-
-    def note(self, seconds: float, usage: Usage | None) -> None:
-        """A try was answered after ``seconds``."""
-        self.answered += 1
-        self.seconds += seconds
-        self._latencies[math.ceil(math.log(max(seconds, 1e-6), _FINENESS))] += 1
-        if usage is not None:
-            self.prompt_tokens += usage.prompt_tokens or 0
-            self.completion_tokens += usage.completion_tokens or 0
-
     def stats(self, now: float, started: float | None) -> EndpointStats:
         """Its figures; ``started`` is the time of the run's first request. May be called from another thread."""
-        busy = self._busy + (now - self._busy_since if self.in_flight else 0.0)
+        busy = self.busy + (now - self.busy_since if self.in_flight else 0.0)
         return EndpointStats(
             self.url,
             self.in_flight,
@@ -108,7 +81,7 @@ class Server:
             self.state != "up",
             requests=self.requests,
             retries=self.retries,
-            seconds_p95=_quantile(self._latencies.copy(), 0.95),
+            seconds_p95=_quantile(self.latencies.copy(), 0.95),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             busy=None if started is None or now <= started else min(1.0, busy / (now - started)),
@@ -179,15 +152,29 @@ class Router:
         now = self._clock()
         if self._started is None:
             self._started = now
-        server.sent(now, again=again)
+        server.in_flight += 1
+        server.requests += 1
+        server.retries += again
+        if server.in_flight == 1:
+            server.busy_since = now
+        if server.state == "on trial":
+            server.tried = True
 
     def over(self, server: Server) -> None:
         """The try has ended."""
-        server.over(self._clock())
+        server.in_flight -= 1
+        if server.in_flight == 0:
+            server.busy += self._clock() - server.busy_since
+            server.tried = False
 
     def answered(self, server: Server, seconds: float, usage: Usage | None) -> None:
         """A request was answered."""
-        server.note(seconds, usage)
+        server.answered += 1
+        server.seconds += seconds
+        server.latencies[math.ceil(math.log(max(seconds, 1e-6), _FINENESS))] += 1
+        if usage is not None:
+            server.prompt_tokens += usage.prompt_tokens or 0
+            server.completion_tokens += usage.completion_tokens or 0
         server.contradicted = 0
         self.alive(server)
 

@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guieval.engines.http.request_fields import request_fields
+from guieval.engines.http.chat_body import request_fields
 from guieval.models import ImageRef, Message, Request
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from guieval.engines.vllm.arguments import find_chat_template, merged_arguments
+from guieval.engines.vllm.command import find_chat_template, merged_arguments
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, ModelConfig, Reply, Request
 

@@ -11,8 +11,7 @@ import secrets
 import sys
 from typing import Any
 
-from guieval.engines import with_try
-from guieval.engines.http.logprobs import mean_logprob
+from guieval.engines import mean_logprob, with_try
 from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 from guieval.engines.in_process.checkpoint import Checkpoint, HeldModel, InProcessEngine, require
 from guieval.engines.in_process.left_behind import Watch
