@@ -5,7 +5,7 @@ A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (
 line is written by one system call and a torn last line is cut off before anything is added, so it never hides a good one. If
 a step is in the journal more than once, the last finished record counts.
 
-A compact journal is ``steps.packed`` instead, with one packed line (:mod:`guieval.journal.packing`) per record.
+A compact journal is ``steps.packed`` instead, with one packed line (:mod:`guieval.journal.lines`) per record.
 """
 
 from __future__ import annotations
