@@ -23,8 +23,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from guieval.actions import OPPOSITE, Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.data.benchmark import Release, ReleasedEpisode
 from guieval.errors import DataError, UsageError, nearest
@@ -32,7 +30,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
 
 from ._accessibility import rectangles
-from ._rows import Row, direction, episode, parse, read_row, step
+from ._rows import Row, direction, episode, parse, pixel_boxes, read_row, step
 from ._tfrecord import Example, RecordFile
 
 FINISH_INSTRUCTION = "finish the task"
@@ -208,10 +206,7 @@ class _Reader:
 
     def _boxes(self, index: int) -> Boxes:
         pixels = rectangles(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
-        width, height = self._sizes[index]
-        if not pixels:
-            return Boxes()
-        return Boxes(np.array(pixels, dtype=np.float64) * 1000.0 / np.array([width, height, width, height]))
+        return pixel_boxes(pixels, self._sizes[index])
 
     def _check_image(self, index: int) -> None:
         size = _png_size(self._images[index])

@@ -12,7 +12,7 @@ from typing import Any
 from guieval.errors import DataError
 
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, read_list
+from ._rows import Row, parse, read_whole, step_rows
 
 
 def holds_episodes(folder: Path) -> bool:
@@ -36,15 +36,9 @@ def annotation_in(folder: Path) -> Path:
     return found[0]
 
 
-def step_rows(file: Path) -> list[Row]:
+def steps_in(file: Path) -> list[Row]:
     """The steps of an annotation file, all of the same episode and at least one."""
-    rows = [Row.of(value, f"{file}, step {index}") for index, value in enumerate(read_list(file))]
-    if not rows:
-        raise DataError(f"{file}: holds no step")
-    for row in rows:
-        if (stated := row.value("episode_id")) != (first := rows[0].value("episode_id")):
-            raise row.error("episode_id", f"is {stated!r:.80}, but step 0 says {first!r:.80}")
-    return rows
+    return step_rows(parse(read_whole(file), str(file)), str(file), "episode_id")
 
 
 def screenshot_beside(root: Path, file: Path, row: Row) -> str:
@@ -55,10 +49,11 @@ def screenshot_beside(root: Path, file: Path, row: Row) -> str:
     return (file.parent.relative_to(root) / name).as_posix()
 
 
-def remembered(row: Row, index: int, length: int) -> dict[str, Any]:
-    """What the row says about its place in the episode, where it is not the one it has."""
-    own = {"step_id": index, "episode_length": length}
-    return {field: stated for field in own if (stated := row.whole(field)) != own[field]}
+def other_place(row: Row, index: int, length: int, name: str) -> dict[str, Any]:
+    """What the row says about its place and its episode, where that differs from the place it has."""
+    own = {"step_id": index, "episode_length": length, "episode_id": name}
+    stated = {field: row.whole(field) for field in ("step_id", "episode_length")} | {"episode_id": row.value("episode_id")}
+    return {field: value for field, value in stated.items() if value != own[field]}
 
 
 def ui_boxes(row: Row, field: str = "ui_positions") -> list[list[float]]:

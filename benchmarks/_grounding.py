@@ -27,7 +27,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey
 
 from ._images import find_image
-from ._rows import Row, episode, parse, placed, read, read_list, step
+from ._rows import Row, episode, parse, placed, read_list, read_whole, step
 
 CORNERS = "[x1, y1, x2, y2]"
 
@@ -160,7 +160,7 @@ class GroundingBenchmark(ABCBenchmark):
 def _rows_in(file: Path) -> list[tuple[str, Any]]:
     """The place and the value of every row; those of JSON lines are not parsed yet, so that one can be refused alone."""
     if ".jsonl" in file.suffixes:
-        lines = io.BytesIO(read(file)).readlines()
+        lines = io.BytesIO(read_whole(file)).readlines()
         return [(f"{file}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()]
     return [(f"{file}, row {number}", value) for number, value in enumerate(read_list(file))]
 
@@ -175,14 +175,6 @@ def identity(row: Row, name: str) -> str:
     """An id, which some lists write as a number."""
     value = row.value(name)
     return str(row.whole(name)) if isinstance(value, int) else row.text(name)
-
-
-def one_of(row: Row, name: str, known: Sequence[str]) -> str:
-    """A label that must be one of a few words."""
-    value = row.text(name)
-    if value not in known:
-        raise row.error(name, f"expected {' or '.join(known)}, got {value!r:.80}")
-    return value
 
 
 def stated_size(row: Row, name: str) -> Size:

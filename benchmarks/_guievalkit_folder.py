@@ -20,9 +20,9 @@ from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.errors import DataError
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-from ._episode_folders import holds_episodes, remembered
+from ._episode_folders import holds_episodes, other_place
 from ._images import RecordedPaths
-from ._rows import Row, episode, placed, read, read_list, step
+from ._rows import Row, episode, listed, placed, read_list, read_whole, step
 
 FINISH = b"10"
 _ENTRY = re.compile(rb'"result_action_type"\s*:\s*(10\b)?')  # a quote inside a JSON string is escaped, so only keys match
@@ -40,35 +40,22 @@ class EpisodeFolder:
     def index(self) -> Sequence[EpisodeRef]:
         """Every episode in the order of the episodes' numbers; those that hold only a left out finish step are none."""
         names = (entry.name for entry in self._folder.iterdir() if entry.is_dir())
-        refs = []
-        for name in sorted(names, key=_episode_order):
-            if not self._file(name).is_file():
-                continue
-            try:
-                ref = self._ref(name)
-            except DataError as error:
-                self.benchmark.refuse(error)
-                continue
-            if ref.length:
-                refs.append(ref)
-        return refs
+        return listed(self.benchmark, sorted(names, key=_episode_order), self._ref)
 
-    def _file(self, name: str) -> Path:
-        return self._folder / name / f"{name}.json"
-
-    def _ref(self, name: str) -> EpisodeRef:
-        codes = _ENTRY.findall(read(self._file(name)))
+    def _ref(self, name: str) -> EpisodeRef | None:
+        file = self._folder / name / f"{name}.json"
+        if not file.is_file():
+            return None
+        codes = _ENTRY.findall(read_whole(file))
         if not codes:
-            raise DataError(f"{self._file(name)}, field result_action_type: no step has one")
+            raise DataError(f"{file}, field result_action_type: no step has one")
         length = len(codes) - (not self._finish and codes[-1] == FINISH)
-        return EpisodeRef(EpisodeKey(self.benchmark.name, "", name), length, name)
+        return EpisodeRef(EpisodeKey(self.benchmark.name, "", name), length, file) if length else None
 
     def load(self, ref: EpisodeRef) -> Episode:
         """The episode of ``ref``."""
-        name = str(ref.locator)
-        file = self._file(name)
-        entries = read_list(file)
-        rows = [Row.of(entry, f"{file}, step {index}") for index, entry in enumerate(entries)]
+        file: Path = ref.locator
+        rows = [Row.of(entry, f"{file}, step {index}") for index, entry in enumerate(read_list(file))]
         if not self._finish and rows and rows[-1].whole("result_action_type") == int(FINISH):
             rows.pop()
         return episode(str(file), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
@@ -77,7 +64,7 @@ class EpisodeFolder:
         name = ref.key.episode_id
         if str(row.value("episode_id")) != name:
             raise row.error("episode_id", f"is {row.value('episode_id')!r}, but the file belongs to episode {name!r}")
-        extras = remembered(row, index, length)
+        extras = other_place(row, index, length, row.value("episode_id"))
         action = labelled_action(row, CODES, extras)
         return step(
             row.where,

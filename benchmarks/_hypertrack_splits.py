@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from guieval.errors import DataError
 
-from ._rows import parse, read
+from ._rows import parse, read_whole
 
 
 class Place(NamedTuple):
@@ -49,7 +49,7 @@ _PLACE_KEYS = ("category", "split", "subset", "categorization")
 def read_places(file: Path) -> dict[str, Place]:
     """The place of every episode that ``file`` names. :class:`DataError` for an unknown split or an episode in two."""
     places: dict[str, Place] = {}
-    for name, place in _walk(parse(read(file), str(file)), None, str(file)):
+    for name, place in _walk(parse(read_whole(file), str(file)), None, str(file)):
         if places.setdefault(name, place) != place:
             raise DataError(f"{file}: lists episode {name!r} both as {_words(places[name])} and as {_words(place)}")
     return places

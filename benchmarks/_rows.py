@@ -1,22 +1,25 @@
-"""Annotation files of JSON and JSON lines, and the records made of their rows; an error names the place of a damaged label."""
+"""Reads annotation files of JSON and JSON lines, and makes records of their rows; an error names the damaged place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guieval.actions import Direction
+from guieval.actions import DIRECTIONS, Boxes, Direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.data.text_files import read_whole as read
-from guieval.data.typed_rows import Row
+from guieval.data.text_files import read_whole as read_whole
+from guieval.data.typed_rows import Row as Row
 from guieval.errors import DataError, first_problem
-from guieval.steps import Episode, StepTaskModel
+from guieval.frames import Size
+from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
-__all__ = ["Row", "direction", "episode", "parse", "placed", "read", "read_list", "read_row", "step"]
+Place = TypeVar("Place")
+Word = TypeVar("Word", bound=str)
 
 
 def parse(text: bytes | str, where: str) -> Any:
@@ -30,7 +33,7 @@ def parse(text: bytes | str, where: str) -> Any:
 
 def read_list(file: Path) -> list[Any]:
     """A file that holds one JSON list. :class:`DataError` when it cannot be read or holds anything else."""
-    value = parse(read(file), str(file))
+    value = parse(read_whole(file), str(file))
     if not isinstance(value, list):
         raise DataError(f"{file}: expected a list, got {value!r:.80}")
     return value
@@ -38,16 +41,71 @@ def read_list(file: Path) -> list[Any]:
 
 def read_row(file: Path) -> Row:
     """A file that holds one JSON object. :class:`DataError` when it cannot be read or holds anything else."""
-    return Row.of(parse(read(file), str(file)), str(file))
+    return Row.of(parse(read_whole(file), str(file)), str(file))
+
+
+def step_rows(value: Any, where: str, episode_field: str | None = None) -> list[Row]:
+    """The objects of a list of steps, at least one; in ``episode_field`` all must have the same value."""
+    if not isinstance(value, list) or not value:
+        raise DataError(f"{where}: expected a list of steps, got {value!r:.80}")
+    rows = [Row.of(item, f"{where}, step {index}") for index, item in enumerate(value)]
+    for row in rows if episode_field else ():
+        if (stated := row.value(episode_field or "")) != (first := rows[0].value(episode_field or "")):
+            raise row.error(episode_field or "", f"is {stated!r:.80}, but step 0 says {first!r:.80}")
+    return rows
+
+
+def line_row(file: Path, number: int, line: bytes) -> Row:
+    """The JSON object on a line of ``file``, counted from 1."""
+    where = f"{file}, line {number}"
+    return Row.of(parse(line, where), where)
+
+
+def one_of(row: Row, field: str, known: Sequence[Word], spelled: Callable[[str], str] = str) -> Word:
+    """A label that must be one of a few words; ``spelled`` normalises its spelling."""
+    value = spelled(row.text(field))
+    for word in known:
+        if word == value:
+            return word
+    expected = f"{', '.join(known[:-1])} or {known[-1]}"
+    raise row.error(field, f"expected {expected}, got {row.value(field)!r:.80}")
 
 
 def direction(row: Row) -> Direction:
-    """The row's field ``direction``; :class:`DataError` when it is not one of the four words."""
-    match row.text("direction"):
-        case "up" | "down" | "left" | "right" as word:
-            return word
-        case other:
-            raise row.error("direction", f"expected up, down, left or right, got {other!r:.80}")
+    """The row's field ``direction``."""
+    return one_of(row, "direction", DIRECTIONS)
+
+
+def pixel_boxes(boxes: Sequence[Sequence[float]], size: Size) -> Boxes:
+    """Boxes from corners [x1, y1, x2, y2] in pixels of an image of ``size``, also of those that reach beyond it."""
+    return Boxes(np.array(boxes, dtype=np.float64) * 1000.0 / np.array([*size, *size])) if boxes else Boxes()
+
+
+class Span(NamedTuple):
+    """A part of a file: its name in messages, and where it lies in the unpacked file, in bytes."""
+
+    where: str
+    start: int
+    size: int
+
+    def __str__(self) -> str:
+        return self.where
+
+
+def listed(benchmark: ABCBenchmark, places: Iterable[Place], ref_of: Callable[[Place], EpisodeRef | None]) -> list[EpisodeRef]:
+    """The episodes at ``places``, whose locators name them; damaged and repeated ones are passed to ``refuse``."""
+    refs: dict[EpisodeKey, EpisodeRef] = {}
+    for place in places:
+        try:
+            ref = ref_of(place)
+            if ref is not None and ref.key in refs:
+                raise DataError(f"{ref.locator}: episode {ref.key} is already in {refs[ref.key].locator}")
+        except DataError as error:
+            benchmark.refuse(error)
+            continue
+        if ref is not None:
+            refs[ref.key] = ref
+    return list(refs.values())
 
 
 def step(where: str, **fields: Any) -> StepTaskModel:
@@ -55,7 +113,7 @@ def step(where: str, **fields: Any) -> StepTaskModel:
     try:
         return StepTaskModel(**fields)
     except ValidationError as error:
-        raise _told(where, error) from None
+        raise _invalid(where, error) from None
 
 
 def placed(benchmark: ABCBenchmark, ref: EpisodeRef, index: int, length: int) -> dict[str, Any]:
@@ -77,9 +135,9 @@ def episode(where: str, steps: Sequence[StepTaskModel]) -> Episode:
     try:
         return Episode(steps=tuple(steps))
     except ValidationError as error:
-        raise _told(where, error) from None
+        raise _invalid(where, error) from None
 
 
-def _told(where: str, error: ValidationError) -> DataError:
+def _invalid(where: str, error: ValidationError) -> DataError:
     problem = first_problem(error)
     return DataError(f"{where}, field {problem.field or '(whole row)'}: {problem.sentence}")

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from guieval.actions import (
     OPPOSITE,
     Action,
-    Boxes,
     Button,
     Click,
     Direction,
@@ -34,13 +32,15 @@ from guieval.actions import (
 )
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.text_files import LineFile
-from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import LARGE, SCREENS, screen_for
 from ._images import RecordedPaths, image_size
-from ._rows import Row, direction, episode, parse, placed, step
+from ._rows import Row, Span, direction, episode, line_row, listed, one_of, parse, pixel_boxes, placed, step, step_rows
+
+BUTTONS: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
+STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 
 
 class _Drawn(NamedTuple):
@@ -48,14 +48,6 @@ class _Drawn(NamedTuple):
 
     points: tuple[tuple[float, float], ...]
     boxes: list[list[float]]
-
-
-class _Span(NamedTuple):
-    """Where an episode's line lies in the (unpacked) file; ``number`` counts lines from 1."""
-
-    number: int
-    start: int
-    size: int
 
 
 class StepsFile:
@@ -75,47 +67,26 @@ class StepsFile:
 
     def index(self) -> Sequence[EpisodeRef]:
         """Every episode in the file's order; those that hold only a left out finish step are none."""
-        refs: dict[str, EpisodeRef] = {}
-        for number, start, line in self._lines:
-            span = _Span(number, start, len(line))
-            if not line.strip():
-                continue
-            try:
-                ref = self._ref(span, line)
-                if ref.key.episode_id in refs:
-                    raise self._doubled(ref, refs[ref.key.episode_id])
-            except DataError as error:
-                self.benchmark.refuse(error)
-                continue
-            refs[ref.key.episode_id] = ref
-        return [ref for ref in refs.values() if ref.length]
+        lines = ((number, start, line) for number, start, line in self._lines if line.strip())
+        return [ref for ref in listed(self.benchmark, lines, self._ref) if ref.length]
 
-    def _ref(self, span: _Span, line: bytes) -> EpisodeRef:
-        row = self._row(span.number, line)
+    def _ref(self, place: tuple[int, int, bytes]) -> EpisodeRef:
+        number, start, line = place
+        row = line_row(self._file, number, line)
         steps = _steps(row)
         length = len(steps) - (not self._finish and _ends(steps[-1]))
+        span = Span(row.where, start, len(line))
         return EpisodeRef(EpisodeKey(self.benchmark.name, "", _episode_id(row)), length, span, self._split)
-
-    def _doubled(self, ref: EpisodeRef, first: EpisodeRef) -> DataError:
-        name = ref.key.episode_id
-        return DataError(
-            f"{self._file}, line {ref.locator.number}, field episode_id: "
-            f"episode {name!r} is already on line {first.locator.number}"
-        )
-
-    def _row(self, number: int, line: bytes) -> Row:
-        where = f"{self._file}, line {number}"
-        return Row.of(parse(line, where), where)
 
     def load(self, ref: EpisodeRef) -> Episode:
         """The episode of ``ref``."""
-        span: _Span = ref.locator
-        row = self._row(span.number, self._lines.part(span.start, span.size))
+        span: Span = ref.locator
+        row = Row.of(parse(self._lines.part(span.start, span.size), span.where), span.where)
         goal = row.text("goal")
-        rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_steps(row))]
+        rows = _steps(row)
         drawn = [_drawn(item) for item in rows]
         stated = (self._size, "option") if self._size else _screen_of(ref.key.episode_id, drawn)
-        if not self._finish and _ends(rows[-1].values):
+        if not self._finish and _ends(rows[-1]):
             rows.pop()
         steps = []
         for index, (item, marks) in enumerate(zip(rows, drawn, strict=False)):
@@ -131,7 +102,7 @@ class StepsFile:
                     screenshot=screenshot,
                     screenshot_size=size,
                     action=_pixel_action(item, marks, size, extras),
-                    boxes=_boxes_from_pixels(item, marks, size),
+                    boxes=item.build("candidate_bbox", partial(pixel_boxes, marks.boxes, size)),
                     extras=extras,
                 )
             )
@@ -149,19 +120,13 @@ class StepsFile:
         return None
 
 
-def _steps(row: Row) -> list[Any]:
-    steps = row.value("steps")
-    if not isinstance(steps, list) or not steps:
-        raise row.error("steps", f"expected a list of steps, got {steps!r:.80}")
-    for index, item in enumerate(steps):
-        if not isinstance(item, dict):
-            raise row.error("steps", f"expected an object for step {index}, got {item!r:.80}")
-    return steps
+def _steps(row: Row) -> list[Row]:
+    return step_rows(row.value("steps"), row.where)
 
 
-def _ends(step: Any) -> bool:
+def _ends(step: Row) -> bool:
     """Whether a step, as it is in the file, says that the episode ends; a step too damaged to tell does not."""
-    content = step.get("action_content") if isinstance(step, Mapping) else None
+    content = step.values.get("action_content")
     return isinstance(content, Mapping) and content.get("action") == "terminate"
 
 
@@ -169,7 +134,7 @@ def _episode_id(row: Row) -> str:
     """The episode's id; the training file has none but in its screenshots' names, ``<episode>_<step>.png``."""
     if "episode_id" in row:
         return str(row.value("episode_id"))
-    path = Row.of(_steps(row)[0], f"{row.where}, step 0").text("screenshot")
+    path = _steps(row)[0].text("screenshot")
     name, separator, _ = path.rsplit("/", 1)[-1].rpartition("_")
     if not separator or not name:
         raise row.error("episode_id", f"is missing, and the screenshot {path!r} is not named <episode>_<step>.png")
@@ -226,11 +191,11 @@ def _pixel_action(row: Row, marks: _Drawn, size: Size, extras: dict[str, Any]) -
         case "open":
             return Open(app=content.text("text"))
         case "system_button":
-            return Press(button=_button(content))
+            return Press(button=BUTTONS[one_of(content, "button", tuple(BUTTONS), str.lower)])
         case "wait":
             return content.build("time", lambda: Wait(**milliseconds()))
         case "terminate":
-            return Stop(status=_status(content))
+            return Stop(status=STATUSES[one_of(content, "status", tuple(STATUSES), str.lower)])
         case name:
             raise content.error(
                 "action",
@@ -260,33 +225,3 @@ def _pixel_swipe(row: Row, path: tuple[Point, Point], extras: dict[str, Any]) ->
     extras["direction_label"] = label
     extras["path"] = [list(point) for point in path]
     return Scroll(point=start, direction=finger)
-
-
-def _button(content: Row) -> Button:
-    match content.text("button").lower():
-        case "back":
-            return "BACK"
-        case "home":
-            return "HOME"
-        case "enter":
-            return "ENTER"
-        case _:
-            raise content.error("button", f"expected Back, Home or Enter, got {content.value('button')!r}")
-
-
-def _status(content: Row) -> StopStatus:
-    match content.text("status").lower():
-        case "success":
-            return "finish"
-        case "failure":
-            return "impossible"
-        case _:
-            raise content.error("status", f"expected success or failure, got {content.value('status')!r}")
-
-
-def _boxes_from_pixels(row: Row, marks: _Drawn, size: Size) -> Boxes:
-    if not marks.boxes:
-        return Boxes()
-    return row.build(
-        "candidate_bbox", lambda: Boxes(np.array(marks.boxes, dtype=np.float64) * 1000.0 / np.array([*size, *size]))
-    )

@@ -55,14 +55,14 @@ from guieval.actions import (
     Wait,
 )
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError, UsageError
+from guieval.errors import UsageError
 from guieval.frames import RELATIVE, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._episode_folders import text_or_none
 from ._examples import written_by
 from ._images import find_image, size_of
-from ._rows import Row, episode, placed, read_row, step
+from ._rows import Row, episode, listed, one_of, placed, read_row, step, step_rows
 
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
@@ -111,28 +111,20 @@ class AgentNetBench(ABCBenchmark):
         self._folder = folder
 
     def index(self) -> Sequence[EpisodeRef]:
-        refs: dict[str, EpisodeRef] = {}
-        for file in sorted((self.root / self._folder).glob("*.json")):
-            try:
-                row = read_row(file)
-                name, length = row.text("task_id"), len(_list(row, "steps"))
-                if not name or name in refs:
-                    raise row.error(
-                        "task_id", f"{name!r} is empty or already that of {getattr(refs.get(name), 'locator', None)}"
-                    )
-                if length == 0:
-                    raise row.error("steps", "expected at least one step, got none")
-            except DataError as error:
-                self.refuse(error)
-                continue
-            refs[name] = EpisodeRef(EpisodeKey(self.name, "", name), length, file)
+        refs = listed(self, sorted((self.root / self._folder).glob("*.json")), self._ref)
         if not refs and not self.skipped:
             raise UsageError(f"{str(self.root / self._folder)!r} holds no trajectory; expected {self.source}")
-        return list(refs.values())
+        return refs
+
+    def _ref(self, file: Path) -> EpisodeRef:
+        row = read_row(file)
+        if not (name := row.text("task_id")):
+            raise row.error("task_id", "expected a name, got ''")
+        return EpisodeRef(EpisodeKey(self.name, "", name), len(step_rows(row.value("steps"), row.where)), file)
 
     def load(self, ref: EpisodeRef) -> Episode:
         row = read_row(ref.locator)
-        rows = [Row.of(item, f"{row.where}, step {index}") for index, item in enumerate(_list(row, "steps"))]
+        rows = step_rows(row.value("steps"), row.where)
         steps = [self._step(row, item, ref, index, rows) for index, item in enumerate(rows)]
         return episode(row.where, steps)
 
@@ -257,13 +249,8 @@ def _single(row: Row, kind: str, params: Row) -> Action:
         case "wait":
             return Wait()
         case "terminate":
-            match params.text("status"):
-                case "success":
-                    return Stop(status="finish")
-                case "failure" | "fail":
-                    return Stop(status="impossible")
-                case status:
-                    raise params.error("status", f"expected success or failure, got {status!r}")
+            status = one_of(params, "status", ("success", "failure", "fail"))
+            return Stop(status="finish" if status == "success" else "impossible")
         case _:
             return _unsupported(row, params)
 

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, path_direction
 from guieval.data.aitw_labels import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions, swipe_path
@@ -45,21 +45,11 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
 from ._images import needed_size
-from ._rows import Row, episode, parse, placed, read, step
+from ._rows import Row, Span, episode, listed, parse, placed, read_whole, step, step_rows
 
 FILES = {"test": "aitw_data_test.json", "validation": "aitw_data_val.json", "train": "aitw_data_train.json"}
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 IMAGE_FOLDERS = ("aitw_images", "aitw_imgs", "images")
-
-
-class _Span(NamedTuple):
-    """Where an episode lies in a file, in bytes, and how messages call it."""
-
-    file: Path
-    where: str
-    start: int
-    end: int
-    split: str
 
 
 class AITW(ABCBenchmark):
@@ -90,30 +80,29 @@ class AITW(ABCBenchmark):
 
     @cached_property
     def _refs(self) -> list[EpisodeRef]:
-        refs: dict[EpisodeKey, EpisodeRef] = {}
+        return listed(self, self._episodes(), self._ref)
+
+    def _episodes(self) -> Iterator[tuple[str, str, Span]]:
+        """Every episode's split, subset and place."""
         for split, file in self._files.items():
             try:
-                for subset, span in _spans(file, split):
-                    self._add(refs, subset, span)
+                yield from ((split, subset, span) for subset, span in _spans(file))
             except DataError as error:
                 self.refuse(error)
-        return list(refs.values())
 
-    def _add(self, refs: dict[EpisodeKey, EpisodeRef], subset: str, span: _Span) -> None:
-        try:
-            rows = _rows(span)
-            key = EpisodeKey(self.name, subset, rows[0].text("ep_id"))
-            if key in refs:
-                raise rows[0].error("ep_id", f"{key.episode_id!r} is already that of {refs[key].locator.where}")
-        except DataError as error:
-            self.refuse(error)
-            return
-        refs[key] = EpisodeRef(key, len(rows), span, span.split)
+    def _ref(self, place: tuple[str, str, Span]) -> EpisodeRef:
+        split, subset, span = place
+        rows = self._rows(split, span)
+        return EpisodeRef(EpisodeKey(self.name, subset, rows[0].text("ep_id")), len(rows), span, split)
+
+    def _rows(self, split: str, span: Span) -> list[Row]:
+        """The steps of an episode, all of the same one and at least one."""
+        text = LineFile(self._files[split]).part(span.start, span.size)
+        return step_rows(parse(text, span.where), span.where, "ep_id")
 
     def load(self, ref: EpisodeRef) -> Episode:
-        span: _Span = ref.locator
-        rows = _rows(span)
-        return episode(span.where, [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
+        rows = self._rows(ref.split, ref.locator)
+        return episode(str(ref.locator), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
 
     def _step(self, ref: EpisodeRef, index: int, length: int, row: Row) -> StepTaskModel:
         extras: dict[str, Any] = {}
@@ -177,22 +166,9 @@ def _boxes(row: Row) -> list[list[float]]:
 # --- where the episodes lie in a file ---------------------------------------------------------------------------------
 
 
-def _rows(span: _Span) -> list[Row]:
-    """The steps of an episode, all of the same one and at least one."""
-    text = LineFile(span.file).part(span.start, span.end - span.start)
-    values = parse(text, span.where)
-    if not isinstance(values, list) or not values:
-        raise DataError(f"{span.where}: expected a list of steps, got {values!r:.80}")
-    rows = [Row.of(value, f"{span.where}, step {index}") for index, value in enumerate(values)]
-    for row in rows:
-        if (stated := row.value("ep_id")) != (first := rows[0].value("ep_id")):
-            raise row.error("ep_id", f"is {stated!r:.80}, but step 0 says {first!r:.80}")
-    return rows
-
-
-def _spans(file: Path, split: str) -> Iterator[tuple[str, _Span]]:
+def _spans(file: Path) -> Iterator[tuple[str, Span]]:
     """Every episode of a file with its subset; :class:`DataError` where the file is not what it should be."""
-    scan = _Scan(file, read(file).decode("latin-1"))  # one character for each byte, so that positions are the file's
+    scan = _Scan(file, read_whole(file).decode("latin-1"))  # one character for each byte, so that positions are the file's
     seen: list[str] = []
     scan.past("{")
     found = ","
@@ -208,7 +184,7 @@ def _spans(file: Path, split: str) -> Iterator[tuple[str, _Span]]:
         while found != "]":
             start = scan.skip()
             scan.value()
-            yield subset, _Span(file, f"{file}, {subset} episode {number}", start, scan.at, split)
+            yield subset, Span(f"{file}, {subset} episode {number}", start, scan.at - start)
             found = scan.past(",]")
             number += 1
         found = scan.past(",}")

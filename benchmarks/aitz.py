@@ -32,7 +32,6 @@ from typing import Any, Literal, NamedTuple
 from guieval.actions import ActionSpace, Boxes
 from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError
 from guieval.frames import Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
@@ -40,15 +39,15 @@ from ._episode_folders import (
     annotation_in,
     episode_folders,
     holds_episodes,
-    remembered,
+    other_place,
     screenshot_beside,
-    step_rows,
+    steps_in,
     text_or_none,
     ui_boxes,
 )
 from ._examples import written_by
 from ._images import needed_size
-from ._rows import Row, episode, placed, step
+from ._rows import Row, episode, listed, placed, step
 
 SPLITS = ("test", "train")
 SUBSETS = ("general", "install", "google_apps", "single", "web_shopping")
@@ -60,18 +59,11 @@ _README = "README of github.com/IMNearth/CoAT"
 
 
 class _Place(NamedTuple):
-    """A folder of episodes, and what the folders around it tell."""
+    """A folder of episodes or of one, with the split and the subset that the folders around it name."""
 
     folder: Path
     split: str | None
     subset: str | None
-
-
-class _Found(NamedTuple):
-    """Where an episode's annotation lies, and its split."""
-
-    file: Path
-    split: str
 
 
 class AiTZ(ABCBenchmark):
@@ -114,45 +106,30 @@ class AiTZ(ABCBenchmark):
 
     @cached_property
     def _refs(self) -> list[EpisodeRef]:
-        refs: dict[EpisodeKey, EpisodeRef] = {}
-        for place, folder in self._folders():
-            try:
-                ref = self._ref(place, folder)
-                if ref.key in refs:
-                    raise DataError(f"{folder}: episode {ref.key} is already in {refs[ref.key].locator.file.parent}")
-            except DataError as error:
-                self.refuse(error)
-                continue
-            refs[ref.key] = ref
-        return list(refs.values())
+        return listed(self, self._folders(), self._ref)
 
-    def _folders(self) -> Iterator[tuple[_Place, Path]]:
+    def _folders(self) -> Iterator[_Place]:
         for place in self._places:
             for folder in episode_folders(place.folder):
-                if place.subset is not None or _subset_of(folder.name) is not None:
-                    yield place, folder
+                if subset := place.subset or _subset_of(folder.name):
+                    yield _Place(folder, place.split, subset)
 
-    def _ref(self, place: _Place, folder: Path) -> EpisodeRef:
-        file = annotation_in(folder)
-        rows = step_rows(file)
-        subset = place.subset or _subset_of(folder.name) or ""
-        split = place.split or _recorded_split(rows[0]) or SPLITS[0]
-        key = EpisodeKey(self.name, subset, folder.name.removeprefix(f"{subset.upper()}-"))
-        return EpisodeRef(key, len(rows), _Found(file, split), split)
+    def _ref(self, place: _Place) -> EpisodeRef:
+        file = annotation_in(place.folder)
+        rows = steps_in(file)
+        subset = place.subset or ""
+        key = EpisodeKey(self.name, subset, place.folder.name.removeprefix(f"{subset.upper()}-"))
+        return EpisodeRef(key, len(rows), file, place.split or _recorded_split(rows[0]) or SPLITS[0])
 
     def load(self, ref: EpisodeRef) -> Episode:
-        found: _Found = ref.locator
-        rows = step_rows(found.file)
+        rows = steps_in(ref.locator)
         frame = _frame(rows)
-        return episode(str(found.file), [self._step(ref, index, len(rows), row, frame) for index, row in enumerate(rows)])
+        return episode(str(ref.locator), [self._step(ref, index, len(rows), row, frame) for index, row in enumerate(rows)])
 
     def _step(self, ref: EpisodeRef, index: int, length: int, row: Row, frame: str) -> StepTaskModel:
-        found: _Found = ref.locator
-        screenshot = screenshot_beside(self.root, found.file, row)
+        screenshot = screenshot_beside(self.root, ref.locator, row)
         size = self._size(row, screenshot)
-        extras = remembered(row, index, length)
-        if row.value("episode_id") != ref.key.episode_id:
-            extras["episode_id"] = row.value("episode_id")
+        extras = other_place(row, index, length, ref.key.episode_id)
         for field in ("coat_screen_desc", "coat_action_think", "coat_action_result"):
             if (stated := text_or_none(row, field)) is not None:
                 extras[field] = stated

@@ -28,20 +28,17 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Press, Scroll, Stop, Type, path_direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
 from ._grounding import stated_size
 from ._images import IMAGE_SUFFIXES
-from ._rows import Row, episode, placed, read_row, step
+from ._rows import Row, episode, listed, pixel_boxes, placed, read_row, step, step_rows
 
 TEST_APPS = frozenset(
     {"booking", "citymapper", "gmail", "microsoft to do", "nbc news", "shein", "signal", "yelp", "youtube music"}
@@ -49,13 +46,6 @@ TEST_APPS = frozenset(
 """Apps whose tasks the authors' script keeps for testing, in lower case."""
 
 _OPENS = re.compile(r"Open (.+?)\.", re.DOTALL)
-
-
-class _Found(NamedTuple):
-    """Where an episode's annotation lies, and its split."""
-
-    file: Path
-    split: str
 
 
 class AMEX(ABCBenchmark):
@@ -93,25 +83,18 @@ class AMEX(ABCBenchmark):
 
     @cached_property
     def _refs(self) -> list[EpisodeRef]:
-        refs: dict[EpisodeKey, EpisodeRef] = {}
-        for file in sorted((self.root / self._episodes).glob("*.json")):
-            try:
-                row = read_row(file)
-                key = EpisodeKey(self.name, "", row.text("episode_id"))
-                if key in refs:
-                    raise row.error("episode_id", f"{key.episode_id!r} is already that of {refs[key].locator.file}")
-                found = _Found(file, _split(row))
-                refs[key] = EpisodeRef(key, len(_steps(row)), found, found.split)
-            except DataError as error:
-                self.refuse(error)
-        return list(refs.values())
+        return listed(self, sorted((self.root / self._episodes).glob("*.json")), self._ref)
+
+    def _ref(self, file: Path) -> EpisodeRef:
+        row = read_row(file)
+        key = EpisodeKey(self.name, "", row.text("episode_id"))
+        return EpisodeRef(key, len(step_rows(row.value("steps"), row.where)), file, _split(row))
 
     def load(self, ref: EpisodeRef) -> Episode:
-        found: _Found = ref.locator
-        row = read_row(found.file)
-        rows = _steps(row)
+        row = read_row(ref.locator)
+        rows = step_rows(row.value("steps"), row.where)
         goal = row.text("instruction")
-        return episode(row.where, [self._step(ref, goal, index, len(rows), each) for index, each in enumerate(rows)])
+        return episode(row.where, [self._step(ref, goal, index, len(rows), item) for index, item in enumerate(rows)])
 
     def _step(self, ref: EpisodeRef, goal: str, index: int, length: int, row: Row) -> StepTaskModel:
         image = row.text("image_path")
@@ -145,16 +128,7 @@ class AMEX(ABCBenchmark):
             raise row.error("clickable_elements", f"expected a list, got {elements!r:.80}")
         where = f"{file}, field clickable_elements, element"
         corners = [Row.of(element, f"{where} {number}").numbers("bbox", 4) for number, element in enumerate(elements)]
-        if not corners:
-            return Boxes()
-        return row.build("clickable_elements", lambda: Boxes(np.array(corners) * 1000.0 / np.array([*size, *size])))
-
-
-def _steps(row: Row) -> list[Row]:
-    steps = row.value("steps")
-    if not isinstance(steps, list) or not steps:
-        raise row.error("steps", f"expected a list of steps, got {steps!r:.80}")
-    return [Row.of(each, f"{row.where}, field steps, step {index}") for index, each in enumerate(steps)]
+        return row.build("clickable_elements", lambda: pixel_boxes(corners, size))
 
 
 def _split(row: Row) -> str:

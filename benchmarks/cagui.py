@@ -34,7 +34,6 @@ from typing import Any
 from guieval.actions import ActionSpace
 from guieval.data.aitw_labels import boxes_from_fractions, labelled_action
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError
 from guieval.frames import Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
@@ -42,15 +41,15 @@ from ._episode_folders import (
     annotation_in,
     episode_folders,
     holds_episodes,
-    remembered,
+    other_place,
     screenshot_beside,
-    step_rows,
+    steps_in,
     text_or_none,
     ui_boxes,
 )
 from ._examples import written_by
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file
-from ._rows import Row, episode, placed, step
+from ._rows import Row, episode, listed, placed, step
 
 SUBSET = "domestic"
 CODES = frozenset({0, 1, 3, 4, 5, 6, 7, 10, 11})
@@ -93,24 +92,18 @@ class CAGUI(ABCBenchmark):
 
     @cached_property
     def _refs(self) -> list[EpisodeRef]:
-        refs: list[EpisodeRef] = []
-        for folder in episode_folders(self._folder):
-            try:
-                file = annotation_in(folder)
-                refs.append(EpisodeRef(EpisodeKey(self.name, SUBSET, folder.name), len(step_rows(file)), file))
-            except DataError as error:
-                self.refuse(error)
-        return refs
+        return listed(self, episode_folders(self._folder), self._ref)
+
+    def _ref(self, folder: Path) -> EpisodeRef:
+        file = annotation_in(folder)
+        return EpisodeRef(EpisodeKey(self.name, SUBSET, folder.name), len(steps_in(file)), file)
 
     def load(self, ref: EpisodeRef) -> Episode:
-        file: Path = ref.locator
-        rows = step_rows(file)
-        return episode(str(file), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
+        rows = steps_in(ref.locator)
+        return episode(str(ref.locator), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
 
     def _step(self, ref: EpisodeRef, index: int, length: int, row: Row) -> StepTaskModel:
-        extras = remembered(row, index, length)
-        if row.value("episode_id") != ref.key.episode_id:
-            extras["episode_id"] = row.value("episode_id")
+        extras = other_place(row, index, length, ref.key.episode_id)
         action = labelled_action(row, CODES, extras)
         boxes = "ui_positions" if row.values.get("ui_positions") else "bbox"
         return step(

@@ -39,22 +39,36 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Boxes, Click, LongPress, Point, Press, Scroll, Stop, Type, path_direction
+from guieval.actions import (
+    Action,
+    ActionSpace,
+    Boxes,
+    Button,
+    Click,
+    LongPress,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    path_direction,
+)
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
-from ._rows import Row, episode, read, read_row, step
+from ._rows import Row, episode, listed, one_of, placed, read_row, read_whole, step, step_rows
 
 SETUPS = ("random", "app", "device", "task")
 PARTS = ("test", "train")
+KEYS: dict[str, Button] = {"KEY_HOME": "HOME", "KEY_BACK": "BACK", "KEY_APPSELECT": "RECENT", "KEY_RECENT": "RECENT"}
 
 _STEP = re.compile(rb'"screenshot"\s*:')  # a quote inside a JSON string is escaped, so only keys match
 _V1, _V2 = {"release": "v1", "setup": "random"}, {"release": "v2", "setup": "random"}
@@ -137,7 +151,7 @@ class GuiOdyssey(ABCBenchmark):
                 )
             )
         names = [name for name in splits if name in present] + sorted(present - splits.keys())
-        return [ref for name in names for ref in self._ref(name, splits.get(name, "unlisted"))]
+        return listed(self, names, lambda name: self._ref(name, splits.get(name, "unlisted")))
 
     def _split_of(self) -> dict[str, str]:
         """The split of every episode that the split file names, test first, each part in the file's order."""
@@ -154,53 +168,33 @@ class GuiOdyssey(ABCBenchmark):
                     splits[name] = part
         return splits
 
-    def _ref(self, name: str, split: str) -> Iterable[EpisodeRef]:
-        try:
-            length = len(_STEP.findall(read(self._file(name))))
-            if length == 0:
-                raise DataError(f"{self._file(name)}, field steps: no step names a screenshot")
-        except DataError as error:
-            self.refuse(error)
-        else:
-            yield EpisodeRef(EpisodeKey(self.name, "", name), length, (name, split), split)
-
-    def _file(self, name: str) -> Path:
-        return self._annotations / f"{name}.json"
+    def _ref(self, name: str, split: str) -> EpisodeRef:
+        file = self._annotations / f"{name}.json"
+        length = len(_STEP.findall(read_whole(file)))
+        if length == 0:
+            raise DataError(f"{file}, field steps: no step names a screenshot")
+        return EpisodeRef(EpisodeKey(self.name, "", name), length, file, split)
 
     def load(self, ref: EpisodeRef) -> Episode:
-        name, split = ref.locator
-        row = read_row(self._file(name))
+        row, name = read_row(ref.locator), ref.key.episode_id
         if str(row.value("episode_id")) != name:
             raise row.error("episode_id", f"is {row.value('episode_id')!r}, but the file belongs to episode {name!r}")
-        entries = row.value("steps")
-        if not isinstance(entries, list) or not entries:
-            raise row.error("steps", f"expected a list of steps, got {entries!r:.80}")
+        rows = step_rows(row.value("steps"), row.where)
         task, device = row.row("task_info"), row.row("device_info")
         extras: dict[str, Any] = {key: task.values[key] for key in ("app", "meta_task") if key in task}
-        if (stated := row.whole("step_length")) != len(entries):
+        if (stated := row.whole("step_length")) != len(rows):
             extras["step_length"] = stated  # the official scorer leaves such an episode out of its success rate
-        shared: dict[str, Any] = {
-            "benchmark": self.name,
-            "dataset": self.dataset,
-            "split": split,
-            "episode_id": name,
-            "episode_length": len(entries),
-            "setting": self.setting,
-            "instruction": task.text("instruction"),
-            "screenshot_size": (device.whole("w"), device.whole("h")),
-        }
+        shared = {"instruction": task.text("instruction"), "screenshot_size": (device.whole("w"), device.whole("h"))}
         groups = {"category": task.text("category"), "device": device.text("device_name"), "setup": self._setup}
         steps = [
-            self._step(Row.of(entry, f"{row.where}, steps.{index}"), index, shared, groups, extras)
-            for index, entry in enumerate(entries)
+            self._step(item, {**placed(self, ref, index, len(rows)), **shared}, groups, extras)
+            for index, item in enumerate(rows)
         ]
         return episode(row.where, steps)
 
-    def _step(
-        self, row: Row, index: int, shared: dict[str, Any], groups: dict[str, str], episode_extras: dict[str, Any]
-    ) -> StepTaskModel:
+    def _step(self, row: Row, shared: dict[str, Any], groups: dict[str, str], episode_extras: dict[str, Any]) -> StepTaskModel:
         extras = dict(episode_extras)
-        if (stated := row.whole("step")) != index:
+        if (stated := row.whole("step")) != shared["step_index"]:
             extras["step"] = stated
         action = _action(row, extras)
         second = "low_level_instruction" in row or "sam2_bbox" in row
@@ -209,7 +203,6 @@ class GuiOdyssey(ABCBenchmark):
         return step(
             row.where,
             **shared,
-            step_index=index,
             low_level_instruction=low,
             screenshot=self._screenshot(row.text("screenshot")),
             action=action,
@@ -242,7 +235,7 @@ def _action(row: Row, extras: dict[str, Any]) -> Action:
     match row.text("action"):
         case "CLICK" | "LONG_PRESS" as name:
             if isinstance(row.value("info"), str):
-                return _key(row)
+                return Press(button=KEYS[one_of(row, "info", tuple(KEYS))])
             point = _point(row, _places(row, 1)[0])
             return Click(point=point) if name == "CLICK" else LongPress(point=point)
         case "SCROLL":
@@ -264,18 +257,6 @@ def _action(row: Row, extras: dict[str, Any]) -> Action:
             return Press(button="BACK")
         case name:
             raise row.error("action", f"expected CLICK, LONG_PRESS, SCROLL, TEXT, COMPLETE or INCOMPLETE, got {name!r}")
-
-
-def _key(row: Row) -> Action:
-    match row.text("info"):
-        case "KEY_HOME":
-            return Press(button="HOME")
-        case "KEY_BACK":
-            return Press(button="BACK")
-        case "KEY_APPSELECT" | "KEY_RECENT":
-            return Press(button="RECENT")
-        case key:
-            raise row.error("info", f"expected a place, KEY_HOME, KEY_BACK or KEY_APPSELECT, got {key!r}")
 
 
 def _places(row: Row, count: int) -> list[tuple[float, ...]]:

@@ -59,10 +59,11 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
+from ._episode_folders import episode_folders
 from ._examples import written_by
 from ._hypertrack_splits import Place, read_places
 from ._images import RecordedPaths, image_size
-from ._rows import Row, episode, parse, placed, read, step
+from ._rows import Row, episode, listed, parse, placed, read_whole, step, step_rows
 
 KEYS: dict[str, tuple[str, ...]] = {
     # of an episode
@@ -174,19 +175,11 @@ class HyperTrack(ABCBenchmark):
         return self._places.get(name, Place(split))
 
     def index(self) -> Sequence[EpisodeRef]:
-        refs: dict[str, EpisodeRef] = {}
-        for folder, split in self._folders:
-            for name in sorted(entry.name for entry in folder.iterdir() if entry.is_dir()):
-                try:
-                    if ref := self._ref(folder / name, split):
-                        if name in refs:
-                            raise DataError(f"{folder / name}: episode {name!r} is already in {refs[name].locator.parent}")
-                        refs[name] = ref
-                except DataError as error:
-                    self.refuse(error)
-        return list(refs.values())
+        folders = ((folder, split) for parent, split in self._folders for folder in episode_folders(parent))
+        return listed(self, folders, self._ref)
 
-    def _ref(self, folder: Path, split: str) -> EpisodeRef | None:
+    def _ref(self, found: tuple[Path, str]) -> EpisodeRef | None:
+        folder, split = found
         files = sorted(folder.glob("*.json"))
         if not files:
             return None
@@ -396,15 +389,12 @@ class _Fields:
 
 def _rows(file: Path) -> tuple[list[Row], _Fields | None]:
     """The steps of an episode's file, and the fields of the episode where they stand apart."""
-    value = parse(read(file), str(file))
+    value = parse(read_whole(file), str(file))
     shared: _Fields | None = None
     if isinstance(value, dict):
         shared = _Fields(Row.of(value, str(file)))
         value = shared.value("steps")
-    if not isinstance(value, list) or not value:
-        raise DataError(f"{file}: expected a list of steps, got {value!r:.80}")
-    place = f"{file}, steps." if shared else f"{file}, step "
-    return [Row.of(item, f"{place}{index}") for index, item in enumerate(value)], shared
+    return step_rows(value, str(file)), shared
 
 
 def _episode_files(folder: Path) -> bool:

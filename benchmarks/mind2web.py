@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Type, Unsupported
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
@@ -46,10 +46,11 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
+from ._grounding import find_file
 from ._images import find_image, size_of
-from ._rows import Row, episode, parse, placed, read, step
+from ._rows import Row, episode, line_row, placed, read_whole, step
 
-View: TypeAlias = Literal["block", "page"]
+VIEWS = ("block", "page")
 SUBSETS = ("cross_task", "cross_website", "cross_domain")
 LISTS = (
     "{}_blocks.jsonl",
@@ -101,14 +102,15 @@ class Mind2Web(ABCBenchmark):
 
     def __init__(self, root: Path, *, view: str | None = None, **options: Any) -> None:
         super().__init__(root, **options)
-        if view is not None and view not in get_args(View):
+        if view is not None and view not in VIEWS:
             raise UsageError(
-                f"option 'view' of benchmark {self.name!r} must be 'block' or 'page', "
-                f"not {view!r}{nearest(view, get_args(View))}"
+                f"option 'view' of benchmark {self.name!r} must be 'block' or 'page', not {view!r}{nearest(view, VIEWS)}"
             )
         self._view = view
         self._texts: dict[Path, list[bytes]] = {}
-        self._files = {subset: file for subset in SUBSETS if (file := _find(root, subset)) is not None}
+        self._files = {
+            subset: file for subset in SUBSETS if (file := find_file(root, [name.format(subset) for name in LISTS])) is not None
+        }
         if not self._files:
             raise self.wrong_folder(root, "cross_{task,website,domain}_blocks.jsonl and no cross_<subset>/sample.jsonl")
 
@@ -118,7 +120,7 @@ class Mind2Web(ABCBenchmark):
             tasks: dict[str, dict[int, int]] = {}  # of each task: its steps, with the line each is on
             for number, line in self._lines(file):
                 try:
-                    task, position = _place(_row(file, number, line), tasks)
+                    task, position = _place(line_row(file, number, line), tasks)
                 except DataError as error:
                     self.refuse(error)
                     continue
@@ -142,13 +144,13 @@ class Mind2Web(ABCBenchmark):
     def _content(self, file: Path) -> list[bytes]:
         """The file's lines, kept after the first reading: the three lists are 4.7 megabytes."""
         if file not in self._texts:
-            self._texts[file] = read(file).splitlines()
+            self._texts[file] = read_whole(file).splitlines()
         return self._texts[file]
 
     def load(self, ref: EpisodeRef) -> Episode:
         file = self._files[ref.key.subset]
         content = self._content(file)
-        rows = [_row(file, number, content[number - 1]) for number in ref.locator]
+        rows = [line_row(file, number, content[number - 1]) for number in ref.locator]
         steps = [self._step(row, ref, index, len(rows)) for index, row in enumerate(rows)]
         return episode(f"{file}, task {ref.key.episode_id!r}", steps)
 
@@ -192,16 +194,6 @@ class Mind2Web(ABCBenchmark):
         width, height = size
         seen = [box for box in boxes if 0 <= box[0] + box[2] / 2 <= width and 0 <= box[1] + box[3] / 2 <= height]
         return _Image(path, size, stated, seen)
-
-
-def _find(root: Path, subset: str) -> Path | None:
-    candidates = (root / f"{name.format(subset)}{packed}" for name in LISTS for packed in ("", ".gz"))
-    return next((file for file in candidates if file.is_file()), None)
-
-
-def _row(file: Path, number: int, line: bytes) -> Row:
-    where = f"{file}, line {number}"
-    return Row.of(parse(line, where), where)
 
 
 def _place(row: Row, tasks: Mapping[str, Mapping[int, int]]) -> tuple[str, int]:

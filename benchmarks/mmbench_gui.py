@@ -30,9 +30,9 @@ from ._grounding import (
     box_target,
     find_file,
     identity,
-    one_of,
     stated_size,
 )
+from ._rows import one_of
 
 LISTS = (
     "L2_annotations.json",

@@ -34,13 +34,13 @@ from typing import Any
 
 from guieval.actions import DIRECTIONS, Action, ActionSpace, Boxes, Click, Open, Point, Scroll, Stop, Type, path_direction
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError
 from guieval.frames import PER_1000, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
+from ._grounding import stated_size
 from ._images import find_image
-from ._rows import Row, episode, placed, read_row, step
+from ._rows import Row, episode, listed, placed, read_row, step
 
 FOLDERS = ("", "test_data/offline", "offline")
 FILE = "ref.json"
@@ -83,23 +83,15 @@ class OneKey(ABCBenchmark):
         self._folder = folder
 
     def index(self) -> Sequence[EpisodeRef]:
-        refs = []
-        for file in sorted((self.root / self._folder).glob(f"*/{FILE}")):
-            try:
-                length = len(_path(read_row(file)))
-            except DataError as error:
-                self.refuse(error)
-                continue
-            refs.append(EpisodeRef(EpisodeKey(self.name, "", file.parent.name), length, file))
-        return refs
+        return listed(self, sorted((self.root / self._folder).glob(f"*/{FILE}")), self._ref)
+
+    def _ref(self, file: Path) -> EpisodeRef:
+        return EpisodeRef(EpisodeKey(self.name, "", file.parent.name), len(_path(read_row(file))), file)
 
     def load(self, ref: EpisodeRef) -> Episode:
         case = read_row(ref.locator)
         about = case.row("case_overview")
-        width, height = about.numbers("screen_shape", 2)
-        if not (width >= 1 and height >= 1 and width.is_integer() and height.is_integer()):
-            raise about.error("screen_shape", f"expected whole pixels, got {about.value('screen_shape')!r}")
-        size = int(width), int(height)
+        size = stated_size(about, "screen_shape")
         states = _path(case)
         steps = [self._step(ref, index, len(states), state, about, size) for index, state in enumerate(states)]
         return episode(case.where, steps)

@@ -47,11 +47,10 @@ from ._grounding import (
     Target,
     box_target,
     find_file,
-    one_of,
     polygon_target,
     stated_size,
 )
-from ._rows import Row, read_row
+from ._rows import Row, one_of, read_row
 
 CLASSIFICATIONS = ("benchmark/classification_result.json", "classification_result.json")
 _PAPER = "arXiv 2505.13227"

@@ -24,8 +24,9 @@ from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError
 
 from ._examples import written_by
-from ._grounding import CORNERS, AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, one_of, stated_size
+from ._grounding import CORNERS, AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, stated_size
 from ._images import needed_size
+from ._rows import one_of
 
 PLATFORMS = ("desktop", "mobile", "web")
 FOLDER_OF_PREFIX = {"pc": "desktop", "mobile": "mobile", "web": "web"}

@@ -21,7 +21,8 @@ from guieval.data.benchmark import PublishedCount
 from guieval.errors import UsageError, nearest
 
 from ._examples import written_by
-from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, one_of, stated_size
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, stated_size
+from ._rows import one_of
 
 FOLDERS = ("annotations", "ScreenSpot_Pro_data", "")
 PLATFORMS = ("windows", "macos", "linux")

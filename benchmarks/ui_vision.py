@@ -25,8 +25,8 @@ from guieval.data.benchmark import PublishedCount
 from guieval.errors import nearest
 
 from ._examples import written_by
-from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, one_of, stated_size
-from ._rows import Row
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, stated_size
+from ._rows import Row, one_of
 
 SUBSETS = ("basic", "functional", "spatial")
 LISTS = (

@@ -313,7 +313,7 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
     assert [episode.key.episode_id for episode in episodes] == ["41"]
     told = [str(error) for error in benchmark.skipped]
     assert len(told) == 3
-    assert "GENERAL-43.json: holds no step" in told[0]
+    assert "GENERAL-43.json: expected a list of steps, got []" in told[0]
     assert "GENERAL-44: expected 'GENERAL-44.json', found 0 other JSON files" in told[1]
     assert "GENERAL-42.json, step 0, field result_action_type: expected one of 3, 4, 5, 6, 7, 10, 11, got 12" in told[2]
 

@@ -190,7 +190,7 @@ def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dic
     write(tmp_path, row("TASK_COMPLETE"), item)
     with pytest.raises(DataError) as caught:
         list(load_benchmark("amex", tmp_path))
-    assert f"{NAME}.json, field steps, step 1, field {field}: " in str(caught.value)
+    assert f"{NAME}.json, step 1, field {field}: " in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,11 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
     write(tmp_path, row("TASK_COMPLETE"), name="c", episode_id=NAME)
     write(tmp_path, row("TASK_COMPLETE"), name="d", instruction="Open the door", episode_id=5)
     benchmark = load_benchmark("amex", tmp_path)
-    with pytest.raises(DataError, match=r"b\.json, field steps: expected a list of steps, got \[\]"):
+    with pytest.raises(DataError, match=r"b\.json: expected a list of steps, got \[\]"):
         benchmark.index()
     benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == [NAME]
     told = [str(error) for error in benchmark.skipped]
     assert len(told) == 3
-    assert f"c.json, field episode_id: '{NAME}' is already that of" in told[1]
+    assert f"c.json: episode amex/{NAME} is already in " in told[1]
     assert "d.json, field episode_id: expected a string, got 5" in told[2]

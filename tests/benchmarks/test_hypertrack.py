@@ -244,7 +244,7 @@ def test_an_unknown_layout_says_what_was_found_and_where_to_adapt(tmp_path: Path
 )
 def test_what_cannot_be_read_is_told_and_not_guessed(tmp_path: Path, step: dict[str, Any], message: str) -> None:
     write(tmp_path, document(**step))
-    with pytest.raises(DataError, match=rf"{NAME}\.json, steps\.0, {message}"):
+    with pytest.raises(DataError, match=rf"{NAME}\.json, step 0, {message}"):
         load(tmp_path)
 
 

@@ -142,7 +142,7 @@ def test_an_unreadable_graph_is_named(tmp_path: Path, states: dict[str, Any], me
 
 def test_an_odd_screen_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"0": END}, screen_shape=[480.5, 1056])
-    with pytest.raises(DataError, match="screen_shape: expected whole pixels"):
+    with pytest.raises(DataError, match="screen_shape: expected a width and a height in pixels"):
         steps_of(tmp_path)
 
 

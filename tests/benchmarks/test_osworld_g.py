@@ -118,7 +118,7 @@ def test_a_refusal(tmp_path: Path, item: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("item", "problem"),
     [
-        (row("circle", [1, 2, 3]), "field box_type: expected bbox or polygon or refusal, got 'circle'"),
+        (row("circle", [1, 2, 3]), "field box_type: expected bbox, polygon or refusal, got 'circle'"),
         (row("bbox", ARROW), "field box_coordinates: expected a list of 4 numbers"),
         (row("bbox", [10, 10, -5, 5]), r"field box_coordinates: expected \[x, y, width, height\]"),
         (row("polygon", ARROW[:-1]), "field box_coordinates: expected x and y of three corners or more, got 9 numbers"),
