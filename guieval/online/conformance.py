@@ -118,6 +118,8 @@ async def _stop(environment: ABCEnvironment, device: ABCDevice, task: Environmen
 
 
 async def _two_devices(environment: ABCEnvironment) -> None:
+    if environment.most_devices == 1:
+        return
     first, last = environment.tasks()[0], environment.tasks()[-1]
     one, other = await asyncio.gather(environment.open(), environment.open())
     try:

@@ -113,6 +113,11 @@ class ABCEnvironment(ABC):
     def version(self) -> str:
         """The version of what is acted in; part of a run's identity, since it may change tasks and screens."""
 
+    @property
+    def most_devices(self) -> int | None:
+        """How many devices can be open at once; ``None`` for any number."""
+        return None
+
     @abstractmethod
     def tasks(self) -> Sequence[EnvironmentTask]:
         """All tasks in the environment's own, deterministic order. Ids are unique within a subset."""

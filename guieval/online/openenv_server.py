@@ -66,7 +66,8 @@ class Server:
         self.tasks = tuple(environment.tasks())
         if not self.tasks:
             raise UsageError(f"environment {environment.name!r} has no task")
-        self.sessions, self.timeout = sessions, timeout
+        self.sessions = min(sessions, environment.most_devices or sessions)
+        self.timeout = timeout
         self._sockets: set[web.WebSocketResponse] = set()
 
     def app(self) -> web.Application:

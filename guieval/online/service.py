@@ -40,6 +40,30 @@ def checked_address(url: str, name: str, example: str) -> str:
     return plain.rstrip("/")
 
 
+class Servers:
+    """Servers that take one device each; ``urls`` are separated by commas.
+
+    Raises :class:`UsageError`, naming environment ``name`` and an ``example``, for an address that is missing or not one.
+    """
+
+    def __init__(self, urls: str, name: str, example: str) -> None:
+        self.addresses = tuple(checked_address(url.strip(), name, example) for url in urls.split(","))
+        repeated = next((each for each in self.addresses if self.addresses.count(each) > 1), None)
+        if repeated is not None:
+            raise UsageError(f"option url names {repeated!r} twice")
+        self._free = list(self.addresses)
+
+    def take(self) -> str:
+        """The address of a server that no device uses; :class:`EnvironmentFailure` if there is none."""
+        if not self._free:
+            raise EnvironmentFailure(f"all {len(self.addresses)} servers are in use")
+        return self._free.pop(0)
+
+    def give_back(self, address: str) -> None:
+        """The server at ``address`` is free again; the others are taken first."""
+        self._free.append(address)
+
+
 class Service:
     """A server at ``address``; ``name`` is what messages call it. Every method raises :class:`EnvironmentFailure`."""
 
@@ -71,8 +95,8 @@ class Service:
                         raise EnvironmentFailure(f"{self.name} answers {path} with more than {MOST_BYTES:,} bytes")
         except (aiohttp.ClientError, OSError) as error:
             raise EnvironmentFailure(f"{self.name} does not answer at {self.address}: {why(error)}") from None
-        try:
-            return answer.status, json.loads(content)
+        try:  # in a thread: a screenshot in numbers takes a second
+            return answer.status, await asyncio.to_thread(json.loads, content)
         except (ValueError, RecursionError):
             return answer.status, None
 

@@ -274,7 +274,8 @@ class Session:
         if trajectories is None:
             return asker
         assert isinstance(run.benchmark, EnvironmentTasks)
-        devices = asyncio.Semaphore(run.config.environments)
+        most = run.benchmark.environment.most_devices
+        devices = asyncio.Semaphore(min(run.config.environments, most or run.config.environments))
         return Actor(run.benchmark, asker, trajectories, devices, run.config.environment_timeout, run.config.seed)
 
 

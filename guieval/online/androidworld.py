@@ -1,0 +1,198 @@
+"""AndroidWorld: tasks in the apps of an Android emulator, by the HTTP server of its repository.
+
+Source: google-research/android_world at d9c569f: ``server/android_server.py`` (the requests),
+``android_world/env/json_action.py`` and ``actuation.py`` (the actions), ``android_world/suite_utils.py`` (a task is a success
+only if the agent has ended it); Rawles et al., "AndroidWorld", ICLR 2025, arXiv 2405.14573.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from guieval.actions import (
+    OPPOSITE,
+    Answer,
+    Click,
+    DoubleClick,
+    ExecutableAction,
+    LongPress,
+    Open,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Wait,
+)
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.foreign_screenshots import read_screenshot
+from guieval.online.pixels import pixel
+from guieval.online.server_device import ServerDevice
+from guieval.online.service import Servers, Service, look_up
+
+NAME = "the AndroidWorld server"
+EXAMPLE = "http://127.0.0.1:5000"
+START = "start it with `docker run --privileged -p 5000:5000 android_world:latest`"
+
+
+class AndroidWorld(ABCEnvironment):
+    """The task types of the servers at ``url`` (several, separated by commas, serve a device each).
+
+    A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn anew:
+    so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. ``max_steps`` is
+    the same for all tasks, since the server does not state their budgets.
+    """
+
+    name = "androidworld"
+    title = "AndroidWorld"
+    source = "its own server: https://github.com/google-research/android_world"
+    licence = "Apache-2.0"
+
+    def __init__(
+        self, *, url: str = "", max_steps: int = 30, combinations: int = 0, suite_seed: int = 42, family: str = "android_world"
+    ) -> None:
+        for name, value, least in (("max_steps", max_steps, 1), ("combinations", combinations, 0)):
+            if value < least:
+                raise UsageError(f"option {name} is {value}; expected at least {least}")
+        self.servers = Servers(url, self.name, EXAMPLE)
+        self.max_steps, self.combinations = max_steps, combinations
+        self.suite_seed, self.family = suite_seed, family
+
+    @property
+    def version(self) -> str:
+        suite = f"{self.family}-{self.combinations}x-seed{self.suite_seed}" if self.combinations else "server-suite"
+        return f"androidworld-{suite}-{len(self._types)}types"
+
+    @property
+    def most_devices(self) -> int:
+        return len(self.servers.addresses)
+
+    def tasks(self) -> Sequence[EnvironmentTask]:
+        return tuple(EnvironmentTask(kind, self.max_steps) for kind in self._types)
+
+    @cached_property
+    def _types(self) -> list[str]:
+        return look_up(NAME, self.servers.addresses[0], self._listed, START)
+
+    async def _listed(self, service: Service) -> list[str]:
+        await self.draw(service)
+        content = await service.get("/suite/task_list", max_index=-1)
+        types = content.get("task_list") if isinstance(content, dict) else None
+        if not isinstance(types, list) or not types or not all(isinstance(kind, str) for kind in types):
+            raise service.wrong("/suite/task_list", content, "a list of task types")
+        return types
+
+    async def draw(self, service: Service) -> None:
+        """Have a server draw its suite, if that is asked for."""
+        if self.combinations:
+            suite: dict[str, str | int] = {
+                "n_task_combinations": self.combinations,
+                "seed": self.suite_seed,
+                "task_family": self.family,
+            }
+            await service.get("/suite/reinitialize", **suite)
+
+    async def open(self) -> ABCDevice:
+        return await _Emulator(self).started()
+
+
+class _Emulator(ServerDevice):
+    def __init__(self, environment: AndroidWorld) -> None:
+        super().__init__(NAME, environment.servers)
+        self._environment = environment
+        self._task: dict[str, str | int] | None = None
+        self._goal = ""
+        self._seen: Observation | None = None
+        self._stopped = False
+
+    async def start(self) -> None:
+        await self.service.get("/health")
+        await self._environment.draw(self.service)
+
+    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
+        await self.tear_down()
+        length = (await self._fields("/suite/task_length", task_type=task.id)).get("length")
+        if not isinstance(length, int) or length < 1:
+            raise EnvironmentFailure(f"{NAME} has {length!r} instances of task {task.id!r}; expected at least 1")
+        self._task = {"task_type": task.id, "task_idx": seed % length}
+        self._stopped = False
+        await self.service.post("/reset", go_home="true")
+        try:
+            await self.service.post("/task/initialize", **self._task)
+        except EnvironmentFailure:  # as after a run that was killed: the task has begun already
+            await self.service.post("/task/tear_down", **self._task)
+            await self.service.post("/task/initialize", **self._task)
+        self._goal = str((await self._fields("/task/goal", **self._task)).get("goal") or "")
+        return await self._observe()
+
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+        if self._seen is None:
+            raise RuntimeError("reset has not been called")
+        for action in actions:
+            if isinstance(action, Stop):
+                self._stopped = True
+                break
+            if (body := android_action(action, self._seen.size)) is not None:
+                await self.service.post("/execute_action", body=body)
+        return await self._observe() if actions else self._seen
+
+    async def score(self) -> Score:
+        assert self._task is not None
+        content = await self._fields("/task/score", **self._task)
+        value = content.get("score")
+        if not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.service.wrong("/task/score", content, "a score in [0, 1]")
+        reason = f"AndroidWorld's score is {value:g}"
+        if value == 1 and not self._stopped:
+            reason += ", but the agent has not ended the task"
+        return Score(success=value == 1 and self._stopped, progress=float(value), reason=reason)
+
+    async def tear_down(self) -> None:
+        task, self._task, self._seen = self._task, None, None
+        if task is not None:
+            await self.service.post("/task/tear_down", **task)
+
+    async def _observe(self) -> Observation:
+        pixels = (await self._fields("/screenshot", wait_to_stabilize="true")).get("pixels")
+        screenshot, size = await asyncio.to_thread(read_screenshot, pixels)
+        self._seen = Observation(self._goal, screenshot, size)
+        return self._seen
+
+    async def _fields(self, path: str, **params: str | int) -> dict[str, Any]:
+        content = await self.service.get(path, **params)
+        if not isinstance(content, dict):
+            raise self.service.wrong(path, content, "an object")
+        return content
+
+
+def android_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+    """AndroidWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have.
+
+    Its scroll begins in the middle of the screen and names the direction in which the view moves, opposite to the finger's. It
+    presses ENTER after typing.
+    """
+    match action:
+        case Click() | DoubleClick() | LongPress():
+            kind = {"CLICK": "click", "DOUBLE_CLICK": "double_tap", "LONG_PRESS": "long_press"}[action.type]
+            x, y = pixel(action.point, size)
+            return {"action_type": kind, "x": x, "y": y}
+        case Scroll():
+            return {"action_type": "scroll", "direction": OPPOSITE[action.direction]}
+        case Type():
+            return {"action_type": "input_text", "text": action.text}
+        case Open():
+            return {"action_type": "open_app", "app_name": action.app}
+        case Press(button="BACK"):
+            return {"action_type": "navigate_back"}
+        case Press(button="HOME"):
+            return {"action_type": "navigate_home"}
+        case Press(button="ENTER"):
+            return {"action_type": "keyboard_enter"}
+        case Wait():
+            return {"action_type": "wait"}
+        case Answer():
+            return {"action_type": "answer", "text": action.text}
+    return None

@@ -1,0 +1,189 @@
+"""MobileWorld: tasks across the apps of an Android emulator, by the HTTP server of its containers.
+
+Source: Tongyi-MAI/MobileWorld at 6a4dec2, below ``src/mobile_world``: ``core/server.py`` (the requests),
+``runtime/utils/models.py`` (the actions) and ``core/runner.py`` (the order of requests, that an answer ends a task, and that a
+score above 0.99 is a success). As there, agents without tools are not given the tasks that need tools of an MCP server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from guieval.actions import (
+    Answer,
+    Click,
+    DoubleClick,
+    Drag,
+    ExecutableAction,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Wait,
+    scroll_path,
+)
+from guieval.errors import UsageError
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.foreign_screenshots import read_screenshot
+from guieval.online.pixels import pixel
+from guieval.online.server_device import ServerDevice
+from guieval.online.service import Servers, Service, look_up
+
+NAME = "the MobileWorld server"
+EXAMPLE = "http://127.0.0.1:6800"
+START = "start it with `uv run mw env run`"
+TOOLS = "agent-mcp"
+"""The tag of tasks that need tools."""
+
+
+class MobileWorld(ABCEnvironment):
+    """The tasks of the servers at ``url`` (several, separated by commas, serve a device each).
+
+    ``device`` is the name of the emulator, ``wait`` the seconds between an action and the next screenshot. A task is a success
+    with a score above 0.99. The seed changes nothing.
+    """
+
+    name = "mobileworld"
+    title = "MobileWorld"
+    source = "its own server: https://github.com/Tongyi-MAI/MobileWorld"
+    licence = "Apache-2.0"
+
+    def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
+        if max_steps < 1:
+            raise UsageError(f"option max_steps is {max_steps}; expected at least 1")
+        if not 0 <= wait <= 60:
+            raise UsageError(f"option wait is {wait:g}; expected 0 to 60 seconds")
+        self.servers = Servers(url, self.name, EXAMPLE)
+        self.max_steps, self.device, self.wait = max_steps, device, wait
+
+    @property
+    def version(self) -> str:
+        return f"mobileworld-{len(self._listed)}tasks-wait{self.wait:g}"
+
+    @property
+    def most_devices(self) -> int:
+        return len(self.servers.addresses)
+
+    def tasks(self) -> Sequence[EnvironmentTask]:
+        return self._listed
+
+    @cached_property
+    def _listed(self) -> tuple[EnvironmentTask, ...]:
+        return look_up(NAME, self.servers.addresses[0], self._list, START)
+
+    async def _list(self, service: Service) -> tuple[EnvironmentTask, ...]:
+        content = await service.get("/task/list")
+        try:
+            named = [(str(task["name"]), sorted(map(str, task["tags"])), sorted(map(str, task["apps"]))) for task in content]
+        except (TypeError, KeyError):
+            raise service.wrong("/task/list", content, "a list of tasks with name, tags and apps") from None
+        if not named:
+            raise service.wrong("/task/list", content, "at least one task")
+        return tuple(
+            EnvironmentTask(name, self.max_steps, groups={"tags": " ".join(tags), "apps": " ".join(apps)})
+            for name, tags, apps in named
+            if TOOLS not in tags
+        )
+
+    async def open(self) -> ABCDevice:
+        return await _Emulator(self).started()
+
+
+class _Emulator(ServerDevice):
+    def __init__(self, environment: MobileWorld) -> None:
+        super().__init__(NAME, environment.servers)
+        self._environment = environment
+        self._task = self._goal = ""
+        self._seen: Observation | None = None
+        self._over = False
+
+    async def start(self) -> None:
+        await self.service.post("/init", body={"device": self._environment.device})
+
+    async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
+        await self.tear_down()
+        goal = await self.service.get("/task/goal", task_name=task.id)
+        if not isinstance(goal, str) or not goal:
+            raise self.service.wrong("/task/goal", goal, "a text")
+        self._task, self._goal, self._over = task.id, goal, False
+        await self.service.post("/task/init", body=self._request())
+        return await self._observe()
+
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
+        if self._seen is None:
+            raise RuntimeError("reset has not been called")
+        for action in actions:
+            if isinstance(action, Stop) or self._over:
+                break
+            if (body := mobile_action(action, self._seen.size)) is not None:
+                await self.service.post("/step", body={"device": self._environment.device, "action": body})
+            self._over = isinstance(action, Answer)
+        return await self._observe() if actions else self._seen
+
+    async def score(self) -> Score:
+        status, content = await self.service.ask("GET", "/task/eval", body=self._request())
+        value = content.get("score") if isinstance(content, dict) else None
+        if status >= 400 or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.service.wrong("/task/eval", content, "a score in [0, 1]")
+        reason = content.get("reason") or f"MobileWorld's score is {value:g}"
+        return Score(success=value > 0.99, progress=1.0 if value > 0.99 else float(value), reason=str(reason))
+
+    def _request(self) -> dict[str, str]:
+        return {"task_name": self._task, "req_device": self._environment.device}
+
+    async def tear_down(self) -> None:
+        if self._task:
+            body = self._request()
+            self._task, self._seen = "", None
+            await self.service.post("/task/tear_down", body=body)
+
+    async def _observe(self) -> Observation:
+        await asyncio.sleep(self._environment.wait)
+        content = await self.service.get("/screenshot", device=self._environment.device, return_b64="true")
+        if not isinstance(content, dict):
+            raise self.service.wrong("/screenshot", content, "an object")
+        screenshot, size = read_screenshot(content.get("b64_png"))
+        self._seen = Observation(self._goal, screenshot, size, over=self._over)
+        return self._seen
+
+
+def mobile_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, Any] | None:
+    """MobileWorld's JSON of an action on a screen of ``size`` in pixels; ``None`` for one that it does not have."""
+    match action:
+        case Click() | DoubleClick() | LongPress():
+            kind = {"CLICK": "click", "DOUBLE_CLICK": "double_tap", "LONG_PRESS": "long_press"}[action.type]
+            x, y = pixel(action.point, size)
+            return {"action_type": kind, "x": x, "y": y}
+        case Scroll(distance=None):
+            x, y = pixel(action.point, size)
+            return {"action_type": "swipe", "x": x, "y": y, "direction": action.direction}
+        case Scroll():
+            return _drag(*scroll_path(action, action.distance or 0.0), size)
+        case Drag(start=Point() as start):
+            return _drag(start, action.end, size)
+        case Type():
+            return {"action_type": "input_text", "text": action.text}
+        case Open():
+            return {"action_type": "open_app", "app_name": action.app}
+        case Press(button="BACK"):
+            return {"action_type": "navigate_back"}
+        case Press(button="HOME"):
+            return {"action_type": "navigate_home"}
+        case Press(button="ENTER"):
+            return {"action_type": "keyboard_enter"}
+        case Wait():
+            return {"action_type": "wait"}
+        case Answer():
+            return {"action_type": "answer", "text": action.text}
+    return None
+
+
+def _drag(start: Point, end: Point, size: tuple[int, int]) -> dict[str, Any]:
+    (x1, y1), (x2, y2) = pixel(start, size), pixel(end, size)
+    return {"action_type": "drag", "start_x": x1, "start_y": y1, "end_x": x2, "end_y": y2}

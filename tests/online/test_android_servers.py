@@ -1,0 +1,324 @@
+"""AndroidWorld and MobileWorld over HTTP, against small servers of their published interfaces."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import guieval
+from guieval.actions import (
+    BUTTONS,
+    ActionSpace,
+    Answer,
+    Click,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Hover,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Stop,
+    Type,
+    Wait,
+    executable,
+)
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask
+from guieval.online.androidworld import AndroidWorld, android_action
+from guieval.online.conformance import check_environment
+from guieval.online.mobileworld import MobileWorld, mobile_action
+from tests.online.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
+from tests.online.in_thread import InThread
+from tests.online.test_openenv import outcomes
+from tests.online.test_runs import AGENT
+
+RIGHT, LEFT = Click(point=Point(900, 500)), Click(point=Point(100, 500))
+DEVICE_ACTIONS = (
+    DoubleClick(point=Point(1, 1)),
+    RightClick(point=Point(1, 1)),
+    Hover(point=Point(1, 1)),
+    Drag(start=Point(0, 0), end=Point(1000, 1000)),
+    Drag(end=Point(1, 1)),
+    Hotkey(keys=("ctrl", "c")),
+    Answer(text="7"),
+    Scroll(point=Point(500, 500), direction="up", distance=250),
+)
+EVERY = (*(a for e in ActionSpace(buttons=frozenset(BUTTONS)).examples if (a := executable(e)) is not None), *DEVICE_ACTIONS)
+
+
+@contextmanager
+def androidworld(**options: Any) -> Iterator[tuple[AndroidWorldServer, AndroidWorld]]:
+    server = AndroidWorldServer()
+    with InThread(server.app()) as running:
+        yield server, AndroidWorld(url=running.address, **options)
+
+
+@contextmanager
+def mobileworld(**options: Any) -> Iterator[tuple[MobileWorldServer, MobileWorld]]:
+    server = MobileWorldServer()
+    with InThread(server.app()) as running:
+        yield server, MobileWorld(url=running.address, wait=0.0, **options)
+
+
+ACTION = {"androidworld": "/execute_action", "mobileworld": "/step"}
+BOTH = pytest.mark.parametrize("place", [androidworld, mobileworld])
+
+
+def on(environment: ABCEnvironment, work: Callable[[ABCDevice], Coroutine[Any, Any, Any]]) -> Any:
+    async def opened() -> Any:
+        device = await environment.open()
+        try:
+            return await work(device)
+        finally:
+            await device.close()
+
+    return asyncio.run(opened())
+
+
+@BOTH
+def test_the_environments_conform(place: Any) -> None:
+    with place() as (server, environment):
+        assert check_environment(environment) == []
+        assert not server.running  # every task was torn down
+
+
+def test_androidworld_s_task_is_a_success_when_it_is_done_and_ended() -> None:
+    with androidworld(max_steps=9) as (server, environment):
+        task = environment.tasks()[0]
+        assert task == EnvironmentTask("OpenAppTaskEval", 9) and len(environment.tasks()) == 2
+
+        async def play(device: ABCDevice) -> Any:
+            seen = await device.reset(task, 3)
+            assert (seen.goal, seen.size) == ("OpenAppTaskEval 1 of seed 42", (36, 80))
+            await device.step([LEFT])
+            half = await device.score()
+            await device.step([RIGHT])
+            unended = await device.score()
+            await device.step([Stop()])
+            return half, unended, await device.score()
+
+        half, unended, ended = on(environment, play)
+        assert (half.success, half.progress) == (False, 0.5)
+        assert not unended.success and "the agent has not ended the task" in unended.reason
+        assert ended.success and ended.progress == 1
+        assert server.calls[-1] == "/task/tear_down" and not server.running
+
+
+def test_androidworld_s_suite_is_drawn_as_asked() -> None:
+    with androidworld(combinations=5, suite_seed=30) as (server, environment):
+        assert environment.version == "androidworld-android_world-5x-seed30-2types"
+        seen = on(environment, lambda device: device.reset(environment.tasks()[1], 4))
+        assert seen.goal == "SystemBrightnessMax 4 of seed 30" and server.seed == 30
+    with androidworld() as (_, environment):
+        assert environment.version == "androidworld-server-suite-2types"
+    with androidworld(combinations=1, family="androidworld") as (_, environment), pytest.raises(UsageError) as refused:
+        environment.tasks()
+    assert "with the error 400: Invalid task family: androidworld" in str(refused.value)
+
+
+def test_a_task_that_a_killed_run_left_behind_begins_again() -> None:
+    with androidworld() as (server, environment):
+        server.running.add(("OpenAppTaskEval", 0))
+        assert on(environment, lambda device: device.reset(environment.tasks()[0], 0)).goal.startswith("OpenAppTaskEval 0")
+
+
+def test_mobileworld_lists_tasks_without_tools_and_an_answer_ends_one() -> None:
+    with mobileworld(max_steps=7) as (server, environment):
+        alarm, ask = environment.tasks()
+        assert alarm == EnvironmentTask("SetAlarm", 7, groups={"tags": "lang-en", "apps": "Clock"})
+        assert ask.groups["apps"] == "Calendar Clock" and environment.version == "mobileworld-2tasks-wait0"
+
+        async def play(device: ABCDevice) -> Any:
+            assert (await device.reset(alarm, 0)).goal == "Do SetAlarm."
+            await device.step([RIGHT])
+            done = await device.score()
+            over = (await device.step([Answer(text="7"), LEFT])).over
+            return done, over
+
+        done, over = on(environment, play)
+        assert done.success and done.reason == "the last click decides" and over
+        assert [action["action_type"] for action in server.actions] == ["click", "answer"]
+
+
+@BOTH
+def test_the_servers_take_every_action_that_is_sent(place: Any) -> None:
+    async def play(device: ABCDevice) -> None:
+        await device.reset(environment.tasks()[0], 0)
+        for action in EVERY:
+            if not isinstance(action, Answer | Stop):
+                await device.step([action])
+
+    translate, without = (android_action, {"DRAG"}) if place is androidworld else (mobile_action, set())
+    with place() as (server, environment):
+        on(environment, play)
+        acted = [action for action in EVERY if not isinstance(action, Answer) and translate(action, (36, 80)) is not None]
+        assert len(server.actions) == len(acted)
+    untranslated = {action.type for action in EVERY if translate(action, (36, 80)) is None}
+    assert untranslated == {"RIGHT_CLICK", "HOVER", "HOTKEY", "DRAG", "PRESS", "STOP"} | without
+    assert translate(Press(button="RECENT"), (36, 80)) is None
+
+
+@pytest.mark.parametrize(
+    ("action", "android", "mobile"),
+    [
+        (Click(point=Point(1000, 0)), {"action_type": "click", "x": 1079, "y": 0}, ...),
+        (LongPress(point=Point(500, 500)), {"action_type": "long_press", "x": 540, "y": 1200}, ...),
+        (Type(text="a b"), {"action_type": "input_text", "text": "a b"}, ...),
+        (Open(app="Clock"), {"action_type": "open_app", "app_name": "Clock"}, ...),
+        (Press(button="BACK"), {"action_type": "navigate_back"}, ...),
+        (Wait(), {"action_type": "wait"}, ...),
+        (Answer(text="7"), {"action_type": "answer", "text": "7"}, ...),
+        (Stop(), None, ...),
+        (
+            Scroll(point=Point(500, 750), direction="up"),  # the finger's; AndroidWorld names the view's
+            {"action_type": "scroll", "direction": "down"},
+            {"action_type": "swipe", "x": 540, "y": 1800, "direction": "up"},
+        ),
+        (
+            Scroll(point=Point(500, 750), direction="left", distance=250),
+            {"action_type": "scroll", "direction": "right"},
+            {"action_type": "drag", "start_x": 540, "start_y": 1800, "end_x": 270, "end_y": 1800},
+        ),
+        (
+            Drag(start=Point(0, 0), end=Point(1000, 1000)),
+            None,
+            {"action_type": "drag", "start_x": 0, "start_y": 0, "end_x": 1079, "end_y": 2399},
+        ),
+    ],
+)
+def test_actions_are_translated(action: Any, android: Any, mobile: Any) -> None:
+    assert android_action(action, (1080, 2400)) == android
+    assert mobile_action(action, (1080, 2400)) == (android if mobile is ... else mobile)
+
+
+def test_several_servers_serve_a_device_each() -> None:
+    servers = [AndroidWorldServer(), AndroidWorldServer()]
+    with InThread(servers[0].app()) as one, InThread(servers[1].app()) as two:
+        environment = AndroidWorld(url=f"{one.address}, {two.address}/")
+        assert environment.most_devices == 2
+
+        async def both() -> None:
+            devices = [await environment.open(), await environment.open()]
+            with pytest.raises(EnvironmentFailure, match="all 2 servers are in use"):
+                await environment.open()
+            for number, device in enumerate(devices):
+                await device.reset(environment.tasks()[number], 0)
+            assert [server.running for server in servers] == [{("OpenAppTaskEval", 0)}, {("SystemBrightnessMax", 0)}]
+            await devices[0].close()
+            await devices[0].close()
+            await (await environment.open()).close()
+            await devices[1].close()
+
+        asyncio.run(both())
+
+
+def agent(folder: Path, replies: list[Any]) -> dict[str, Any]:
+    """Settings of an agent that gives the same replies to every task."""
+    path = folder / "scripted.py"
+    path.write_text(AGENT)
+    tasks = ("OpenAppTaskEval", "SystemBrightnessMax", "SetAlarm", "AskWhen")
+    path.with_suffix(".json").write_text(json.dumps({task: [reply.model_dump_json() for reply in replies] for task in tasks}))
+    return {"model": "scripted", "adapter": str(path), "engine": "local", "mode": "online", "progress": False}
+
+
+@BOTH
+@pytest.mark.parametrize("trouble", ["error", "hang", "crash", "nonsense"])
+def test_a_run_repeats_a_task_whose_emulator_broke(tmp_path: Path, place: Any, trouble: str) -> None:
+    def broken() -> Any:
+        if len(server.actions) != 1 or len(server.calls) > 40:
+            return None
+        server.failures.clear()
+        if trouble == "error":
+            return web.json_response({"detail": "Device is not healthy"}, status=500)
+        if trouble == "nonsense":
+            return web.json_response(["?"])
+        return asyncio.sleep(5, None) if trouble == "hang" else "hang up"
+
+    with place() as (server, environment):
+        assert isinstance(server, Emulator)
+        # a GET whose connection breaks is sent again by aiohttp, so the crash is at an action
+        server.failures["/screenshot" if trouble != "crash" else ACTION[environment.name]] = broken
+        result = guieval.run(
+            **agent(tmp_path, [LEFT, RIGHT, Stop()]),
+            bench=environment.name,
+            bench_options={"url": environment.servers.addresses[0]} | ({"wait": 0.0} if place is mobileworld else {}),
+            environment_timeout=1.0,
+            out=tmp_path / "run",
+        )
+    assert result.complete and not server.failures and not server.running
+    found = outcomes(tmp_path / "run")
+    assert {outcome.ended for outcome in found.values()} == {"success"} and len(found) == 2
+    assert sorted(outcome.attempt for outcome in found.values()) == [0, 1]
+
+
+@BOTH
+def test_a_server_that_is_not_up_is_a_sentence(place: Any) -> None:
+    kind, start = (AndroidWorld, "docker run") if place is androidworld else (MobileWorld, "uv run mw env run")
+    with pytest.raises(UsageError) as refused:
+        kind(url="http://127.0.0.1:9").tasks()
+    assert "does not answer at http://127.0.0.1:9: " in str(refused.value) and start in str(refused.value)
+    with pytest.raises(EnvironmentFailure, match=r"does not answer at http://127\.0\.0\.1:9"):
+        asyncio.run(kind(url="http://127.0.0.1:9").open())
+
+
+@BOTH
+@pytest.mark.parametrize("content", [{"hello": 1}, [], [{"name": "x"}], None, "text"])
+def test_a_server_of_another_kind_is_a_sentence(place: Any, content: Any) -> None:
+    with place() as (server, environment):
+        path = "/suite/task_list" if place is androidworld else "/task/list"
+        server.failures[path] = lambda: web.json_response(content)
+        with pytest.raises(
+            UsageError, match=f"answers {path} with .*; expected (a list of tasks|a list of task types|at least)"
+        ):
+            environment.tasks()
+
+
+@BOTH
+def test_an_unknown_task_is_an_environment_failure(place: Any) -> None:
+    with place() as (_, environment), pytest.raises(EnvironmentFailure, match=r"answers /\w+/\w+ with the error 500"):
+        on(environment, lambda device: device.reset(EnvironmentTask("Nothing", 3), 0))
+
+
+@BOTH
+@pytest.mark.parametrize("value", [2, -0.5, None, "1", True])
+def test_a_score_that_is_none_is_an_environment_failure(place: Any, value: Any) -> None:
+    async def play(device: ABCDevice) -> None:
+        await device.reset(environment.tasks()[0], 0)
+        await device.score()
+
+    with place() as (server, environment):
+        path = "/task/score" if place is androidworld else "/task/eval"
+        server.failures[path] = lambda: web.json_response({"score": value})
+        if value is True:  # JSON's true is 1, as in AndroidWorld's own tasks
+            on(environment, play)
+            return
+        with pytest.raises(EnvironmentFailure, match=r"expected a score in \[0, 1\]"):
+            on(environment, play)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        (AndroidWorld, {}, "environment 'androidworld' needs the address of its server: --set bench_options.url=http://"),
+        (AndroidWorld, {"url": "127.0.0.1:5000"}, "option url is '127.0.0.1:5000'; expected an address such as http://"),
+        (AndroidWorld, {"url": "http://a,http://a/"}, "option url names 'http://a' twice"),
+        (AndroidWorld, {"url": "http://a", "combinations": -1}, "option combinations is -1; expected at least 0"),
+        (MobileWorld, {"url": "http://a", "max_steps": 0}, "option max_steps is 0; expected at least 1"),
+        (MobileWorld, {"url": "http://a", "wait": -1.0}, "option wait is -1; expected 0 to 60 seconds"),
+    ],
+)
+def test_wrong_options_are_refused(kind: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        kind(**options)
+    assert sentence in str(refused.value)
