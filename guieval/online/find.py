@@ -34,7 +34,8 @@ def load_environment(name: str, **options: Any) -> ABCEnvironment:
     """
     known = environments()
     if name not in known:
-        what = f"benchmark {name!r} has no environment" if name in list_benchmarks() else f"unknown environment {name!r}"
-        raise UsageError(f"{what}{nearest(name, known)}; mode online is for {', '.join(known)}")
+        unknown = f"unknown environment {name!r}{nearest(name, known)}"
+        what = f"benchmark {name!r} has no environment" if name in list_benchmarks() else unknown
+        raise UsageError(f"{what}; mode online is for {', '.join(known)}")
     check_options(known[name], options, f"environment {name!r}")
     return known[name](**options)

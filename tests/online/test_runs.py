@@ -376,7 +376,10 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"bench": "androidcontrol"}, "benchmark 'androidcontrol' has no environment; mode online is for demo"),
+        (
+            {"bench": "androidcontrol"},
+            "benchmark 'androidcontrol' has no environment; mode online is for androidworld, demo, m",
+        ),
         ({"bench": "demos"}, "unknown environment 'demos' (did you mean 'demo'?)"),
         ({"bench_options": {"episods": 3}}, "environment 'demo' has no option 'episods' (did you mean 'episodes'?)"),
         ({"bench_options": {"episodes": "x"}}, "option episodes is 'x'; expected a whole number"),
