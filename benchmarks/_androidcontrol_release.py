@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
 
-from ._accessibility import rectangles
+from ._protobuf import Field, decode, message_class
 from ._rows import Row, direction, episode, parse, pixel_boxes, read_row, step
-from ._tfrecord import Example, RecordFile
+from ._tfrecord import Example, records
 
 FINISH_INSTRUCTION = "finish the task"
 IN_DISTRIBUTION = "IDD"
@@ -101,20 +101,18 @@ class AndroidControlRelease(Release):
         return [f"android_control-{number:05d}-of-{count:05d}" for number in range(count) if number not in there]
 
     def episodes(self, part: str, done: Callable[[EpisodeKey], bool]) -> Iterator[ReleasedEpisode]:
-        with RecordFile(self._files[part]) as records:
-            while True:
-                found = None  # or the last episode would stay while the next is read
-                try:
-                    record = next(records, None)
-                    if record is None:
-                        return
-                    found = self._episode(Example(record.data, f"{self._files[part]}, record {record.number}"), done)
-                    del record  # the example holds a copy, and an episode may be 100 MB
-                except DataError as error:
-                    self.refuse(error)
-                    continue
-                if found is not None:
-                    yield found
+        for record in records(self._files[part]):
+            released = None
+            try:
+                if isinstance(record, DataError):
+                    raise record
+                released = self._episode(Example(record.data, f"{self._files[part]}, record {record.number}"), done)
+            except DataError as error:
+                self.refuse(error)
+            del record  # the example holds a copy, and an episode may be 100 MB
+            if released is not None:
+                yield released
+                del released  # or it would stay while the next one is read
 
     def _episode(self, example: Example, done: Callable[[EpisodeKey], bool]) -> ReleasedEpisode | None:
         """The episode of a record; ``None`` where it is not wanted or done, which is found out before its content is read."""
@@ -176,7 +174,7 @@ class _Reader:
         where = f"{self._example.where}, action {index}"
         row = Row.of(parse(self._actions[index], where), where)
         extras: dict[str, Any] = {}
-        action = _action(row, self._sizes[index], extras)
+        action = released_action(row, self._sizes[index], extras)
         return self._step(index, length, self._instructions[index], action, extras)
 
     def _step(self, index: int, length: int, instruction: str, action: Action, extras: dict[str, Any]) -> StepTaskModel:
@@ -205,7 +203,7 @@ class _Reader:
         )
 
     def _boxes(self, index: int) -> Boxes:
-        pixels = rectangles(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
+        pixels = _rectangles(self._trees[index], f"{self._example.where}, field accessibility_trees, screenshot {index}")
         return pixel_boxes(pixels, self._sizes[index])
 
     def _check_image(self, index: int) -> None:
@@ -224,10 +222,12 @@ def path(episode_id: int, index: int) -> str:
     return f"screenshots/{episode_id}/{index}.png"
 
 
-def _action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
+def released_action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
+    """The action of a label in AndroidControl's own words; a scroll's word goes into ``extras``."""
+
     def point() -> Point:
         x, y = row.number("x"), row.number("y")
-        return row.build("x and y", lambda: PIXELS.decode(x, y, size))
+        return row.build("x, y", lambda: PIXELS.decode(x, y, size))
 
     match row.text("action_type"):
         case "click":
@@ -258,6 +258,35 @@ def _action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
                 "expected click, long_press, scroll, input_text, open_app, navigate_back, navigate_home, wait or type, "
                 f"got {name!r}",
             )
+
+
+def _rectangles(forest: bytes, where: str) -> list[tuple[int, int, int, int]]:
+    """Every rectangle of an android_env ``AndroidAccessibilityForest`` as (left, top, right, bottom) in pixels.
+
+    For each window its own rectangle comes first, then those of its nodes.
+
+    As in GUIEvalKit's process_ac.py, nodes come in the order they are stored, whether or not they can be seen or touched, zero
+    areas and doubles included, without nodes that state no bounds.
+    """
+    boxes = []
+    for window in decode(_forest_class(), forest, where, "an AndroidAccessibilityForest").windows:
+        holders = [window, *window.tree.nodes]
+        for bounds in (holder.bounds_in_screen for holder in holders if holder.HasField("bounds_in_screen")):
+            boxes.append((bounds.left, bounds.top, bounds.right, bounds.bottom))
+    return boxes
+
+
+@cache
+def _forest_class() -> Any:
+    """The fields that are read of android_env/proto/a11y/*.proto in github.com/google-deepmind/android_env."""
+    schema = {
+        "Forest": [Field("windows", 1, "Window", repeated=True)],
+        "Window": [Field("bounds_in_screen", 1, "Rect"), Field("tree", 11, "Tree")],
+        "Tree": [Field("nodes", 1, "Node", repeated=True)],
+        "Node": [Field("bounds_in_screen", 2, "Rect")],
+        "Rect": [Field(name, number, "int32") for number, name in enumerate(("left", "top", "right", "bottom"), 1)],
+    }
+    return message_class("guieval.android_env", schema, "Forest")
 
 
 def _png_size(image: bytes) -> Size | None:

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from guieval.errors import DataError
@@ -31,79 +30,61 @@ class Record(NamedTuple):
     data: bytes
 
 
-class RecordFile(Iterator[Record]):
-    """The records of one file in order; close it, or use it as a context manager.
+def records(file: Path) -> Iterator[Record | DataError]:
+    """The records of a file in order, and in the place of a damaged one the error, which names file and record.
 
-    ``next`` raises :class:`DataError` naming file and record. After damage within a record's data it may be called again and
-    gives the following one; after any other damage nothing can be found any more and it raises ``StopIteration``.
+    After damage that is not within a record's data, no further record can be found.
     """
+    number = 0
+    try:
+        with _opened(file) as stream:
+            while head := stream.read(HEADER):
+                yield _record(stream, head, file, number)
+                number += 1
+        return
+    except DataError as error:
+        yield error
+        return
+    except EOFError:
+        problem = "the packed file ends within it, so it is only a part"
+    except (zlib.error, gzip.BadGzipFile):
+        problem = "it cannot be unpacked as gzip"
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror}"
+    yield _damaged(file, number, problem)
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._number = -1
-        self._over = False
-        self._stream: BinaryIO | gzip.GzipFile | None = None
 
-    def _opened(self) -> BinaryIO | gzip.GzipFile:
-        try:
-            with self._file.open("rb") as stream:
-                head = stream.read(HEADER)
-            if not head:
-                raise DataError(f"{self._file}: is empty")
-            # a plain file may begin with gzip's magic bytes by chance, but not with a correct checksum after them
-            packed = head.startswith(b"\x1f\x8b") and not _sound_header(head)
-            return gzip.GzipFile(self._file, "rb") if packed else self._file.open("rb")
-        except OSError as error:
-            raise DataError(f"{self._file}: cannot be read: {error.strerror}") from None
-
-    def __next__(self) -> Record:
-        if self._over:
-            raise StopIteration
-        self._number += 1
-        self._over = True  # until this record's end is known
-        if self._stream is None:
-            self._stream = self._opened()
-        head = self._read(self._stream, HEADER)
+def _opened(file: Path) -> BinaryIO | gzip.GzipFile:
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(HEADER)
         if not head:
-            raise StopIteration
-        if len(head) == HEADER and not _sound_header(head):
-            raise self._damaged("its length does not agree with its checksum")
-        (length,) = struct.unpack("<Q", head[:8]) if len(head) == HEADER else (0,)
-        if length > LARGEST:
-            raise self._damaged(f"its length is {length} bytes, more than a record can have")
-        data = self._read(self._stream, length) if length else b""
-        tail = self._read(self._stream, 4)
-        if len(data) < length or len(tail) < 4:
-            raise self._damaged("the file ends within it, so it is only a part")
-        self._over = False
-        if struct.unpack("<I", tail) != (masked_crc(data),):
-            raise self._damaged("its data do not agree with their checksum")
-        return Record(self._number, data)
+            raise DataError(f"{file}: is empty")
+        # a plain file may begin with gzip's magic bytes by chance, but not with a correct checksum after them
+        packed = head.startswith(b"\x1f\x8b") and not _sound_header(head)
+        return gzip.GzipFile(file, "rb") if packed else file.open("rb")
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
 
-    def _read(self, stream: BinaryIO | gzip.GzipFile, size: int) -> bytes:
-        try:
-            return stream.read(size)
-        except EOFError:
-            raise self._damaged("the packed file ends within it, so it is only a part") from None
-        except (zlib.error, gzip.BadGzipFile):
-            raise self._damaged("it cannot be unpacked as gzip") from None
-        except OSError as error:
-            raise self._damaged(f"it cannot be read: {error.strerror}") from None
 
-    def _damaged(self, how: str) -> DataError:
-        return DataError(f"{self._file}, record {self._number}: is damaged: {how}")
+def _record(stream: BinaryIO | gzip.GzipFile, head: bytes, file: Path, number: int) -> Record | DataError:
+    """The record after ``head``, or the error if only its data are damaged; raises where its end cannot be found."""
+    if len(head) == HEADER and not _sound_header(head):
+        raise _damaged(file, number, "its length does not agree with its checksum")
+    (length,) = struct.unpack("<Q", head[:8]) if len(head) == HEADER else (0,)
+    if length > LARGEST:
+        raise _damaged(file, number, f"its length is {length} bytes, more than a record can have")
+    data = stream.read(length) if length else b""
+    tail = stream.read(4)
+    if len(data) < length or len(tail) < 4:
+        raise _damaged(file, number, "the file ends within it, so it is only a part")
+    if struct.unpack("<I", tail) != (masked_crc(data),):
+        return _damaged(file, number, "its data do not agree with their checksum")
+    return Record(number, data)
 
-    def close(self) -> None:
-        """Close the file; nothing more comes."""
-        self._over = True
-        if self._stream is not None:
-            self._stream.close()
 
-    def __enter__(self) -> RecordFile:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+def _damaged(file: Path, number: int, problem: str) -> DataError:
+    return DataError(f"{file}, record {number}: is damaged: {problem}")
 
 
 def masked_crc(data: bytes) -> int:

@@ -34,18 +34,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from guieval.actions import (
+    DIRECTIONS,
     OPPOSITE,
     Action,
     ActionSpace,
     Boxes,
     Click,
-    Direction,
     Open,
     Point,
     Scroll,
@@ -62,8 +63,8 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 from ._episode_folders import episode_folders
 from ._examples import written_by
 from ._hypertrack_splits import Place, read_places
-from ._images import RecordedPaths, image_size
-from ._rows import Row, episode, listed, parse, placed, read_whole, step, step_rows
+from ._images import RecordedPaths, size_of
+from ._rows import Row, episode, listed, one_of, parse, placed, read_whole, step, step_rows
 
 KEYS: dict[str, tuple[str, ...]] = {
     # of an episode
@@ -115,9 +116,6 @@ CATEGORISATION = "episode_categorization.json"
 
 _WHERE_TO_ADAPT = "if the release spells it in another way, add its key to KEYS in benchmarks/hypertrack.py"
 _TABLE_8 = "GUIEvalKit paper (arXiv 2605.27134), Table 8"
-
-
-Built = TypeVar("Built")
 
 
 class HyperTrack(ABCBenchmark):
@@ -193,31 +191,31 @@ class HyperTrack(ABCBenchmark):
     def load(self, ref: EpisodeRef) -> Episode:
         file: Path = ref.locator
         rows, shared = _rows(file)
-        steps = [self._step(ref, file, _Fields(row), index, len(rows), shared) for index, row in enumerate(rows)]
+        steps = [self._step(ref, file, _Fields.read(row), index, len(rows), shared) for index, row in enumerate(rows)]
         return episode(str(file), steps)
 
     def _step(
         self, ref: EpisodeRef, file: Path, fields: _Fields, index: int, length: int, shared: _Fields | None
     ) -> StepTaskModel:
         about = shared or fields
-        if about.has("episode") and str(about.value("episode")) != ref.key.episode_id:
+        if "episode" in about and str(about.value("episode")) != ref.key.episode_id:
             raise about.error("episode", f"is {about.value('episode')!r}, but its folder is {ref.key.episode_id!r}")
         screenshot = self._screenshot(file.parent, fields.text("screenshot"))
         size = self._size(screenshot, fields, about)
-        extras = {name: fields.value(name) for name in ("observation",) if fields.has(name)}
-        extras |= {"system": about.value("system")} if about.has("system") else {}
-        if fields.has("number") and fields.value("number") != index:
+        extras = {name: fields.value(name) for name in ("observation",) if name in fields}
+        extras |= {"system": about.value("system")} if "system" in about else {}
+        if "number" in fields and fields.value("number") != index:
             extras["step_id"] = fields.value("number")
         return step(
             fields.where,
             **placed(self, ref, index, length),
             instruction=about.text("instruction"),
-            low_level_instruction=fields.text("description") if fields.has("description") else None,
+            low_level_instruction=fields.text("description") if "description" in fields else None,
             screenshot=screenshot,
             screenshot_size=size,
             action=self._action(fields, size, extras),
             boxes=self._box(fields, size),
-            groups={name: shared.text(name) for name in ("device", "app") if shared and shared.has(name)},
+            groups={name: shared.text(name) for name in ("device", "app") if shared and name in shared},
             extras=extras,
         )
 
@@ -230,13 +228,10 @@ class HyperTrack(ABCBenchmark):
         return self._images.relative(recorded)
 
     def _size(self, screenshot: str, fields: _Fields, about: _Fields) -> Size:
-        if fields.has("width") and fields.has("height"):
+        if "width" in fields and "height" in fields:
             return fields.whole("width"), fields.whole("height")
-        try:
-            size = image_size(self.root, screenshot)
-        except ValueError as error:
-            raise fields.error("screenshot", f"the image {screenshot!r} {error}") from None
-        if size is None and about.has("resolution"):
+        size = size_of(fields, "screenshot", self.root, screenshot)
+        if size is None and "resolution" in about:
             return about.size("resolution")
         if size is None:
             raise fields.error("screenshot", f"there is no image {screenshot!r}, and no size is stated")
@@ -260,13 +255,13 @@ class HyperTrack(ABCBenchmark):
                 raise fields.error("type", f"expected OPEN, CLICK, SCROLL, TYPE or STOP, got {fields.value('type')!r}")
 
     def _scroll(self, fields: _Fields, size: Size, extras: dict[str, Any]) -> Scroll:
-        start = self._point(fields, "point", size) if fields.has("point") else Point(500.0, 500.0)
-        if fields.has("direction"):
-            word = _direction(fields)
+        start = self._point(fields, "point", size) if "point" in fields else Point(500.0, 500.0)
+        if "direction" in fields:
+            word = one_of(fields, "direction", DIRECTIONS, _direction_word)
             return Scroll(point=start, direction=OPPOSITE[word] if self._content else word)
         end = self._point(fields, "end", size)
         direction = path_direction(start, end)
-        if direction is None or not fields.has("point"):
+        if direction is None or "point" not in fields:
             raise fields.error("end", "expected another place than where the finger starts, or a direction")
         extras["path"] = [list(start), list(end)]
         return Scroll(point=start, direction=direction)
@@ -277,7 +272,7 @@ class HyperTrack(ABCBenchmark):
         return fields.build(field, lambda: self._frame.decode(x, y, size))
 
     def _box(self, fields: _Fields, size: Size) -> Boxes:
-        if not fields.has("box"):
+        if "box" not in fields:
             return Boxes()
         value = fields.value("box")
         keys = set(value) if isinstance(value, dict) else set()
@@ -305,86 +300,76 @@ class HyperTrack(ABCBenchmark):
             )
 
 
-class _Fields:
-    """The fields of one object under the names of :data:`KEYS`, whatever it calls them and however deep they are grouped."""
+@dataclass(frozen=True)
+class _Fields(Row):
+    """An object's values under the names of :data:`KEYS`, whatever its own keys are and however deep they are grouped.
 
-    def __init__(self, row: Row) -> None:
-        self.where = row.where
-        self._found: dict[str, tuple[Row, str]] = {}
-        self._keys: list[str] = []
-        self._of_action: set[str] = set()
-        self._take(row, of_action=False)
+    ``spelled`` has the object's own key of each field, and ``keys`` all of its keys, for messages. A field that is null or
+    empty is not there (only a text may be empty).
+    """
 
-    def _take(self, row: Row, *, of_action: bool) -> None:
-        groups = {key for key, value in row.values.items() if _plain(key) in NESTED and not _may_be_text(key, value)}
-        for key in row.values:
-            if key in groups and row.values[key] is not None:
-                self._take(row.row(key), of_action=_plain(key) in ACTIONS)
-        for key, value in row.values.items():
-            if key not in groups:
-                self._keys.append(key)
-                if value not in (None, [], "") or (value == "" and _plain(key) in KEYS["text"]):
-                    self._found.setdefault(_plain(key), (row, key))
-                    if of_action:
-                        self._of_action.add(_plain(key))
+    spelled: Mapping[str, str]
+    keys: Sequence[str]
 
-    def has(self, field: str) -> bool:
-        """Whether the field is there, under any of its keys, and is not null or empty (only a text may be)."""
-        return any(key in self._found for key in KEYS[field])
+    @classmethod
+    def read(cls, row: Row) -> _Fields:
+        """The fields of ``row`` and of the objects in it that only group fields."""
+        found: dict[str, tuple[str, Any]] = {}
+        of_action: set[str] = set()
+        entries = list(_entries(row))
+        for key, place, in_action, value in entries:
+            if value not in (None, [], "") or (value == "" and key in KEYS["text"]):
+                found.setdefault(key, (place, value))
+                of_action |= {key} if in_action else set()
+        named: dict[str, tuple[str, Any]] = {}
+        for field, keys in KEYS.items():
+            if field == "opened":  # what the action says, before the app that the step or the episode is in
+                keys = tuple(sorted(keys, key=lambda key: key not in of_action))
+            if first := next((key for key in keys if key in found), None):
+                named[field] = found[first]
+        values = {field: value for field, (_, value) in named.items()}
+        spelled = {field: place for field, (place, _) in named.items()}
+        return cls(values, row.where, spelled, [place.rpartition(", field ")[2] for _, place, _, _ in entries])
+
+    def error(self, field: str, problem: str) -> DataError:
+        """The error for a field, under its name in the file."""
+        return super().error(self.spelled.get(field, field), problem)
 
     def value(self, field: str) -> Any:
-        """The field as it is; :class:`DataError` listing the keys that were found when it is not there."""
-        row, key = self._at(field)
-        return row.values[key]
-
-    def text(self, field: str) -> str:
-        row, key = self._at(field)
-        return row.text(key)
-
-    def whole(self, field: str) -> int:
-        row, key = self._at(field)
-        return row.whole(key)
+        """The field's value; :class:`DataError` listing the keys that there are when the field is not there."""
+        if field in self:
+            return self.values[field]
+        raise DataError(
+            f"{self.where}, field {field}: is under none of {', '.join(KEYS[field])}; found are {', '.join(self.keys)}; "
+            f"{_WHERE_TO_ADAPT}"
+        )
 
     def named_numbers(self, field: str, names: tuple[str, ...]) -> tuple[float, ...]:
         """Numbers given as a list, also of pairs, or as an object that names each."""
-        row, key = self._at(field)
-        value = row.values[key]
+        value = self.value(field)
         if isinstance(value, dict):
-            inner = row.row(key)
+            inner = Row(value, f"{self.where}, field {self.spelled[field]}")
             return tuple(inner.number(name) for name in names)
         if isinstance(value, list) and all(isinstance(item, list) for item in value):
-            row = Row({key: [number for item in value for number in item]}, row.where)
-        return row.numbers(key, len(names))
+            return replace(self, values={field: [number for item in value for number in item]}).numbers(field, len(names))
+        return self.numbers(field, len(names))
 
     def size(self, field: str) -> Size:
         """A width and a height, as a list, an object or text like ``1080x2400``."""
-        row, key = self._at(field)
-        value = row.values[key]
-        if isinstance(value, str) and (found := re.fullmatch(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*", value)):
-            return int(found[1]), int(found[2])
+        value = self.value(field)
+        if isinstance(value, str) and (sides := re.fullmatch(r"\s*(\d+)\s*[xX×*]\s*(\d+)\s*", value)):
+            return int(sides[1]), int(sides[2])
         width, height = self.named_numbers(field, ("width", "height"))
         return int(width), int(height)
 
-    def build(self, field: str, make: Callable[[], Built]) -> Built:
-        row, key = self._at(field)
-        return row.build(key, make)
 
-    def error(self, field: str, problem: str) -> DataError:
-        """The error to raise for a field, under the name it has here."""
-        row, key = self._at(field)
-        return row.error(key, problem)
-
-    def _at(self, field: str) -> tuple[Row, str]:
-        keys = KEYS[field]
-        if field == "opened":  # what the action says, before the app that the step or the episode is in
-            keys = tuple(sorted(keys, key=lambda key: key not in self._of_action))
-        for key in keys:
-            if key in self._found:
-                return self._found[key]
-        raise DataError(
-            f"{self.where}, field {field}: is under none of {', '.join(KEYS[field])}; found are {', '.join(self._keys)}; "
-            f"{_WHERE_TO_ADAPT}"
-        )
+def _entries(row: Row, path: str = "", in_action: bool = False) -> Iterator[tuple[str, str, bool, Any]]:
+    """Every value, inner ones first, with its key in plain spelling, its place, and whether it is of the action."""
+    groups = {key for key, value in row.values.items() if _plain(key) in NESTED and not _may_be_text(key, value)}
+    for key in row.values:
+        if key in groups and row.values[key] is not None:
+            yield from _entries(row.row(key), f"{path}{key}, field ", _plain(key) in ACTIONS)
+    yield from ((_plain(key), f"{path}{key}", in_action, value) for key, value in row.values.items() if key not in groups)
 
 
 def _rows(file: Path) -> tuple[list[Row], _Fields | None]:
@@ -392,7 +377,7 @@ def _rows(file: Path) -> tuple[list[Row], _Fields | None]:
     value = parse(read_whole(file), str(file))
     shared: _Fields | None = None
     if isinstance(value, dict):
-        shared = _Fields(Row.of(value, str(file)))
+        shared = _Fields.read(Row.of(value, str(file)))
         value = shared.value("steps")
     return step_rows(value, str(file)), shared
 
@@ -408,22 +393,13 @@ def _may_be_text(key: str, value: Any) -> bool:
     return isinstance(value, str) and any(_plain(key) in keys for keys in KEYS.values())
 
 
-def _direction(fields: _Fields) -> Direction:
-    match _plain(fields.text("direction")).removeprefix("scroll").removeprefix("swipe"):
-        case "up" | "向上" | "上":
-            return "up"
-        case "down" | "向下" | "下":
-            return "down"
-        case "left" | "向左" | "左":
-            return "left"
-        case "right" | "向右" | "右":
-            return "right"
-        case _:
-            raise fields.error("direction", f"expected up, down, left or right, got {fields.value('direction')!r}")
+def _direction_word(label: str) -> str:
+    word = _plain(label).removeprefix("scroll").removeprefix("swipe").removeprefix("向")
+    return {"上": "up", "下": "down", "左": "left", "右": "right"}.get(word, word)
 
 
 def _status(fields: _Fields) -> StopStatus:
-    if not fields.has("status"):
+    if "status" not in fields:
         return "finish"
     match _plain(fields.text("status")):
         case "" | "finish" | "finished" | "success" | "complete" | "completed":

@@ -38,19 +38,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import OPPOSITE, Action, ActionSpace, Click, LongPress, Open, Point, Press, Scroll, Type
+from guieval.actions import ActionSpace
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
-from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey
 
+from ._androidcontrol_release import released_action
 from ._androidcontrol_screens import screen_for
 from ._examples import written_by
 from ._images import IMAGE_FOLDERS, size_of
-from ._rows import Row, direction, episode, placed, read_list, step
+from ._rows import Row, episode, one_of, placed, read_list, step
 
 FILES = ("ac_test.json", "ac_test.json.gz")
-MIDDLE = Point(500.0, 500.0)
+ACTIONS = ("click", "long_press", "scroll", "input_text", "open_app", "navigate_back")
 
 _IMAGE = re.compile(r"episode_(\d+)-screenshot_(\d+)\.png")
 
@@ -127,6 +127,7 @@ class UIR1(ABCBenchmark):
         screen, known_by = screen_for(ref.key.episode_id, points)
         steps = []
         for index, (entry, label) in enumerate(zip(entries, labels, strict=True)):
+            one_of(label, "action_type", ACTIONS)
             row, task = entry.row, entry.row.text("task")
             screenshot = self._images + row.text("image")
             image = size_of(row, "image", self.root, screenshot)
@@ -139,7 +140,7 @@ class UIR1(ABCBenchmark):
                     low_level_instruction=task,
                     screenshot=screenshot,
                     screenshot_size=image or screen,
-                    action=_action(label, image or screen, extras),
+                    action=released_action(label, image or screen, extras),
                     extras=extras,
                 )
             )
@@ -152,28 +153,3 @@ def _named(row: Row) -> tuple[str, int]:
     if match is None:
         raise row.error("image", f"expected episode_<id>-screenshot_<n>.png, got {row.value('image')!r:.80}")
     return match.group(1), int(match.group(2))
-
-
-def _action(label: Row, size: Size, extras: dict[str, Any]) -> Action:
-    def point() -> Point:
-        x, y = label.number("x"), label.number("y")
-        return label.build("x, y", lambda: PIXELS.decode(x, y, size))
-
-    match label.text("action_type"):
-        case "click":
-            return Click(point=point())
-        case "long_press":
-            return LongPress(point=point())
-        case "scroll":
-            word = direction(label)
-            extras["direction_label"] = word
-            return Scroll(point=MIDDLE, direction=OPPOSITE[word])
-        case "input_text":
-            return Type(text=label.text("text"))
-        case "open_app":
-            return Open(app=label.text("app_name"))
-        case "navigate_back":
-            return Press(button="BACK")
-        case name:
-            known = "click, long_press, scroll, input_text, open_app or navigate_back"
-            raise label.error("action_type", f"expected {known}, got {name!r:.80}")

@@ -18,8 +18,7 @@ from guieval.testing.phone.layout import Element, PixelBox, Screen
 from guieval.testing.phone.state import Size
 
 from .played import expressible, write_json
-from .protobuf_wire import blob, number, packed
-from .tfrecord import Feature, example, write_records
+from .tfrecord import Feature, blob, example, number, packed, write_records
 
 
 def fitting_episodes(seed: int, wanted: int) -> list[PhoneEpisode]:
@@ -44,6 +43,7 @@ def write_release(
 
     Without ``splits`` every episode is of the test split, without ``subsplits`` each is in the sub-split "IDD".
     """
+    folder.mkdir(parents=True, exist_ok=True)
     ids = list(episodes)
     for shard in range(shards):
         records = (example(features(name, episodes[name])) for name in ids[shard::shards])

@@ -1,6 +1,8 @@
 """TFRecord files of ``tf.train.Example`` messages, as TensorFlow writes them.
 
-After tensorflow.org/tutorials/load_data/tfrecord (framing and checksums) and tensorflow/core/example/{example,feature}.proto.
+After tensorflow.org/tutorials/load_data/tfrecord (framing and checksums), tensorflow/core/example/{example,feature}.proto and
+protobuf.dev/programming-guides/encoding. Without the protobuf library, so that its reader is tested with bytes it did not
+write.
 """
 
 from __future__ import annotations
@@ -9,8 +11,6 @@ import gzip
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-from .protobuf_wire import blob, packed
 
 Feature = Sequence[bytes] | Sequence[int]
 
@@ -52,3 +52,30 @@ def _checksum(data: bytes) -> bytes:
     crc = google_crc32c.value(data)
     turned = (crc >> 15 | crc << 17) % 2**32
     return struct.pack("<I", (turned + 0xA282EAD8) % 2**32)
+
+
+def varint(value: int) -> bytes:
+    """A whole number in groups of seven bits, the lowest first; negative ones as 64-bit two's complement."""
+    value &= 2**64 - 1
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
+
+
+def number(field: int, value: int) -> bytes:
+    """A field holding a whole number or a truth value."""
+    return varint(field << 3) + varint(value)
+
+
+def blob(field: int, value: bytes | str) -> bytes:
+    """A field holding bytes, text or another message."""
+    data = value.encode() if isinstance(value, str) else value
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def packed(field: int, values: Iterable[int]) -> bytes:
+    """A repeated field of whole numbers, packed."""
+    return blob(field, b"".join(map(varint, values)))

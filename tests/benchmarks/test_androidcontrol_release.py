@@ -17,8 +17,7 @@ import pytest
 from guieval.benchmarks._examples.androidcontrol import bounds, features, fitting_episodes, pixel, shard_name, write_release
 from guieval.benchmarks._examples.androidcontrol_guievalkit import write_folder
 from guieval.benchmarks._examples.androidcontrol_ui_s1 import write_test_file
-from guieval.benchmarks._examples.protobuf_wire import blob, number, packed
-from guieval.benchmarks._examples.tfrecord import Feature, example, framed, write_records
+from guieval.benchmarks._examples.tfrecord import Feature, blob, example, framed, number, packed, write_records
 from PIL import Image
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
@@ -284,8 +283,8 @@ def test_every_action(tmp_path: Path, action: dict[str, Any], label: Action) -> 
     ("action", "problem"),
     [
         ({"action_type": "click", "x": 5}, "field y: is missing"),
-        ({"action_type": "click", "x": 101, "y": 0}, "field x and y: (101, 0) lies outside the 100 x 200 frame"),
-        ({"action_type": "click", "x": -1, "y": 0}, "field x and y: (-1, 0) lies outside"),
+        ({"action_type": "click", "x": 101, "y": 0}, "field x, y: (101, 0) lies outside the 100 x 200 frame"),
+        ({"action_type": "click", "x": -1, "y": 0}, "field x, y: (-1, 0) lies outside"),
         ({"action_type": "long_press", "x": "5", "y": 0}, "field x: expected a number, got '5'"),
         ({"action_type": "scroll"}, "field direction: is missing"),
         ({"action_type": "scroll", "direction": "south"}, "field direction: expected up, down, left or right, got 'south'"),
