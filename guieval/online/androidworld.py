@@ -50,6 +50,7 @@ class AndroidWorld(ABCEnvironment):
     title = "AndroidWorld"
     source = "its own server: https://github.com/google-research/android_world"
     licence = "Apache-2.0"
+    outward = frozenset({"url"})
 
     def __init__(
         self, *, url: str = "", max_steps: int = 30, combinations: int = 0, suite_seed: int = 42, family: str = "android_world"

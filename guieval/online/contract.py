@@ -104,6 +104,8 @@ class ABCEnvironment(ABC):
     """Origin of the environment, in one line without a final stop."""
     licence: ClassVar[str] = ""
     """The licence as stated by its authors."""
+    outward: ClassVar[frozenset[str]] = frozenset()
+    """Options that name servers or programs: a run that is resumed uses them only if its user named or confirmed them."""
     deterministic: ClassVar[bool] = False
     """Whether the same task, seed and actions always lead to the same screenshots: a resumed run then repeats the recorded
     actions of a task that was interrupted and goes on where it stopped."""

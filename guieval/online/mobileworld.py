@@ -53,6 +53,7 @@ class MobileWorld(ABCEnvironment):
     title = "MobileWorld"
     source = "its own server: https://github.com/Tongyi-MAI/MobileWorld"
     licence = "Apache-2.0"
+    outward = frozenset({"url"})
 
     def __init__(self, *, url: str = "", max_steps: int = 50, device: str = "emulator-5554", wait: float = 1.0) -> None:
         if max_steps < 1:

@@ -42,6 +42,7 @@ class OpenEnv(ABCEnvironment):
     title = "OpenEnv"
     source = "any server of OpenEnv's protocol: https://github.com/meta-pytorch/OpenEnv"
     licence = "that of the served environment"
+    outward = frozenset({"url"})
 
     def __init__(
         self,

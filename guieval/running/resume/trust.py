@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
+from guieval.history.modes import ONLINE
+from guieval.online.find import environments
 from guieval.running.config import RunConfig, merge, parse
 
 _CODE_ARGUMENTS = frozenset(
@@ -30,7 +32,7 @@ _CODE_ARGUMENTS = frozenset(
 
 _OUTWARD = frozenset(
     {"adapter", "base_urls", "api_key_env", "insecure_tls", "model_path", "vllm", "engine", "cluster", "cluster_address"}
-    | {"patch_base_urls", "patch_api_key_env", "proxy", "track", "tracking"}
+    | {"patch_base_urls", "patch_api_key_env", "proxy", "track", "tracking", "bench_options"}
 )
 """Settings that a run folder cannot decide alone."""
 
@@ -71,6 +73,10 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
                 ("--set", f"vllm.{name}={value if isinstance(value, str) else json.dumps(value)}"),
                 code=plain in _CODE_ARGUMENTS,
             )
+    environment = environments().get(config.bench) if config.mode == ONLINE else None
+    for name in sorted(config.bench_options.keys() & (environment.outward if environment else set())):
+        value = config.bench_options[name]
+        yield Reach(f"act in {config.bench} with {name}={value!r}", ("--set", f"bench_options.{name}={value}"))
     if config.cluster != "none":
         yield Reach(f"join the Ray cluster {config.cluster_address!r}", ("--cluster-address", config.cluster_address))
     for name in config.track:

@@ -178,6 +178,11 @@ def test_what_its_user_began_or_confirms_is_resumed(
         ({"track": ["mlflow"], "tracking": {"uri": "http://evil"}}, None),
         ({"engine": "vllm", "vllm": {"max-model-len": 5}}, {"vllm": {"max_model_len": 5}}),
         ({"engine": "transformers", "model_path": "weights"}, {"model_path": "weights"}),
+        (
+            {"mode": "online", "bench": "openenv", "bench_options": {"url": "ws://h:1", "seeds": 2}},
+            {"bench_options": {"url": "ws://h:1"}},
+        ),
+        ({"mode": "online", "bench": "osworld", "bench_options": {"path_to_vm": "vm", "max_steps": 3}}, None),
     ],
 )
 def test_every_reach_has_to_be_the_users(setting: dict[str, Any], named: dict[str, Any] | None, tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Actions as the Python code of pyautogui that carries them out, as OSWorld's virtual machines run it."""
+
+from __future__ import annotations
+
+import math
+
+from guieval.actions import (
+    Click,
+    DoubleClick,
+    Drag,
+    ExecutableAction,
+    Hotkey,
+    Hover,
+    LongPress,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Type,
+)
+from guieval.online.pixels import pixel
+
+NOTCH_PIXELS = 100
+"""How far a page moves at one notch of a mouse wheel, about."""
+SCROLL_SHARE = 0.5
+"""The part of the screen that one scroll without a distance moves the content by."""
+
+
+def pyautogui_code(action: ExecutableAction, size: tuple[int, int]) -> str | None:
+    """The code for an action on a screen of ``size`` in pixels; ``None`` for one that a desktop does not have.
+
+    All text of an action is written as a Python literal, so it can only be typed.
+    """
+    match action:
+        case Click():
+            return f"pyautogui.click({_place(action.point, size)})"
+        case DoubleClick():
+            return f"pyautogui.doubleClick({_place(action.point, size)})"
+        case RightClick():
+            return f"pyautogui.rightClick({_place(action.point, size)})"
+        case Hover():
+            return f"pyautogui.moveTo({_place(action.point, size)})"
+        case LongPress():
+            seconds = min(action.duration, 10_000) / 1000
+            move = f"pyautogui.moveTo({_place(action.point, size)})"
+            return f"{move}; pyautogui.mouseDown(); time.sleep({seconds:g}); pyautogui.mouseUp()"
+        case Drag():
+            begin = "" if action.start is None else f"pyautogui.moveTo({_place(action.start, size)}); "
+            return f"{begin}pyautogui.dragTo({_place(action.end, size)}, duration=0.5, button='left')"
+        case Scroll():
+            return f"pyautogui.moveTo({_place(action.point, size)}); {_wheel(action, size)}"
+        case Type():
+            return _typed(action.text) if action.text else None
+        case Press(button="ENTER"):
+            return "pyautogui.press('enter')"
+        case Hotkey():
+            return f"pyautogui.hotkey({', '.join(map(repr, action.keys))})"
+    return None
+
+
+def _place(point: Point, size: tuple[int, int]) -> str:
+    x, y = pixel(point, size)
+    return f"{x}, {y}"
+
+
+def _wheel(action: Scroll, size: tuple[int, int]) -> str:
+    """Turns the wheel; the content moves with the finger, and with a negative number up or left."""
+    across = action.direction in ("left", "right")
+    share = SCROLL_SHARE if action.distance is None else action.distance / 1000
+    notches = max(1, math.floor(share * size[0 if across else 1] / NOTCH_PIXELS + 0.5))
+    if across:  # pyautogui's positive number moves the view to the right, and so the content to the left
+        return f"pyautogui.hscroll({notches if action.direction == 'left' else -notches})"
+    return f"pyautogui.scroll({notches if action.direction == 'down' else -notches})"
+
+
+def _typed(text: str) -> str:
+    """Types a text. ``<`` is pressed as two keys: pyautogui types ``>`` for it on some keyboards."""
+    parts = [f"pyautogui.typewrite({part!r})" for part in text.split("<")]
+    return "; pyautogui.hotkey('shift', ','); ".join(part for part in parts)
