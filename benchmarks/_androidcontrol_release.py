@@ -154,7 +154,6 @@ class _Reader:
                 raise example.error("screenshot_widths", f"screenshot {index} is stated as {width} x {height} pixels")
 
     def released(self) -> ReleasedEpisode | None:
-        """The episode; ``None`` where no step is left."""
         count = len(self._actions)
         length = count + self._release.finish
         if not length:
@@ -218,7 +217,6 @@ class _Reader:
 
 
 def path(episode_id: int, index: int) -> str:
-    """Where a screenshot lies in a prepared folder."""
     return f"screenshots/{episode_id}/{index}.png"
 
 
@@ -298,7 +296,6 @@ def _png_size(image: bytes) -> Size | None:
 
 
 def _lists(file: Path) -> dict[str, list[int]]:
-    """Lists of episode numbers by name."""
     row = read_row(file)
     for name, numbers in row.values.items():
         if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):

@@ -40,8 +40,7 @@ class DrawnBenchmark(ABCBenchmark):
         """The folder of the screenshots relative to ``root``; its name holds everything that changes a pixel."""
 
     @abstractmethod
-    def _generate(self, number: int) -> Any:
-        """Episode ``number``, not drawn yet."""
+    def _generate(self, number: int) -> Any: ...
 
     @abstractmethod
     def _ref(self, generated: Any) -> EpisodeRef: ...

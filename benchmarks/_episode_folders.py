@@ -21,7 +21,6 @@ def holds_episodes(folder: Path) -> bool:
 
 
 def episode_folders(folder: Path) -> Iterator[Path]:
-    """The folders in ``folder``, in the order of their names."""
     return iter(sorted(entry for entry in folder.iterdir() if entry.is_dir()))
 
 
@@ -62,5 +61,4 @@ def ui_boxes(row: Row, field: str = "ui_positions") -> list[list[float]]:
 
 
 def text_or_none(row: Row, field: str) -> str | None:
-    """A text that may be missing."""
     return None if row.values.get(field) is None else row.text(field)

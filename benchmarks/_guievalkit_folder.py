@@ -53,7 +53,6 @@ class EpisodeFolder:
         return EpisodeRef(EpisodeKey(self.benchmark.name, "", name), length, file) if length else None
 
     def load(self, ref: EpisodeRef) -> Episode:
-        """The episode of ``ref``."""
         file: Path = ref.locator
         rows = [Row.of(entry, f"{file}, step {index}") for index, entry in enumerate(read_list(file))]
         if not self._finish and rows and rows[-1].whole("result_action_type") == int(FINISH):

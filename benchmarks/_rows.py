@@ -72,7 +72,6 @@ def one_of(row: Row, field: str, known: Sequence[Word], spelled: Callable[[str],
 
 
 def direction(row: Row) -> Direction:
-    """The row's field ``direction``."""
     return one_of(row, "direction", DIRECTIONS)
 
 

@@ -108,7 +108,6 @@ class Example:
         self._features = {entry.key: entry.value for entry in message.features.feature}
 
     def error(self, field: str, problem: str) -> DataError:
-        """The error to raise for a feature: one sentence naming file, record and feature."""
         return DataError(f"{self.where}, field {field}: {problem}")
 
     def blobs(self, field: str) -> Any:
@@ -116,25 +115,21 @@ class Example:
         return self._values(field, "bytes_list", "byte strings")
 
     def numbers(self, field: str) -> list[int]:
-        """The feature's whole numbers; empty when there is no such feature."""
         return list(self._values(field, "int64_list", "whole numbers"))
 
     def texts(self, field: str) -> list[str]:
-        """The feature's strings."""
         try:
             return [blob.decode() for blob in self.blobs(field)]
         except UnicodeDecodeError:
             raise self.error(field, "is not text in UTF-8") from None
 
     def number(self, field: str) -> int:
-        """The feature's only whole number."""
         values = self.numbers(field)
         if len(values) != 1:
             raise self.error(field, f"expected one whole number, got {len(values)}")
         return values[0]
 
     def text(self, field: str) -> str:
-        """The feature's only string."""
         values = self.texts(field)
         if len(values) != 1:
             raise self.error(field, f"expected one string, got {len(values)}")

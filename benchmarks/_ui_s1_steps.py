@@ -79,7 +79,6 @@ class StepsFile:
         return EpisodeRef(EpisodeKey(self.benchmark.name, "", _episode_id(row)), length, span, self._split)
 
     def load(self, ref: EpisodeRef) -> Episode:
-        """The episode of ``ref``."""
         span: Span = ref.locator
         row = Row.of(parse(self._lines.part(span.start, span.size), span.where), span.where)
         goal = row.text("goal")

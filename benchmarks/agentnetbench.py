@@ -67,6 +67,7 @@ from ._rows import Row, episode, listed, one_of, placed, read_row, step, step_ro
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
 _HEAD = 4096
+_SAMPLE = "xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), counted"
 
 
 @dataclass
@@ -90,14 +91,7 @@ class AgentNetBench(ABCBenchmark):
     )
     paper = "arXiv 2508.09123"
     licence = "MIT"
-    published = (
-        PublishedCount(
-            "sample in the authors' repository",
-            steps=54,
-            episodes=5,
-            source="xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), counted",
-        ),
-    )
+    published = (PublishedCount("sample in the authors' repository", 54, _SAMPLE, 5),)
     dataset = "agentnetbench"
     protocol = "agentnetbench"
     action_space = ActionSpace(frozenset({"CLICK", "TYPE", "PRESS", "SCROLL", "WAIT", "STOP"}), frozenset({"ENTER"}))
@@ -324,7 +318,6 @@ def _clicks(reading: _Reading) -> bool:
 
 
 def _boxes(action: Row) -> list[list[float]]:
-    """The target's boxes as corners in thousandths."""
     corners = []
     for box in _rectangles(action):
         x, y, width, height = box.numbers("rel_bbox", 4)
@@ -341,7 +334,6 @@ def _rectangles(action: Row) -> Iterator[Row]:
 
 
 def _size_by_boxes(row: Row) -> Size | None:
-    """The screenshot's size by the first box that is given in pixels and in fractions."""
     for number, action in enumerate(_list(row, "ground_truth_actions")):
         for box in _rectangles(Row.of(action, f"{row.where}, field ground_truth_actions[{number}]")):
             _, _, width, height = box.numbers("rel_bbox", 4)

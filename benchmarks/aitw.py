@@ -83,7 +83,6 @@ class AITW(ABCBenchmark):
         return listed(self, self._episodes(), self._ref)
 
     def _episodes(self) -> Iterator[tuple[str, str, Span]]:
-        """Every episode's split, subset and place."""
         for split, file in self._files.items():
             try:
                 yield from ((split, subset, span) for subset, span in _spans(file))
@@ -96,7 +95,6 @@ class AITW(ABCBenchmark):
         return EpisodeRef(EpisodeKey(self.name, subset, rows[0].text("ep_id")), len(rows), span, split)
 
     def _rows(self, split: str, span: Span) -> list[Row]:
-        """The steps of an episode, all of the same one and at least one."""
         text = LineFile(self._files[split]).part(span.start, span.size)
         return step_rows(parse(text, span.where), span.where, "ep_id")
 

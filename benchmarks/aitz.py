@@ -171,7 +171,6 @@ def _subsets(folder: Path) -> list[_Place]:
 
 
 def _subset_of(name: str) -> str | None:
-    """The subset that an episode's folder name begins with."""
     return next((subset for subset in SUBSETS if name.startswith(f"{subset.upper()}-")), None)
 
 
@@ -182,7 +181,6 @@ def _recorded_split(row: Row) -> str | None:
 
 
 def _frame(rows: Sequence[Row]) -> Literal["pixels", "fractions"]:
-    """What the numbers of a file's boxes are in, see the module's text."""
     stated: dict[Literal["pixels", "fractions"], Row] = {}
     unclear: list[Row] = []
     for row in rows:

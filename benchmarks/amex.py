@@ -132,7 +132,6 @@ class AMEX(ABCBenchmark):
 
 
 def _split(row: Row) -> str:
-    """The split by the rule of the authors' script, see the module's text."""
     opens = _OPENS.match(row.text("instruction"))
     return "test" if opens and opens[1].lower() in TEST_APPS else "train"
 

@@ -55,6 +55,7 @@ STEPS_FILES = (
 
 _UI_S1 = "UI-S1's android_control_evaluation_std.jsonl (X-PLUG/MobileAgent, UI-S1/evaluation/dataset)"
 _KIT = "AgentCPM-GUI's and GUIEvalKit's process_ac.py; their results count the 10,161 of these steps that do not open an app"
+_FINISH = " and a finish step an episode"
 _PAPER = "the paper's table 3 (arXiv 2406.03679)"
 
 _TEST: dict[ActionType, int] = {
@@ -71,24 +72,10 @@ _TRAIN_EXAMPLE = "UI-S1/datasets/android_control_train_example.jsonl of X-PLUG/M
 
 PUBLISHED = (
     PublishedCount("test split", 8444, _UI_S1, episodes=1543, split="test", types={**_TEST, "STOP": 0}),
-    PublishedCount(
-        "test split with finish steps",
-        9987,
-        f"{_UI_S1} and a finish step an episode",
-        episodes=1543,
-        split="test",
-        types={**_TEST, "STOP": 1543},
-    ),
+    PublishedCount("test split with finish steps", 9987, _UI_S1 + _FINISH, 1543, split="test", types={**_TEST, "STOP": 1543}),
     PublishedCount("GUIEvalKit's test folder", 10814, _KIT, episodes=1680, split="test", types=_NOT_TRAINED),
     PublishedCount("validation split", 690, _PAPER, episodes=137, split="validation", types={"STOP": 0}),
-    PublishedCount(
-        "validation split with finish steps",
-        827,
-        f"{_PAPER} and a finish step an episode",
-        episodes=137,
-        split="validation",
-        types={"STOP": 137},
-    ),
+    PublishedCount("validation split with finish steps", 827, _PAPER + _FINISH, 137, split="validation", types={"STOP": 137}),
     PublishedCount("train split", 74722, _PAPER, episodes=13604, split="train", types={"STOP": 0}),
     PublishedCount("UI-S1's training example", 206, _TRAIN_EXAMPLE, episodes=32, split="train", types={"STOP": 32}),
 )

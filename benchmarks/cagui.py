@@ -184,7 +184,6 @@ class CAGUIGrounding(GroundingBenchmark):
 
 
 def _image(row: Row) -> tuple[str, str]:
-    """The file name of a row's image, and the same without its suffix."""
     found = _IMAGE.fullmatch(row.text("image"))
     if found is None:
         raise row.error("image", f"expected the path of a PNG or JPEG image, got {row.value('image')!r:.80}")
@@ -192,7 +191,6 @@ def _image(row: Row) -> tuple[str, str]:
 
 
 def _corners(row: Row, field: str) -> tuple[float, float, float, float]:
-    """A box given as the text ``<x1, y1, x2, y2>``."""
     found = _CORNERS.fullmatch(row.text(field))
     try:
         x1, y1, x2, y2 = map(float, found.groups() if found else ())

@@ -71,6 +71,9 @@ PARTS = ("test", "train")
 KEYS: dict[str, Button] = {"KEY_HOME": "HOME", "KEY_BACK": "BACK", "KEY_APPSELECT": "RECENT", "KEY_RECENT": "RECENT"}
 
 _STEP = re.compile(rb'"screenshot"\s*:')  # a quote inside a JSON string is escaped, so only keys match
+_V2_STUDY = "counted in hflqf88888/GUIOdyssey at 61632d0f by a study that used it; its authors state no step counts"
+_V1_SCRIPTS = "AgentCPM-GUI and GUIEvalKit, process_odyssey.py; episodes also OpenGVLab/GUI-Odyssey, README of 2024"
+_V1_PAPER = "episodes: arXiv 2406.08451v1; steps: screenshots counted in OpenGVLab/GUI-Odyssey, issue 16"
 _V1, _V2 = {"release": "v1", "setup": "random"}, {"release": "v2", "setup": "random"}
 
 
@@ -91,29 +94,9 @@ class GuiOdyssey(ABCBenchmark):
     paper = "arXiv 2406.08451"
     licence = "CC BY 4.0"
     published = (
-        PublishedCount(
-            "v2 random split, test",
-            steps=25_807,
-            episodes=1_666,
-            split="test",
-            groups=_V2,
-            source="counted in hflqf88888/GUIOdyssey at 61632d0f by a study that used it; its authors state no step counts",
-        ),
-        PublishedCount(
-            "v1 random split, test",
-            steps=29_426,
-            episodes=1_933,
-            split="test",
-            groups=_V1,
-            source="AgentCPM-GUI and GUIEvalKit, process_odyssey.py; episodes also OpenGVLab/GUI-Odyssey, README of 2024",
-        ),
-        PublishedCount(
-            "v1, all episodes",
-            steps=118_791,
-            episodes=7_735,
-            groups={"release": "v1"},
-            source="episodes: arXiv 2406.08451v1; steps: screenshots counted in OpenGVLab/GUI-Odyssey, issue 16",
-        ),
+        PublishedCount("v2 random split, test", 25_807, _V2_STUDY, 1_666, split="test", groups=_V2),
+        PublishedCount("v1 random split, test", 29_426, _V1_SCRIPTS, 1_933, split="test", groups=_V1),
+        PublishedCount("v1, all episodes", 118_791, _V1_PAPER, 7_735, groups={"release": "v1"}),
     )
     dataset = "gui-odyssey"
     protocol = "odyssey-v2"
@@ -260,7 +243,6 @@ def _action(row: Row, extras: dict[str, Any]) -> Action:
 
 
 def _places(row: Row, count: int) -> list[tuple[float, ...]]:
-    """The first ``count`` places of ``info``, [x, y] as written."""
     info = row.value("info")
     if not isinstance(info, list) or len(info) < count:
         raise row.error("info", f"expected {count} or more [x, y] in [0, 1000], got {info!r:.80}")

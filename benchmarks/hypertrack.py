@@ -383,7 +383,6 @@ def _rows(file: Path) -> tuple[list[Row], _Fields | None]:
 
 
 def _episode_files(folder: Path) -> bool:
-    """Whether any folder in ``folder`` holds a JSON file."""
     entries: Iterable[Path] = folder.iterdir()
     return any(next(entry.glob("*.json"), None) for entry in entries if entry.is_dir())
 

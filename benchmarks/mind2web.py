@@ -182,7 +182,6 @@ class Mind2Web(ABCBenchmark):
         return self._measured(row, path, BLOCK, boxes)
 
     def _path(self, folders: Sequence[str], subset: str, name: str) -> str:
-        """The image in the first of the folders that has it, else as it would be in the first."""
         return find_image(self.root, *(f"{folder.format(subset)}/{name}" for folder in folders))
 
     def _measured(self, row: Row, path: str, nominal: Size | None, boxes: Sequence[_Box]) -> _Image:
@@ -211,7 +210,6 @@ def _place(row: Row, tasks: Mapping[str, Mapping[int, int]]) -> tuple[str, int]:
 
 
 def _boxes(row: Row, value: Any, name: str) -> list[_Box]:
-    """Boxes [x, y, width, height] as they stand."""
     if not isinstance(value, list):
         raise row.error(name, f"expected a list of boxes, got {value!r:.80}")
     for box in value:

@@ -22,16 +22,7 @@ from collections.abc import Sequence
 from guieval.data.benchmark import PublishedCount
 
 from ._examples import written_by
-from ._grounding import (
-    AnnotationList,
-    Entry,
-    GroundingBenchmark,
-    Item,
-    box_target,
-    find_file,
-    identity,
-    stated_size,
-)
+from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, identity, stated_size
 from ._rows import one_of
 
 LISTS = (

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +48,6 @@ END = "#"
 PATTERN_MARK = "正则"
 _AND_ANYTHING = r"[\s\S]*"
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
-
-
-@dataclass(frozen=True)
-class _State:
-    """A state on the path with its accepted actions, the first of which leads on."""
-
-    name: str
-    moves: Sequence[Row]
 
 
 class OneKey(ABCBenchmark):
@@ -93,24 +84,23 @@ class OneKey(ABCBenchmark):
         about = case.row("case_overview")
         size = stated_size(about, "screen_shape")
         states = _path(case)
-        steps = [self._step(ref, index, len(states), state, about, size) for index, state in enumerate(states)]
+        steps = [self._step(ref, index, state, about, size, moves) for index, (state, moves) in enumerate(states.items())]
         return episode(case.where, steps)
 
-    def _step(self, ref: EpisodeRef, index: int, length: int, state: _State, about: Row, size: Size) -> StepTaskModel:
-        where = state.moves[0].where
+    def _step(self, ref: EpisodeRef, index: int, state: str, about: Row, size: Size, moves: Sequence[Row]) -> StepTaskModel:
         accepted: list[Action] = []
         boxes: list[list[float]] = []
         patterns: list[str] = []
-        for move in state.moves:
+        for move in moves:
             accepted += [action for action in _actions(move, boxes, patterns) if action not in accepted]
-        extras: dict[str, Any] = {"state": state.name, "accepted": [dict(move.values) for move in state.moves]}
+        extras: dict[str, Any] = {"state": state, "accepted": [dict(move.values) for move in moves]}
         if patterns:
             extras["text_patterns"] = patterns
         return step(
-            where,
-            **placed(self, ref, index, length),
+            moves[0].where,
+            **placed(self, ref, index, ref.length),
             instruction=about.text("instruction"),
-            screenshot=find_image(self.root, f"{self._folder}/{ref.key.episode_id}/{state.name}".lstrip("/")),
+            screenshot=find_image(self.root, f"{self._folder}/{ref.key.episode_id}/{state}".lstrip("/")),
             screenshot_size=size,
             action=accepted[0],
             alternatives=tuple(accepted[1:]),
@@ -120,18 +110,17 @@ class OneKey(ABCBenchmark):
         )
 
 
-def _path(case: Row) -> list[_State]:
-    """The states from the first one to the end, along the first accepted action of each."""
-    name = next((each for each in FIRST_STATES if each in case), FIRST_STATES[-1])
-    states: list[_State] = []
+def _path(case: Row) -> dict[str, list[Row]]:
+    """The accepted actions of the states from the first one to the end, along the first action of each."""
+    name = next((first for first in FIRST_STATES if first in case), FIRST_STATES[-1])
+    states: dict[str, list[Row]] = {}
     while name != END:
-        if any(state.name == name for state in states):
+        if name in states:
             raise case.error(name, f"the first accepted actions lead back to state {name!r} and never to the end")
-        state = _State(name, _moves(case, name))
-        states.append(state)
-        name = state.moves[0].text("next")
+        states[name] = moves = _moves(case, name)
+        name = moves[0].text("next")
         if name != END and name not in case:
-            raise state.moves[0].error("next", f"there is no state {name!r}")
+            raise moves[0].error("next", f"there is no state {name!r}")
     return states
 
 

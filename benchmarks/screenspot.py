@@ -34,7 +34,6 @@ FOLDER_OF_PREFIX = {"pc": "desktop", "mobile": "mobile", "web": "web"}
 
 
 def _cells(source: str, counts: dict[str, tuple[int, int]]) -> tuple[PublishedCount, ...]:
-    """All rows, and those of every platform with text and with icons."""
     cells = [
         PublishedCount(f"{platform}, {element}", steps, source, groups={"platform": platform, "element": element})
         for platform, both in counts.items()

@@ -33,12 +33,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import ActionSpace
+from guieval.actions import ActionSpace, ActionType
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.steps import Episode, EpisodeKey
@@ -50,17 +49,11 @@ from ._images import IMAGE_FOLDERS, size_of
 from ._rows import Row, episode, one_of, placed, read_list, step
 
 FILES = ("ac_test.json", "ac_test.json.gz")
+SOURCE = "dataset/ac_test.json of github.com/lll6gg/UI-R1, commit 2fe9bf0"
+TYPES: dict[ActionType, int] = {"CLICK": 5074, "SCROLL": 1211, "TYPE": 632, "OPEN": 608, "PRESS": 343}
 ACTIONS = ("click", "long_press", "scroll", "input_text", "open_app", "navigate_back")
 
 _IMAGE = re.compile(r"episode_(\d+)-screenshot_(\d+)\.png")
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A row with the number its image's name gives the step."""
-
-    step_id: int
-    row: Row
 
 
 class UIR1(ABCBenchmark):
@@ -76,11 +69,7 @@ class UIR1(ABCBenchmark):
     licence = "Apache-2.0 (the repository)"
     published = (
         PublishedCount(
-            "ac_test.json",
-            7868,
-            "dataset/ac_test.json of github.com/lll6gg/UI-R1, commit 2fe9bf0",
-            episodes=1543,
-            types={"CLICK": 5074, "SCROLL": 1211, "TYPE": 632, "OPEN": 608, "PRESS": 343},
+            "ac_test.json", 7868, "dataset/ac_test.json of github.com/lll6gg/UI-R1, commit 2fe9bf0", 1543, types=TYPES
         ),
     )
     dataset = "androidcontrol"
@@ -100,20 +89,20 @@ class UIR1(ABCBenchmark):
         self._images = next((f"{name}/" for name in sorted(IMAGE_FOLDERS) if (root / name).is_dir()), "")
 
     @cached_property
-    def _episodes(self) -> dict[str, list[_Entry]]:
-        """The rows of every episode in the order of its steps; the whole file is 1.2 MB."""
-        episodes: dict[str, dict[int, _Entry]] = {}
+    def _episodes(self) -> dict[str, list[tuple[int, Row]]]:
+        """Every episode's rows with the numbers of their steps, in order; the whole file is 1.2 MB."""
+        episodes: dict[str, dict[int, Row]] = {}
         for number, value in enumerate(read_list(self._file)):
             try:
                 row = Row.of(value, f"{self._file}, row {number}")
                 name, step_id = _named(row)
                 steps = episodes.setdefault(name, {})
                 if step_id in steps:
-                    raise row.error("image", f"{row.value('image')!r} is already that of {steps[step_id].row.where}")
-                steps[step_id] = _Entry(step_id, row)
+                    raise row.error("image", f"{row.value('image')!r} is already that of {steps[step_id].where}")
+                steps[step_id] = row
             except DataError as error:
                 self.refuse(error)
-        return {name: [steps[step_id] for step_id in sorted(steps)] for name, steps in episodes.items()}
+        return {name: sorted(steps.items()) for name, steps in episodes.items()}
 
     def index(self) -> Sequence[EpisodeRef]:
         if not self._episodes and not self.skipped:
@@ -122,16 +111,16 @@ class UIR1(ABCBenchmark):
 
     def load(self, ref: EpisodeRef) -> Episode:
         entries = self._episodes[ref.locator]
-        labels = [entry.row.row("gt") for entry in entries]
+        labels = [row.row("gt") for _, row in entries]
         points = ((label.number("x"), label.number("y")) for label in labels if "x" in label and "y" in label)
         screen, known_by = screen_for(ref.key.episode_id, points)
         steps = []
-        for index, (entry, label) in enumerate(zip(entries, labels, strict=True)):
+        for index, ((step_id, row), label) in enumerate(zip(entries, labels, strict=True)):
             one_of(label, "action_type", ACTIONS)
-            row, task = entry.row, entry.row.text("task")
+            task = row.text("task")
             screenshot = self._images + row.text("image")
             image = size_of(row, "image", self.root, screenshot)
-            extras: dict[str, Any] = {"step_id": entry.step_id, "screen_size_from": "image" if image else known_by}
+            extras: dict[str, Any] = {"step_id": step_id, "screen_size_from": "image" if image else known_by}
             steps.append(
                 step(
                     row.where,
@@ -148,7 +137,6 @@ class UIR1(ABCBenchmark):
 
 
 def _named(row: Row) -> tuple[str, int]:
-    """The episode's name and the step's number, from the image's name."""
     match = _IMAGE.fullmatch(row.text("image"))
     if match is None:
         raise row.error("image", f"expected episode_<id>-screenshot_<n>.png, got {row.value('image')!r:.80}")

@@ -21,7 +21,6 @@ def codes_fit(step: PhoneStep) -> bool:
 
 
 def code(action: Action) -> int:
-    """The code of an action."""
     match action:
         case Press():
             return _CODES[action.button]

@@ -55,7 +55,6 @@ def write_release(
 
 
 def shard_name(shard: int, shards: int) -> str:
-    """What a shard's file is called."""
     return f"android_control-{shard:05d}-of-{shards:05d}"
 
 
@@ -96,7 +95,6 @@ def action(label: Action, size: Size) -> dict[str, object]:
 
 
 def pixel(point: Point, size: Size) -> tuple[int, int]:
-    """The pixel a point lies in."""
     width, height = size
     return min(int(point.x * width / 1000), width - 1), min(int(point.y * height / 1000), height - 1)
 

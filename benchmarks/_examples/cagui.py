@@ -97,7 +97,6 @@ def _share(box: Box) -> list[float]:
 
 
 def _corners(box: Box) -> tuple[list[int], list[float]]:
-    """The box's corners in whole pixels, and the same as fractions."""
     sides = (*DEFAULT_SIZE, *DEFAULT_SIZE)
     pixels = [round(edge * side / 1000) for edge, side in zip(box, sides, strict=True)]
     return pixels, [edge / side for edge, side in zip(pixels, sides, strict=True)]

@@ -32,7 +32,6 @@ def write_episodes(
 
 
 def screenshot(played: PhoneEpisode, index: int) -> str:
-    """The path of a step's screenshot, relative to the folder."""
     return f"screenshots/{played.number}_{index}.png"
 
 

@@ -69,7 +69,6 @@ def write_lists(
 
 
 def sized(box: PixelBox) -> list[int]:
-    """A box as [x, y, width, height]."""
     left, top, right, bottom = box
     return [left, top, right - left, bottom - top]
 

@@ -48,7 +48,6 @@ def write_gui_odyssey(
 
 
 def episode_id(played: PhoneEpisode) -> str:
-    """The sixteen digits that name an episode, here made of its seed and number."""
     return f"{7_000_000_000_000_000 + played.seed * 1_000_000 + played.number}"
 
 

@@ -51,7 +51,6 @@ def write_hypertrack(
 
 
 def episode_id(played: PhoneEpisode) -> str:
-    """The 33 characters that name an episode, here made of its seed and number."""
     return "h" + hashlib.md5(f"{played.seed}/{played.number}".encode(), usedforsecurity=False).hexdigest()
 
 

@@ -24,16 +24,13 @@ def varied(seed: int, fits: Callable[[PhoneStep], bool], wanted: int) -> list[Ph
 
 
 def save(file: Path, data: bytes) -> None:
-    """Write a file and the folders above it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data)
 
 
 def write_json(file: Path, value: Any, indent: int | None = 4) -> None:
-    """Write a value as JSON."""
     save(file, json.dumps(value, ensure_ascii=False, indent=indent).encode())
 
 
 def draw(step: PhoneStep, file: Path) -> None:
-    """Write a step's screenshot as a PNG file."""
     save(file, encode(step.phone.render()))

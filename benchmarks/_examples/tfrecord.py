@@ -46,7 +46,6 @@ def _feature(values: Feature) -> bytes:
 
 
 def _checksum(data: bytes) -> bytes:
-    """The CRC32C, turned right by 15 bits and raised by a constant, all in 32 bits."""
     import google_crc32c
 
     crc = google_crc32c.value(data)
@@ -66,16 +65,13 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field holding a whole number or a truth value."""
     return varint(field << 3) + varint(value)
 
 
 def blob(field: int, value: bytes | str) -> bytes:
-    """A field holding bytes, text or another message."""
     data = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
 def packed(field: int, values: Iterable[int]) -> bytes:
-    """A repeated field of whole numbers, packed."""
     return blob(field, b"".join(map(varint, values)))
