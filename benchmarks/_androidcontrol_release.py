@@ -23,14 +23,29 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import OPPOSITE, Action, Boxes, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import (
+    DIRECTIONS,
+    OPPOSITE,
+    Action,
+    Boxes,
+    Click,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
 from guieval.data.benchmark import Release, ReleasedEpisode
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, Setting, StepTaskModel
 
 from ._protobuf import Field, decode, message_class
-from ._rows import Row, direction, episode, parse, pixel_boxes, read_row, step
+from ._rows import Row, episode, one_of, parse, pixel_boxes, read_row, step
 from ._tfrecord import Example, records
 
 FINISH_INSTRUCTION = "finish the task"
@@ -233,7 +248,7 @@ def released_action(row: Row, size: Size, extras: dict[str, Any]) -> Action:
         case "long_press":
             return LongPress(point=point())
         case "scroll":
-            word = direction(row)
+            word = one_of(row, "direction", DIRECTIONS)
             extras["direction_label"] = word
             return Scroll(point=Point(500.0, 500.0), direction=OPPOSITE[word])
         case "input_text":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DrawnBenchmark(ABCBenchmark):
-    """``episodes`` generated episodes, drawn from ``seed``; the first ones of a seed do not depend on their number."""
+    """``episodes`` generated episodes, drawn from ``seed``. Raises :class:`UsageError` for an option out of range."""
 
     licence = "Apache-2.0"
     needs_data = False

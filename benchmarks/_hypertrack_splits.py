@@ -24,18 +24,12 @@ class Place(NamedTuple):
 
 
 PLACES: dict[str, Place] = {
-    "train": Place("train"),
-    "training": Place("train"),
-    "val": Place("val"),
-    "valid": Place("val"),
-    "validation": Place("val"),
-    "idd": Place("test", "idd"),
-    "indomain": Place("test", "idd"),
+    **dict.fromkeys(("train", "training"), Place("train")),
+    **dict.fromkeys(("val", "valid", "validation"), Place("val")),
+    **dict.fromkeys(("idd", "indomain"), Place("test", "idd")),
     "unseenapp": Place("test", "unseen-app"),
     "unseendevice": Place("test", "unseen-device"),
-    "unseenappdevice": Place("test", "unseen-app-device"),
-    "unseenappanddevice": Place("test", "unseen-app-device"),
-    "unseenappunseendevice": Place("test", "unseen-app-device"),
+    **dict.fromkeys(("unseenappdevice", "unseenappanddevice", "unseenappunseendevice"), Place("test", "unseen-app-device")),
 }
 """The names of Table 8, in lower case without anything but letters; ``test`` before a name changes nothing."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from guieval.actions import DIRECTIONS, Boxes, Direction
+from guieval.actions import Boxes
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
 from guieval.data.text_files import read_whole as read_whole
 from guieval.data.typed_rows import Row as Row
@@ -69,10 +69,6 @@ def one_of(row: Row, field: str, known: Sequence[Word], spelled: Callable[[str],
             return word
     expected = f"{', '.join(known[:-1])} or {known[-1]}"
     raise row.error(field, f"expected {expected}, got {row.value(field)!r:.80}")
-
-
-def direction(row: Row) -> Direction:
-    return one_of(row, "direction", DIRECTIONS)
 
 
 def pixel_boxes(boxes: Sequence[Sequence[float]], size: Size) -> Boxes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guieval.actions import (
+    DIRECTIONS,
     OPPOSITE,
     Action,
     Button,
@@ -37,7 +38,7 @@ from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import LARGE, SCREENS, screen_for
 from ._images import RecordedPaths, image_size
-from ._rows import Row, Span, direction, episode, line_row, listed, one_of, parse, pixel_boxes, placed, step, step_rows
+from ._rows import Row, Span, episode, line_row, listed, one_of, parse, pixel_boxes, placed, step, step_rows
 
 BUTTONS: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
 STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
@@ -219,7 +220,7 @@ def _pixel_swipe(row: Row, path: tuple[Point, Point], extras: dict[str, Any]) ->
     label: Direction = along
     checks = row.row("check_options") if "check_options" in row else None
     if checks is not None and "direction" in checks:
-        label = direction(checks)
+        label = one_of(checks, "direction", DIRECTIONS)
         finger = OPPOSITE[label]
     extras["direction_label"] = label
     extras["path"] = [list(point) for point in path]

@@ -1,21 +1,21 @@
 """AgentNetBench (OpenCUA, Wang et al., 2025): recorded desktop tasks on Windows and macOS, judged step by step.
 
-**Source**: github.com/xlang-ai/OpenCUA, ``evaluation/agentnetbench`` (its README describes the layout), with a sample in
-``sample_data``. **Paper**: arXiv 2508.09123. **Licence**: MIT. **Expect**: 5 tasks and 54 steps in the sample; the whole
-benchmark is 100 tasks taken from AgentNet, for which no number of steps was found published.
+The README in ``evaluation/agentnetbench`` of github.com/xlang-ai/OpenCUA describes the layout; ``sample_data`` beside it is a
+sample. The whole benchmark has 100 tasks taken from AgentNet; its number of steps is not published.
 
 **Layout**: one JSON file per task (``task_id``, ``high_level_task_description``, ``steps``), with the screenshots in
-``images/`` beside the files; ``root`` is that folder, or one that holds it as ``single_data`` or ``sample_data``. A step
-names its ``image`` and lists ``ground_truth_actions``; each of its ``alternative_options`` is such a list and just as right.
+``images/`` beside the files; ``root`` is that folder, or one that holds it as ``single_data`` or ``sample_data``. A step names
+its ``image`` and lists ``ground_truth_actions``; each of its ``alternative_options`` is such a list and just as right.
 ``step_num`` counts the recorded steps, of which some were left out; ours count without gaps, and it is kept in the extras.
 
 **Labels**: places are fractions of the screenshot, boxes ``rel_bbox`` [x, y, width, height] fractions.
 
-- ``click``: a click; its boxes are the target's. A pointer moved to where it clicks (``moveTo``, ``click``) is the click alone.
+- ``click``: a click; its boxes are the target's. A pointer moved to where it clicks (``moveTo``, ``click``) is the click
+  alone.
 - ``write``: typing. An Enter after it is a line break at the text's end, as in the authors' scorer.
 - ``press`` or ``hotkey`` of enter or return alone: ``Press("ENTER")``.
-- ``scroll``: a positive amount rolls the wheel up, so the content comes down as under a finger that moves down;
-  ``hscroll``: a positive amount shows what is to the right, as a finger that moves left.
+- ``scroll``: a positive amount rolls the wheel up, so the content comes down as under a finger that moves down; ``hscroll``: a
+  positive amount shows what is to the right, as a finger that moves left.
 - ``terminate``: ``Stop``, ``success`` as done and anything else that means failure as impossible. ``wait``: ``Wait``.
 - Everything else is unsupported in the unified space and keeps its own name, keys in lower case and places in [0, 1000]:
   ``hotkey``, other presses, ``rightClick``, ``doubleClick`` and so on; ``moveTo`` with ``dragTo`` is one ``drag`` from
@@ -23,8 +23,8 @@ names its ``image`` and lists ``ground_truth_actions``; each of its ``alternativ
   are in ``extras["unsupported_boxes"]``, those of a drag's end in ``extras["drag_end_boxes"]``. Every other protocol demands
   an equal action.
 
-Assumed, as it is not written down: the model is given ``high_level_task_description``, and a scroll always has a place.
-The size of a screenshot is its file's; where there is none, the boxes tell it, as they are given in pixels too.
+Assumed, as it is not written down: the model is given ``high_level_task_description``, and a scroll always has a place. The
+size of a screenshot is its file's; where there is none, the boxes tell it, as they are given in pixels too.
 """
 
 from __future__ import annotations

@@ -1,28 +1,24 @@
 """Android in the Wild (AITW; Rawles et al., 2023), in the instruction-wise split that SeeClick made and others use since.
 
-Paper: arXiv 2307.10088; the split: arXiv 2401.10935, section on AITW. Licence: CC BY 4.0 (the original, as all
-data in github.com/google-research/google-research by its README); SeeClick states none for its extract. How to get it:
-annotations and screenshots are linked from agent_tasks/readme_agent.md of github.com/njucckevin/SeeClick; nothing needs to be
-converted. The original release, TFRecords of 715,142 episodes, is not read.
+The original release, TFRecords of 715,142 episodes, is not read.
 
 Layout: ``aitw_data_test.json``, ``aitw_data_val.json`` and ``aitw_data_train.json``, any of them, with the screenshots below
-``aitw_images/``, ``aitw_imgs/`` or ``images/``, or in the folder itself. A file is one object: for each of the subsets general,
-single, webshopping, install and googleapps a list of episodes, each a list of steps. Only where an episode lies in the file is
-kept in memory.
+``aitw_images/``, ``aitw_imgs/`` or ``images/``, or in the folder itself. A file is one object: for each of the subsets
+general, single, webshopping, install and googleapps a list of episodes, each a list of steps. Only where an episode lies in
+the file is kept in memory.
 
 Labels: ``action_type_id`` holds AITW's codes: 3 types ``type_text``, 5, 6 and 7 press BACK, HOME and ENTER, 10 ends the task
 as done, 11 as impossible. With 4, ``action_type_text`` says "click", at ``touch``, or "scroll" and a direction. Touch and lift
 are [x, y] fractions. A scroll's direction here is the finger's, from touch to lift as in AITW; the word after "scroll" is
-SeeClick's, names the way the view moves over the page (SeeClick's scorer draws "scroll down" as a path upwards), and is kept as
-``extras["direction_label"]``. Where touch and lift of a "click" are apart, both are kept as ``extras["path"]``. The boxes
+SeeClick's, names the way the view moves over the page (SeeClick's scorer draws "scroll down" as a path upwards), and is kept
+as ``extras["direction_label"]``. Where touch and lift of a "click" are apart, both are kept as ``extras["path"]``. The boxes
 (``annot_position``) are y, x, height, width fractions one after the other.
 
-Counts: SeeClick publishes none for its files; UIPro's evaluation says of its copy of the test file that it holds 578 episodes
-with 4,663 steps.
-The sizes of the screens are not stated, so loading reads the images' headers. SeeClick's scorer passes over a step whose
-screenshot is missing, of which there are some in "single", as their names are too long for some file systems; here the whole
-episode is damaged then, to be left out with --skip-damaged. Assumed: the point of a click is where the finger touched, as
-SeeClick's scorer has it (its training data takes the middle of touch and lift).
+SeeClick publishes no counts; according to UIPro's evaluation, the test file holds 578 episodes with 4,663 steps. The sizes of
+the screens are not stated, so loading reads the images' headers. SeeClick's scorer passes over a step whose screenshot is
+missing, of which there are some in "single", as their names are too long for some file systems; here the whole episode is
+damaged then, to be left out with --skip-damaged. Assumed: the point of a click is where the finger touched, as SeeClick's
+scorer has it (its training data takes the middle of touch and lift).
 """
 
 from __future__ import annotations

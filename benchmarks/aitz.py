@@ -1,13 +1,12 @@
 """Android in the Zoo (AiTZ; Zhang et al., 2024): tasks of Android in the Wild, each step described in words (CoAT).
 
-Paper: arXiv 2403.02713. Licence: Apache-2.0 by the badge of github.com/IMNearth/CoAT, whose README links the download
-(Google Drive or Baidu, 2.6 GB). Unpack it; nothing needs to be converted.
+Unpack the download (Google Drive or Baidu, 2.6 GB).
 
-Layout: ``{train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json`` with the screenshots ``<SUBSET>-<id>_<step>.png`` beside
-it, ``<subset>`` being general, install, google_apps, single (training only) or web_shopping. ``root`` may be the folder of the
-two splits, one that holds it as ``android_in_the_zoo``, one split, or a folder with the episodes' folders in it. GUIEvalKit's
-data/process_aitz.py writes the size of the image and fractional boxes into the same files; they are read alike. A split that
-no folder tells is taken from the ``image_full_path`` of the first step, else it is "test".
+Layout: ``{train,test}/<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json`` with the screenshots ``<SUBSET>-<id>_<step>.png`` beside it,
+``<subset>`` being general, install, google_apps, single (training only) or web_shopping. ``root`` may be the folder of the two
+splits, one that holds it as ``android_in_the_zoo``, one split, or a folder with the episodes' folders in it. GUIEvalKit's
+data/process_aitz.py writes the size of the image and fractional boxes into the same files; both are read. If no folder names
+the split, it is taken from the ``image_full_path`` of the first step, else it is "test".
 
 Labels: ``result_action_type`` holds AITW's codes: 3 types ``result_action_text``, 4 touches at ``result_touch_yx`` and lifts
 at ``result_lift_yx`` ([y, x] fractions), which is a tap when the two are within 0.04 and else a swipe in the finger's
@@ -18,8 +17,7 @@ screen's boxes in pixels reach above 2, fractions do not, and have digits after 
 a file that leaves it open is refused. ``coat_action_desc`` is the step's low-level instruction; the other three ``coat_``
 texts are in ``extras``.
 
-Counts: 2,504 episodes with 18,643 steps, of which 506 with 4,724 are for testing. Assumed: the episode's id is its folder's
-name without the subset's; where the rows state another one, it is kept in ``extras``.
+Assumed: the episode's id is its folder's name without the subset's; if the rows state another one, ``extras`` keeps it.
 """
 
 from __future__ import annotations

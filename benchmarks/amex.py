@@ -1,8 +1,7 @@
 """AMEX (Chai et al., 2024): tasks of about thirteen steps in popular apps, with the elements of every screen.
 
-Paper: arXiv 2407.17490. Licence: CC BY 4.0 by the data card. How to get it: the archives in the folder AMEX of
-huggingface.co/datasets/Yuxiang007/AMEX (instruction_anno.zip, element_anno.zip, screenshot.z01 to .z08 and .zip, 94 GB); unpack
-them side by side (``7z x screenshot.zip`` joins the parts). Nothing needs to be converted.
+Unpack the archives (instruction_anno.zip, element_anno.zip, screenshot.z01 to .z08 and .zip, 94 GB) side by side (``7z x
+screenshot.zip`` joins the parts).
 
 Layout: ``instruction_anno/*.json``, one episode each; ``screenshot/<image>``; ``element_anno/<image's name>.json`` (without it
 a step has no boxes). ``root`` may also be the folder that holds them as ``AMEX``. An archive unpacked into a folder of its own

@@ -1,16 +1,12 @@
 """AndroidControl (Li et al., 2024): 15,283 episodes of everyday tasks on Android, with a goal and an instruction a step.
 
-Source: github.com/google-research/google-research/tree/master/android_control; the data (20 shards, 50 GB) lies at
-gs://gresearch/android_control. Paper: arXiv 2406.03679. Licence: google-research releases its data sets under CC BY 4.0; this
-one's README says Apache-2.0.
-
 Three layouts are read:
 
 - The authors' release, by ``guieval prepare androidcontrol --source RELEASE --out DIR`` (:mod:`._androidcontrol_release`):
-  ``android_control-00000-of-00020`` to ``-00019-``, ``splits.json``, ``test_subsplits.json``. TensorFlow is not needed. A
-  release that lacks shards is refused, unless with --skip-damaged; those that come later are added by the same command. By
-  default the test and the validation split are taken (``--set splits=all`` takes everything) and every episode gets a finish
-  step on its last screenshot (``--set finish=false`` leaves it out).
+  ``android_control-00000-of-00020`` to ``-00019-`` (20 shards, 50 GB), ``splits.json``, ``test_subsplits.json``. TensorFlow is
+  not needed. A release that lacks shards is refused, unless with --skip-damaged; those that come later are added by the same
+  command. By default the test and the validation split are taken (``--set splits=all`` takes everything) and every episode
+  gets a finish step on its last screenshot (``--set finish=false`` leaves it out).
 - GUIEvalKit's folder, in place (:mod:`._guievalkit_folder`): ``test/android_control/<episode>/<episode>.json`` below the given
   folder, which may also be one of those inner folders; the screenshots lie beside ``test``. Its 1,680 episodes are the test
   and the validation split together, all of them called "test" here as there, each with a finish step at its end.
@@ -18,14 +14,14 @@ Three layouts are read:
   its training files, or another named by the option ``file``, packed with gzip or not, with the images as
   ``images/<episode>_<step>.png`` if at all. It does not say how large the screens are.
 
-Counts to expect are :data:`PUBLISHED`. The data has no labels for finishing: a finish step stands on the screenshot after the
-last action, as AgentCPM-GUI and GUIEvalKit add it; the option ``finish=False`` leaves such steps out of any layout.
+The data has no labels for finishing: a finish step stands on the screenshot after the last action, as AgentCPM-GUI and
+GUIEvalKit add it; the option ``finish=False`` leaves such steps out of any layout.
 
 Labels: click and long_press are points in pixels; input_text types without confirming; open_app names an app; navigate_back
 and navigate_home are buttons; wait has no duration. Scroll labels name the direction in which the content is explored; all
 layouts are turned into the finger's direction, and ``extras["direction_label"]`` keeps the word where the layout has it. What
-the layouts assume beyond that is in their modules. Which steps a published number counts, and how a step is judged, is
-defined by sample sets and evaluation protocols.
+the layouts assume beyond that is in their modules. Which steps a published number counts, and how a step is judged, is defined
+by sample sets and evaluation protocols.
 """
 
 from __future__ import annotations

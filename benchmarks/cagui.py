@@ -1,25 +1,23 @@
 """CAGUI (AgentCPM-GUI; Zhang et al., 2025): Chinese Android apps, tasks to carry out and elements to find.
 
-Paper: arXiv 2506.01391. Licence: CC BY-NC 4.0 by the data card (the grounding lists are also in the Apache-2.0 repository of
-AgentCPM-GUI). How to get it: ``huggingface-cli download openbmb/CAGUI --repo-type dataset --local-dir DIR``; nothing needs to
-be converted.
+Download it with ``huggingface-cli download openbmb/CAGUI --repo-type dataset --local-dir DIR``.
 
 ``cagui`` reads ``CAGUI_agent/domestic/<episode>/<episode>.json`` with the screenshots ``<episode>_<step>.jpeg`` beside it.
 ``root`` may be the download, ``CAGUI_agent`` (which GUIEvalKit calls ``test``), the folder that holds that, or ``domestic``.
 Labels are AITW's: ``result_action_type`` 0 presses long and 4 touches at ``result_touch_yx`` and lifts at ``result_lift_yx``
 ([y, x] fractions; a tap when within 0.04, else a swipe in the finger's direction), 1 waits, 3 types ``result_action_text``, 5,
 6 and 7 press BACK, HOME and ENTER, 10 ends the task as done, 11 as impossible. ``ui_positions`` are [y, x, height, width]
-fractions; where a step has none, ``bbox`` is read, as GUIEvalKit does. Counts: 600 episodes with 4,516 steps. Assumed:
-``duration`` is in milliseconds, as in AgentCPM-GUI's action schema (the data card says seconds); no score depends on it.
+fractions; where a step has none, ``bbox`` is read, as GUIEvalKit does. Assumed: ``duration`` is in milliseconds, as in
+AgentCPM-GUI's action schema (the data card says seconds); no score depends on it.
 
 ``cagui-grounding`` reads ``CAGUI_grounding/code/{cap,ocr}.jsonl``, packed with gzip or not, with the images in
 ``CAGUI_grounding/images/{cap,ocr}/``. ``root`` may be the download, ``CAGUI_grounding``, ``code``, or a folder with the two
-lists in it. Two tasks, 1,500 rows each: in fun2point (cap) the model is given what an element does, in text2point (ocr) which
-text it shows, and must point at it; the label is a click on the middle of the box. AgentCPM-GUI's prompts put words of their
-own before the text, which is the instruction here. The third task, bbox2text, asks for the text in a box and compares strings:
-that is no GUI action and is left out. A box is given in pixels (``abs_position``) and in fractions (``rel_position``), and the
-size of the screen follows from the two. ``id`` is not unique and stays in ``extras``; the image's number names the episode. One
-row of ocr (416) has an empty text.
+lists in it. Two tasks: in fun2point (cap) the model is given what an element does, in text2point (ocr) which text it shows,
+and must point at it; the label is a click on the middle of the box. AgentCPM-GUI's prompts put words of their own before the
+text, which is the instruction here. The third task, bbox2text, asks for the text in a box and compares strings: that is no GUI
+action and is left out. A box is given in pixels (``abs_position``) and in fractions (``rel_position``), and the size of the
+screen follows from the two. ``id`` is not unique and stays in ``extras``; the image's number names the episode. One row of ocr
+(416) has an empty text.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class Demo(DrawnBenchmark):
     """Generated episodes: ``episodes`` of them, drawn from ``seed``, on a screen of ``width`` x ``height`` pixels.
 
-    The first episodes of a seed do not depend on their number. Raises :class:`UsageError` for an option out of
-    range.
+    The first episodes of a seed do not depend on their number.
     """
 
     name = "demo"

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 class DemoIcons(DrawnBenchmark):
     """Generated episodes: ``episodes`` of them, drawn from ``seed``, with goals of ``split`` (``train`` or ``test``).
 
-    The first episodes of a seed do not depend on their number. Raises :class:`UsageError` for an option out of
-    range.
+    The first episodes of a seed do not depend on their number.
     """
 
     name = "demo-icons"

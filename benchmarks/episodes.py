@@ -1,10 +1,10 @@
 """Episodes of our own format: anyone's data as one JSONL file beside its screenshots, without writing a loader.
 
-Source: your own data, what ``guieval export`` wrote, or a folder of ``guieval prepare``. Paper and licence: those of the data.
-Obtain: write the file, as ``docs/episodes.md`` shows; nothing has to be converted.
+The data are your own, what ``guieval export`` wrote, or a folder of ``guieval prepare``; ``docs/episodes.md`` describes the
+file.
 
 Layout: ``episodes.jsonl`` or ``episodes.jsonl.gz`` in the folder (another name is given as the option ``file``), one episode a
-line; screenshots anywhere below the folder, named by relative paths. Counts to expect: none are published.
+line; screenshots anywhere below the folder, named by relative paths.
 
 Label semantics: actions are in unified words already (``CLICK``, ``LONG_PRESS``, ``SCROLL`` with the finger's direction,
 ``TYPE``, ``OPEN``, ``PRESS``, ``WAIT``, ``STOP``, ``UNSUPPORTED``). A line's ``frame`` says whether its points and boxes are

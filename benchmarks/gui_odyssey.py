@@ -1,15 +1,15 @@
 """GUI-Odyssey (Lu et al., 2024): long tasks across several apps on six emulated Android devices, phones, a fold and a tablet.
 
-Source: github.com/OpenGVLab/GUI-Odyssey; paper: arXiv 2406.08451 (v2 of the paper, ICCV 2025, describes v2 of the data).
-Licence: CC BY 4.0, as both data cards state. Two releases are in use, and both are read in place:
+Two releases are in use, and both are read in place (v2 of the paper, ICCV 2025, describes v2 of the data):
 
 - v2 (31 July 2025, recommended by its authors): ``huggingface.co/datasets/hflqf88888/GUIOdyssey``. The screenshots come as one
   split archive (``screenshots.zip``, ``.z01`` ...); unpack it into ``screenshots/``.
 - v1 (June 2024): ``huggingface.co/datasets/OpenGVLab/GUI-Odyssey``. ``annotations/`` was reported to lack files that
   ``zips/annotations.zip`` has (issue 15 of the repository), and downloads to lack screenshots (issue 16).
 
-Layout: ``annotations/<episode>.json``, ``screenshots/<episode>_<step>.png`` (or ``screenshots/data_*/...`` as v1 is downloaded)
-and ``splits/{random,app,device,task}_split.json``, each ``{"train": [...], "test": [...]}`` with the names of annotation files.
+Layout: ``annotations/<episode>.json``, ``screenshots/<episode>_<step>.png`` (or ``screenshots/data_*/...`` as v1 is
+downloaded) and ``splits/{random,app,device,task}_split.json``, each ``{"train": [...], "test": [...]}`` with the names of
+annotation files.
 
 Labels, as ``data/format_converter.py`` reads them (all places are [x, y] in [0, 1000] of each axis):
 
@@ -17,8 +17,8 @@ Labels, as ``data/format_converter.py`` reads them (all places are [x, y] in [0,
   ``KEY_BACK`` and ``KEY_APPSELECT`` (``KEY_RECENT`` in one version of the documentation) press HOME, BACK and RECENT.
 - ``SCROLL``: where the finger starts and ends; the larger movement decides, a tie is vertical, and no movement at all counts
   as down, for that is what the authors' converter makes of it.
-- ``TEXT`` types ``info``; ``COMPLETE`` stops with *finish*, ``INCOMPLETE`` with *impossible*. The documentation's own words for
-  these, ``TYPE``, ``IMPOSSIBLE``, ``HOME`` and ``BACK``, are understood too.
+- ``TEXT`` types ``info``; ``COMPLETE`` stops with *finish*, ``INCOMPLETE`` with *impossible*. The documentation's own words
+  for these, ``TYPE``, ``IMPOSSIBLE``, ``HOME`` and ``BACK``, are understood too.
 
 RECENT is kept as its own button. AgentCPM-GUI's and GUIEvalKit's preparations turn it into HOME, so their figures call an
 answer HOME right at such a step.
@@ -27,11 +27,8 @@ v2 adds ``sam2_bbox`` ([x1, y1, x2, y2] in [0, 1000], empty where nothing is tou
 for every step ``low_level_instruction`` (the *low* setting needs it), ``description``, ``intention`` and ``context``. The last
 three tell what is to be done or has been done: they are kept in ``extras`` and must not be shown to an agent under test.
 
-Counts. v1: 7,735 episodes, 118,791 screenshots named; test / train episodes: random 1,933 / 5,802, task 1,016 / 6,719, device
-1,262 / 6,473, app 1,139 / 6,596; the random test part has 29,426 steps in AgentCPM-GUI's and GUIEvalKit's tables, which cut
-the steps again where step numbers break off and find 1,933 pieces, the published number of episodes. v2: 8,334 episodes of
-15.3 steps on average (its README once says 8,834); random test 1,666 episodes, 25,807 steps. The numbers for v2's other splits
-are not published outside their files.
+Test / train episodes of v1: random 1,933 / 5,802, task 1,016 / 6,719, device 1,262 / 6,473, app 1,139 / 6,596. v2 has 8,334
+episodes of 15.3 steps on average (its README once says 8,834); the numbers for its other splits are only in their files.
 """
 
 from __future__ import annotations

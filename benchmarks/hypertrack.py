@@ -1,7 +1,6 @@
 """HyperTrack (GUIEvalKit paper, 2026): everyday tasks in 674 Chinese apps on phones and tablets.
 
-Source: the full data set is under review by its authors; a preview for looking at the format is public (HyperTrackPreview on
-Hugging Face). Paper: arXiv 2605.27134, section 2, Table 8 and appendix A. Licence: none stated in what is public here.
+The full data set is under review by its authors; a preview of the format is public.
 
 **Only its description is public, no example**: this loader was written without having seen a file. What is described: a folder
 ``test_filtered/`` with one folder per episode (named by 33 characters) and ``episode_categorization.json`` with the splits; of
@@ -22,12 +21,11 @@ device's model, system and resolution. What is assumed, and where to change it:
 - The screenshot's size is what the step states, else the image's own; the device's resolution counts only where there is no
   image.
 - Names of splits: Table 8's, in any spelling (:mod:`._hypertrack_splits`). The categorisation may name episodes that are not
-  there (the preview is a subset), but has to name those that are. Without that file an episode is of the split its folder
-  is named after, and in no subset.
+  there (the preview is a subset), but has to name those that are. Without that file an episode is of the split its folder is
+  named after, and in no subset.
 
-Counts (Table 8), episodes / steps: train 13,555 / 69,223, val 160 / 834, and four test splits, here subsets of ``test``: idd
-562 / 2,843, unseen-app 664 / 3,353, unseen-device 735 / 3,929, unseen-app-device 404 / 2,122. The paper's scores leave OPEN
-steps out, as the protocol ``guievalkit`` does.
+The paper's four test splits are subsets of ``test`` here. Its scores leave OPEN steps out, as the protocol ``guievalkit``
+does.
 """
 
 from __future__ import annotations
@@ -136,9 +134,7 @@ class HyperTrack(ABCBenchmark):
         PublishedCount("IDD", steps=2_843, episodes=562, split="test", subset="idd", source=_TABLE_8),
         PublishedCount("Unseen App", steps=3_353, episodes=664, split="test", subset="unseen-app", source=_TABLE_8),
         PublishedCount("Unseen Device", steps=3_929, episodes=735, split="test", subset="unseen-device", source=_TABLE_8),
-        PublishedCount(
-            "Unseen App & Device", steps=2_122, episodes=404, split="test", subset="unseen-app-device", source=_TABLE_8
-        ),
+        PublishedCount("Unseen App & Device", 2_122, _TABLE_8, 404, split="test", subset="unseen-app-device"),
     )
     dataset = "hypertrack"
     protocol = "guievalkit"

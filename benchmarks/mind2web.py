@@ -1,13 +1,10 @@
 """Multimodal-Mind2Web (Mind2Web, Deng et al., 2023; SeeAct, Zheng et al., 2024) as UGround evaluates it: steps on web pages.
 
-**Source**: the lists and scripts in ``offline_evaluation/Multimodal-Mind2Web`` of github.com/OSU-NLP-Group/UGround, over
-huggingface.co/datasets/osunlp/Multimodal-Mind2Web. **Papers**: arXiv 2306.06070, 2401.01614, 2410.05243. **Licence**:
-OpenRAIL (data), MIT (lists). **Expect**: cross_task 1,338 steps of 177 tasks, cross_website 1,019 of 142, cross_domain 4,050
-of 694 (the data set's card says 1,339 and 4,060: UGround's lists leave out steps without a screenshot).
-
-**How to obtain**: UGround's ``sample.py`` writes ``cross_<subset>/sample.jsonl`` and ``cross_<subset>/images/<image>`` from
-the parquet files, ``make_blocks.py`` cuts the pages into *blocks* and writes ``<blocks>/<blocks_path>/<number>.png`` beside a
-list ``cross_<subset>_blocks.jsonl``, which UGround also publishes.
+**How to obtain**: from huggingface.co/datasets/osunlp/Multimodal-Mind2Web, UGround's ``sample.py`` writes
+``cross_<subset>/sample.jsonl`` and ``cross_<subset>/images/<image>`` from the parquet files, ``make_blocks.py`` cuts the pages
+into *blocks* and writes ``<blocks>/<blocks_path>/<number>.png`` beside a list ``cross_<subset>_blocks.jsonl``, which UGround
+also publishes. Its lists leave out steps without a screenshot (the data set's card counts 1,339 in cross_task and 4,060 in
+cross_domain).
 
 **Layout**: any of these lists, plain or packed with gzip: ``cross_<subset>_blocks.jsonl`` in ``root``, ``samples/`` or
 ``data/samples/``, or ``cross_<subset>/sample.jsonl``. Blocks lie in ``blocks/``, ``cross_<subset>/blocks/``,

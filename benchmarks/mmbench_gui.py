@@ -1,18 +1,14 @@
 """MMBench-GUI L2 (Wang et al., 2025): find one element on screens of six platforms, by looks (basic) or by use (advanced).
 
-Paper: arXiv 2507.19478. Licence: Apache-2.0, by its dataset card. Obtain it from
-huggingface.co/datasets/OpenGVLab/MMBench-GUI: ``L2_annotations.json``, and ``MMBench-GUI-OfflineImages.zip`` unpacked,
-which gives ``offline_images/os_<platform>/``. It is read in place; so is MAI-UI's conversion
-(``MMbench_data/MMbench_GUI_sspro_format.json``, packed with gzip or not). The other levels of MMBench-GUI (questions, and
-tasks on live systems) are no grounding and not read.
+``MMBench-GUI-OfflineImages.zip`` unpacks to ``offline_images/os_<platform>/``. MAI-UI's conversion may be packed with gzip.
+The other levels of MMBench-GUI (questions, and tasks on live systems) are not grounding and are not read.
 
-Expect 3,594 rows, 1,787 basic and 1,807 advanced (counted in the released list; the paper says 3,574). 13 rows are there
-twice under two numbers; both are kept, as the authors' scorer counts them.
+13 rows are in the list twice under two numbers; both are kept, as the authors' scorer counts them.
 
 Labels: the release writes ``bbox`` as [x1, y1, x2, y2] in fractions of the image, and its scorer takes one with a number
 outside [0, 1] as pixels, which is done here too; MAI-UI's conversion is in pixels. The reference is a click on the box's
-middle. Groups are ``level`` (``grounding_type``), ``platform`` and ``element`` (``data_type``), from which the authors'
-tables are made; the program (``app_name``) is kept in the extras.
+middle. Groups are ``level`` (``grounding_type``), ``platform`` and ``element`` (``data_type``), from which the authors' tables
+are made; the program (``app_name``) is kept in the extras.
 """
 
 from __future__ import annotations
@@ -55,12 +51,7 @@ class MMBenchGuiL2(GroundingBenchmark):
     )
     protocol = "mmbench-gui-l2"
     dataset = "mmbench-gui-l2"
-    image_folders = (
-        "offline_images",
-        "MMBench-GUI/offline_images",
-        "MMBench-GUI-OfflineImages/offline_images",
-        "images",
-    )
+    image_folders = ("offline_images", "MMBench-GUI/offline_images", "MMBench-GUI-OfflineImages/offline_images", "images")
     write_example = written_by("grounding.write_mmbench_gui")
 
     def _find_lists(self) -> Sequence[AnnotationList]:

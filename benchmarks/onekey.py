@@ -1,9 +1,7 @@
 """The "onekey" cases of ZTE's GUI agent contest (2026): Chinese tasks in real Android apps, each a graph of screens.
 
-**Source**: the contest's starter data, ``test_data/offline`` (in github.com/hannibal114514/ZTE_2026_GUI_Agent and, with the
-organisers' scorer ``test_runner.py``, in github.com/hzy1522/ZTE-code-for-student). **Paper**: none. **Licence**: none stated.
-**Expect**: about a dozen cases, no count is published. Tested with five of them: 48 steps with 54 accepted actions, and 57
-accepted actions with the states off the reference paths.
+There are about a dozen cases; no count is published. Tested with five of them: 48 steps with 54 accepted actions, and 57
+accepted actions with the states off the reference paths. The organisers' scorer is ``test_runner.py`` in their repository.
 
 **Layout**: a folder per case with ``ref.json`` and a screenshot for every state; ``root`` is the folder of cases, or one that
 holds it as ``test_data/offline`` or ``offline``. ``case_overview`` tells the instruction, the app and the size of the screens;
@@ -16,8 +14,8 @@ alternatives, wherever they lead, so states off that path are not asked. ``extra
 stand (``accepted``).
 
 **Labels**: ``CLICK`` ranges ``x`` and ``y`` on a grid of 1000 are a box, whose middle is the reference point; the scorer
-leaves the border out, and so does the protocol ``onekey``. ``TYPE`` takes its text letter for letter; a text that holds
-"正则 " ("regular expression") is a pattern, which the scorer asks the beginning of the typed text to match. It goes into
+leaves the border out, and so does the protocol ``onekey``. ``TYPE`` takes its text letter for letter; a text that holds "正则 "
+("regular expression") is a pattern, which the scorer asks the beginning of the typed text to match. It goes into
 ``extras["text_patterns"]``, extended by "and then anything" so that it matches whole texts; the reference is a text made from
 the pattern, which must consist of literal characters and ``.*``. ``OPEN`` takes the app's name letter for letter, ``COMPLETE``
 is ``Stop``. ``SCROLL`` without places, or without ``is_precise``, agrees with every scroll, so all four directions are

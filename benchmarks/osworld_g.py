@@ -1,28 +1,20 @@
-"""OSWorld-G (Jedi, Xie et al., 2025): find a place on screens of a Linux desktop, also fine ones, or say that it is not
-there.
+"""OSWorld-G (Jedi, Xie et al., 2025): find a place on screens of a Linux desktop, also fine ones, or say that it is not there.
 
-Paper: arXiv 2505.13227. Licence: none found stated for these files (OSWorld, whose screens they show, is Apache-2.0).
-Obtain it from github.com/xlang-ai/OSWorld-G: ``benchmark/OSWorld-G.json``, ``benchmark/OSWorld-G_refined.json`` (the same
-targets with instructions that need no knowledge of the program), ``benchmark/classification_result.json`` and
-``benchmark/images/``. The repository or its ``benchmark`` folder is read in place; so are MAI-UI's conversions
-(``OS_G_data/OSWorld-G_sspro_format.json``, ``OS_G_Refine_data/OSWorld-G_refined_sspro_format.json``, packed with gzip or
-not).
+The repository or its ``benchmark`` folder is read in place; so are MAI-UI's conversions, packed with gzip or not.
 
-Expect 564 rows in each of the two: 470 boxes, 40 polygons and 54 refusals.
-
-Labels, by ``box_type``: ``bbox`` is [x, y, width, height] in pixels; ``polygon`` lists x and y of its corners in pixels,
-and only its inside is right (``extras["polygon"]``, in thousandths of the screen; the box is the smallest one around it);
+Labels, by ``box_type``: ``bbox`` is [x, y, width, height] in pixels; ``polygon`` lists x and y of its corners in pixels, and
+only its inside is right (``extras["polygon"]``, in thousandths of the screen; the box is the smallest one around it);
 ``refusal`` means that nothing on the screen fits, so that the reference is ``Stop(status="impossible")``, whatever the
 coordinates are.
 
-MAI-UI's conversion has no ``box_type`` and is undone here: it added the first two numbers of every ``box_coordinates`` to
-the next two, as if all were boxes. So four zeros are a refusal, and more than four numbers are a polygon whose second
-corner has the first one added; taking it off again gives 40 polygons that lie on the screen, all of them. A score that
-takes the first four numbers of those rows for a box, and refusals for a box at (0, 0), is wrong about 94 of 564 rows.
+MAI-UI's conversion has no ``box_type`` and is undone here: it added the first two numbers of every ``box_coordinates`` to the
+next two, as if all were boxes. So four zeros are a refusal, and more than four numbers are a polygon whose second corner has
+the first one added; taking it off again gives 40 polygons that lie on the screen, all of them. A score that takes the first
+four numbers of those rows for a box, and refusals for a box at (0, 0), is wrong about 94 of 564 rows.
 
-``classification_result.json``, where it is, adds the groups that the paper reports (text matching, element recognition,
-layout understanding, fine-grained manipulation: a row may be in several). Refusals are the group ``target: refusal``. One
-refined row (``489``) has an empty instruction in the published list; it is loaded as it is.
+``classification_result.json``, where it is, adds the groups that the paper reports (text matching, element recognition, layout
+understanding, fine-grained manipulation: a row may be in several). Refusals are the group ``target: refusal``. One refined row
+(``489``) has an empty instruction in the published list; it is loaded as it is.
 """
 
 from __future__ import annotations

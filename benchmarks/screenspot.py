@@ -1,18 +1,14 @@
 """ScreenSpot (SeeClick, Cheng et al., 2024) and ScreenSpot-v2 (OS-Atlas, Wu et al., 2024): find one element by its
 description.
 
-Papers: arXiv 2401.10935 (v1), arXiv 2410.23218 (v2). Licence: Apache-2.0 (that of both repositories; v1's is SeeClick's).
-Obtain v1 from github.com/njucckevin/SeeClick (``screenspot_{desktop,mobile,web}.json`` and ``screenspot_imgs/``), v2 from
-huggingface.co/datasets/OS-Copilot/ScreenSpot-v2 (``screenspot_*_v2.json``, and ``screenspotv2_image.zip`` unpacked). Both
-are read in place, and so are two redistributions that differ in folder names and in how a box is written: v1's and v2's
-lists in ``annotations_v1/`` and ``annotations_v2/`` beside ``images/{desktop,mobile,web}/``, and the lists of MAI-UI's
-evaluation (``ScreenSpot_V2_data/screenspot_*_v2_convert.json``, also packed with gzip).
+Unpack v2's ``screenspotv2_image.zip``. The releases are read in place, and so are two redistributions that differ in folder
+names and in how a box is written: v1's and v2's lists in ``annotations_v1/`` and ``annotations_v2/`` beside
+``images/{desktop,mobile,web}/``, and the lists of MAI-UI's evaluation (``ScreenSpot_V2_data/screenspot_*_v2_convert.json``,
+also packed with gzip).
 
-Expect 1,272 rows in each version, in six cells of platform (desktop, mobile, web) and element (text, icon).
-
-Labels: ``bbox`` is [x, y, width, height] in pixels; in rows that state the image's size (``img_size``, MAI-UI's conversion)
-it is [x1, y1, x2, y2]. The reference is a click on the box's middle. Rows without an id are named by their list and
-position, as MAI-UI named them, so both forms of v2 name a row alike.
+Labels: ``bbox`` is [x, y, width, height] in pixels; in rows that state the image's size (``img_size``, MAI-UI's conversion) it
+is [x1, y1, x2, y2]. The reference is a click on the box's middle. Rows without an id are named by their list and position, as
+MAI-UI named them, so both forms of v2 name a row alike.
 """
 
 from __future__ import annotations
@@ -46,9 +42,7 @@ def _cells(source: str, counts: dict[str, tuple[int, int]]) -> tuple[PublishedCo
 class ScreenSpot(GroundingBenchmark):
     """ScreenSpot v1: 1,272 targets on phones, desktops and web pages, 2 kinds of element (text, icon).
 
-    Below ``root``: ``screenspot_{desktop,mobile,web}.json``, directly or in ``annotations_v1/``, with the images in
-    ``screenspot_imgs/`` (SeeClick's release) or ``images/``. A box is [x, y, width, height] in pixels. The image size is
-    not stated, so loading an episode reads its image's header.
+    The size of the images is not stated, so loading an episode reads its image's header.
     """
 
     name = "screenspot"
@@ -107,10 +101,7 @@ class ScreenSpot(GroundingBenchmark):
 class ScreenSpotV2(ScreenSpot):
     """ScreenSpot-v2: the same screens with wrong boxes and unclear descriptions of v1 corrected, 1,272 targets.
 
-    Below ``root``: ``screenspot_{desktop,mobile,web}_v2.json``, directly or in ``annotations_v2/``, with the images in
-    ``screenspotv2_image/`` (OS-Copilot's release) or ``images/{desktop,mobile,web}/``; or MAI-UI's lists of the same name with
-    ``_convert``, directly or in ``ScreenSpot_V2_data/``. A box is [x, y, width, height] in pixels, or [x1, y1, x2, y2] in rows
-    that state the image's size (``img_size``), as MAI-UI converted them; those load without images.
+    Rows of MAI-UI's conversion state the size of their images and load without them.
     """
 
     name = "screenspot-v2"

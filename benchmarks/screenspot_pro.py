@@ -1,14 +1,11 @@
 """ScreenSpot-Pro (Li et al., 2025): find one element on high-resolution screens of professional desktop programs.
 
-Paper: arXiv 2504.07981. Licence: MIT, by its dataset card. Obtain it from huggingface.co/datasets/likaixin/ScreenSpot-Pro:
-``annotations/<application>_<platform>.json`` (26 lists) and ``images/``. It is read in place; so are the same lists in
-``ScreenSpot_Pro_data/`` (MAI-UI's evaluation) or directly in the folder, packed with gzip or not, with or without images.
+The release has 26 lists. The same lists are also read in ``ScreenSpot_Pro_data/`` (MAI-UI's evaluation) or directly in the
+folder, packed with gzip or not, with or without images.
 
-Expect 1,581 rows: Development 299, Creative 341, CAD 261, Scientific 254, Office 230 and operating systems 196.
-
-Labels: ``bbox`` is [x1, y1, x2, y2] in pixels of an image of ``img_size``; the reference is a click on its middle. Every
-row has its instruction in English and Chinese; the option ``language`` says which one the model is given, and the other one
-is kept in the extras. The authors' negative instructions (nothing to be found) are not in the release.
+Labels: ``bbox`` is [x1, y1, x2, y2] in pixels of an image of ``img_size``; the reference is a click on its middle. Every row
+has its instruction in English and Chinese; the option ``language`` says which one the model is given, and the other one is
+kept in the extras. The authors' negative instructions (nothing to be found) are not in the release.
 """
 
 from __future__ import annotations

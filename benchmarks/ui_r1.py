@@ -1,9 +1,7 @@
 """UI-R1's test steps of AndroidControl (Lu et al., 2025): 7,868 steps of the test split, each with the step's own instruction.
 
-Source: github.com/lll6gg/UI-R1, ``dataset/ac_test.json``. Paper: arXiv 2503.21620. Licence: Apache-2.0 (the repository's; the
-steps are AndroidControl's). Nothing needs to be converted: put the file, packed with gzip or not, into a folder. The authors
-do not publish the screenshots, which are AndroidControl's; they are looked for as ``images/episode_<id>-screenshot_<n>.png``,
-the folder that the repository's README shows, or beside the file.
+Put the file, packed with gzip or not, into a folder. The authors do not publish the screenshots, which are AndroidControl's;
+the loader looks for ``images/episode_<id>-screenshot_<n>.png``, as in the repository's README, or beside the file.
 
 Layout: one JSON list; a row holds ``image`` (``episode_<id>-screenshot_<n>.png``), ``task`` (the step's instruction, empty in
 ten rows; the episode's goal is not given) and ``gt``, the action:
@@ -21,8 +19,8 @@ open_app         ``app_name``                 OPEN
 navigate_back    none                         PRESS BACK
 ===============  ===========================  ======================================================================
 
-Counts to expect are in ``published``. The rows are AndroidControl's 8,444 test steps without the 567 that wait and the 9 that
-press long, so episodes have gaps: steps are numbered in order, and ``extras["step_id"]`` keeps ``<n>``.
+The rows are AndroidControl's 8,444 test steps without the 567 that wait and the 9 that press long, so episodes have gaps:
+steps are numbered in order, and ``extras["step_id"]`` keeps ``<n>``.
 
 The file does not say how large the screens are. A step's size is its image's where there is one; else what is known of the
 episode (:mod:`._androidcontrol_screens`), else 1080x2400, or 1440x3120 where a point lies outside of that.
@@ -67,11 +65,7 @@ class UIR1(ABCBenchmark):
     )
     paper = "arXiv 2503.21620"
     licence = "Apache-2.0 (the repository)"
-    published = (
-        PublishedCount(
-            "ac_test.json", 7868, "dataset/ac_test.json of github.com/lll6gg/UI-R1, commit 2fe9bf0", 1543, types=TYPES
-        ),
-    )
+    published = (PublishedCount("ac_test.json", 7868, SOURCE, 1543, types=TYPES),)
     dataset = "androidcontrol"
     setting = "low"
     protocol = "guievalkit"

@@ -1,20 +1,17 @@
 """UI-Vision, element grounding (Nayak et al., 2025): find one element on screens of 83 open-source desktop programs.
 
-Paper: arXiv 2503.15661. Licence: MIT, by its dataset card. Obtain it from huggingface.co/datasets/ServiceNow/ui-vision:
-``annotations/element_grounding/element_grounding_{basic,functional,spatial}.json`` and ``images/``. It is read in place; so
-are the lists directly in a folder (beside ``images/`` or ``element_grounding/``) and MAI-UI's copies in
-``UI_Vision_data/``, packed with gzip or not. UI-Vision's layout grounding (answers are boxes) and action prediction are
-other tasks and not read.
+The lists are also read directly in a folder (beside ``images/`` or ``element_grounding/``) and from MAI-UI's copies in
+``UI_Vision_data/``, packed with gzip or not. UI-Vision's layout grounding (answers are boxes) and action prediction are other
+tasks and are not read.
 
-Expect 1,772 rows in the subset ``basic`` (the element's name), 1,772 in ``functional`` (what it does) and 1,935 in
-``spatial`` (where it is from another element). Each list is a score of its own, so a folder may lack some.
+The instruction is the element's name in the subset ``basic``, what it does in ``functional``, and where it is from another
+element in ``spatial``. Each list has a score of its own, so a folder may lack some.
 
 Labels: ``bbox`` is [x1, y1, x2, y2] in fractional pixels of an image of ``image_size``; the reference is a click on its
-middle. In the full lists 77 boxes reach over the edge of their image, none with its middle, and one (spatial, row 1908) is
-a single point, which only that very point hits, as under the authors' scorer. That scorer swaps crossed corners; no row has
-any, so such a row is refused here as damaged. Groups: ``subset``, ``domain`` (the paper's six, by the authors' table of
-programs), ``category`` (Button, Menu, Input Elements) and ``element`` (text, icon); the program (``platform``) is kept in
-the extras.
+middle. In the full lists 77 boxes reach over the edge of their image, none with its middle, and one (spatial, row 1908) is a
+single point, which only that very point hits, as under the authors' scorer. That scorer swaps crossed corners; no row has any,
+so such a row is refused here as damaged. Groups: ``subset``, ``domain`` (the paper's six, by the authors' table of programs),
+``category`` (Button, Menu, Input Elements) and ``element`` (text, icon); the program (``platform``) is kept in the extras.
 """
 
 from __future__ import annotations
