@@ -218,6 +218,14 @@ def test_the_client_conforms() -> None:
         assert check_environment(OpenEnv(url=server.address)) == []
 
 
+def test_the_command_checks_an_environment_with_its_options(guieval: CommandLine) -> None:
+    with served(PhoneEnvironment(episodes=2)) as server:
+        done = guieval("check", "openenv", "--set", f"url={server.address}")
+        assert done.code == 0 and done.out.startswith("environment openenv: conforms"), done
+    assert "needs the address of its server" in guieval.sentence("check", "openenv")
+    assert "--set is for the options of one environment" in guieval.sentence("check", "openenv", "demo", "--set", "url=x")
+
+
 def outcomes(directory: Path) -> dict[str, Outcome]:
     found = {record.task.episode_id: read_outcome(record.sample.raw_response) for record in Records(directory)}
     return {name: outcome for name, outcome in found.items() if outcome is not None}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
+from guieval.cli.data.loader_options import loader_options
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
 from guieval.online.conformance import check_environment
@@ -23,6 +24,9 @@ def check(
             help="Benchmarks, environments, checkpoints or model families; default: all but environments.",
         ),
     ] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", help="Option of the environment that is checked, e.g. url=ws://127.0.0.1:8000.")
+    ] = None,
 ) -> None:
     """Test benchmarks, environments and model adapters against the contracts they must keep.
 
@@ -30,8 +34,11 @@ def check(
     environment on three of its tasks. The exit code
     is 1 when a contract is broken.
     """
+    options = loader_options(override or ())
+    if options and [name in environments() for name in names or []] != [True]:
+        raise UsageError("--set is for the options of one environment: name it, and nothing else")
     broken = 0
-    for name, findings in _checked(names or []):
+    for name, findings in _checked(names or [], options):
         echo(f"{name}: " + (f"{len(findings):,} broken" if findings else "conforms"))
         for finding in findings:
             echo(f"  {finding.check}: {finding.message}")
@@ -42,7 +49,7 @@ def check(
     echo("no promise is broken")
 
 
-def _checked(names: Sequence[str]) -> Iterator[tuple[str, Sequence[Finding]]]:
+def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Finding]]]:
     """Each plug-in's name with what is wrong with it, one after the other."""
     loaders, checkpoints, families, places = list_benchmarks(), list_models(), list_adapters(), list(environments())
     known = [*loaders, *checkpoints, *families, *places]
@@ -53,13 +60,13 @@ def _checked(names: Sequence[str]) -> Iterator[tuple[str, Sequence[Finding]]]:
                 "`guieval benchmarks` and `guieval models` list them"
             )
     for name in dict.fromkeys(names or loaders):
-        if name in loaders:
+        if name in loaders and not options:
             yield f"benchmark {name}", check_benchmarks([name])
         if name in checkpoints:
             yield from ((f"model {each}", check_adapter(model, each)) for each, model in every_model([name]))
         elif name in families or name.endswith(".py"):
             yield f"adapter {name}", check_adapter(load_model(name, adapter=name), name)
         if name in places and names:
-            yield f"environment {name}", check_environment(load_environment(name))
+            yield f"environment {name}", check_environment(load_environment(name, **options))
     if not names:
         yield from ((f"model {each}", check_adapter(model, each)) for each, model in every_model())
