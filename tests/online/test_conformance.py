@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from guieval.actions import Action
+from guieval.actions import ExecutableAction
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
 from guieval.online.browser import find_chromium
@@ -36,7 +36,7 @@ class Wrapped(ABCDevice):
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         return await self.device.reset(task, seed)
 
-    async def step(self, actions: Sequence[Action]) -> Observation:
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         return await self.device.step(actions)
 
     async def score(self) -> Score:
@@ -66,7 +66,7 @@ class HalfSuccess(Wrapped):
 class Fading(Wrapped):
     shown = 0
 
-    async def step(self, actions: Sequence[Action]) -> Observation:
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         seen = await super().step(actions)
         Fading.shown += 1
         return Observation(seen.goal, seen.screenshot + bytes([Fading.shown % 256]), seen.size)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from guieval.actions import Action, Click, Point, Press, Stop, Type
+from guieval.actions import Click, ExecutableAction, Point, Press, Stop, Type
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 
@@ -119,7 +119,7 @@ def test_text_is_typed_and_time_does_not_end_a_task() -> None:
 def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
     async def work(device: ABCDevice) -> None:
         first = await device.reset(task("click-test"), 0)
-        ignored: list[Action] = [
+        ignored: list[ExecutableAction] = [
             Stop(),
             *(Click(point=Point(x, y)) for x in range(50, 1000, 100) for y in range(300, 1000, 50)),
         ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from guieval.actions import Action, Click, Point, Stop, Wait
+from guieval.actions import Action, Click, Point, Stop, Wait, executable
 from guieval.errors import UsageError
 from guieval.online import Observation, Score
 from guieval.online.phone import SPARE_STEPS, PhoneEnvironment, judged
@@ -26,7 +26,7 @@ def played(environment: PhoneEnvironment, number: int, actions: Sequence[Action]
         device = await environment.open()
         try:
             seen = [await device.reset(environment.tasks()[number], seed=0)]
-            seen += [await device.step([action]) for action in actions]
+            seen += [await device.step([todo]) for action in actions if (todo := executable(action)) is not None]
             return seen, await device.score()
         finally:
             await device.close()

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 import guieval
-from guieval.actions import Action, Click, Point, Stop, Unsupported, Wait
+from guieval.actions import Click, ExecutableAction, Point, Stop, Unsupported, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import Records, read_planned
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
@@ -248,7 +248,7 @@ class FlakyDevice(ABCDevice):
         Flaky.attempts[task.id] = Flaky.attempts.get(task.id, 0) + 1
         return self.observe()
 
-    async def step(self, actions: Sequence[Action]) -> Observation:
+    async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
         self.steps += len(actions)
         if self.steps == 2 and (self.task == "never" or (self.task == "once" and Flaky.attempts[self.task] == 1)):
             if self.environment.hangs:
