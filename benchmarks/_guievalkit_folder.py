@@ -3,10 +3,11 @@
     test/android_control/<episode>/<episode>.json
     screenshots/<episode>/screenshot_<episode>_<step>.png
 
-Actions and places are AITW's (:mod:`._aitw`): touch and lift as [y, x] fractions of the screen, scrolls already turned into
-the finger's direction and drawn 0.3 of the screen long from its middle. The preparation takes every episode that is not in
-the training split, adds a finish step on each last screenshot (low-level instruction "finish the task"), and keeps every
-rectangle of the accessibility trees, windows and invisible nodes included, as [y, x, height, width] fractions.
+Actions and places are AITW's (:mod:`guieval.data.aitw_labels`): touch and lift as [y, x] fractions of the screen, scrolls
+already turned into the finger's direction and drawn 0.3 of the screen long from its middle. The preparation takes every
+episode that is not in the training split, adds a finish step on each last screenshot (low-level instruction "finish the
+task"), and keeps every rectangle of the accessibility trees, windows and invisible nodes included, as [y, x, height, width]
+fractions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class EpisodeFolder:
         self._images = RecordedPaths(benchmark.root)
 
     def index(self) -> Sequence[EpisodeRef]:
-        """Every episode in the order of the episodes' numbers; those that hold only a left out finish step are none."""
+        """Every episode in the order of the episodes' numbers; without those that hold only a finish step that is left out."""
         names = (entry.name for entry in self._folder.iterdir() if entry.is_dir())
         return listed(self.benchmark, sorted(names, key=_episode_order), self._ref)
 

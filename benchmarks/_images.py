@@ -1,7 +1,7 @@
 """Where a screenshot named in an annotation lies below the user's data folder, and how large it is by its header.
 
 Annotation files carry paths of the machine they were made on. Reading a label must not need the image, so a path that is
-not there yet is still answered; opening and checking an image for use is :mod:`guieval.data.screenshots`' business.
+not there yet is still answered; opening and checking an image is left to :mod:`guieval.data.screenshots`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RecordedPaths:
 def find_image(root: Path, *paths: str) -> str:
     """The first of ``paths``, relative to ``root``, that is there, with its own suffix or with another image suffix.
 
-    Some annotations tell no suffix, and some copies have re-encoded their images. Where none is there, the first path, with
+    Some annotations have no suffix, and some copies have re-encoded their images. Where none is there, the first path, with
     ``.png`` if it has no image suffix.
     """
     named = [name for path in paths for name in _with_suffixes(path)]
@@ -70,7 +70,7 @@ def _with_suffixes(path: str) -> Iterator[str]:
         yield path
     else:
         stem = path
-    yield from (stem + each for each in IMAGE_SUFFIXES)
+    yield from (stem + ending for ending in IMAGE_SUFFIXES)
 
 
 def image_size(root: Path, relative: str) -> Size | None:
@@ -88,7 +88,7 @@ def image_size(root: Path, relative: str) -> Size | None:
 
 
 def size_of(row: Row, field: str, root: Path, relative: str) -> Size | None:
-    """:func:`image_size` of the image that a row names; :class:`DataError` naming ``field`` where it is no image."""
+    """:func:`image_size` of the image that a row names; :class:`DataError` naming ``field`` if the file is not an image."""
     try:
         return image_size(root, relative)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Protocol buffer messages declared at run time, with only the fields that are read; all others are passed over.
+"""Protocol buffer messages declared at run time, with only the fields that are read; all others are skipped.
 
 Generated code would bring whole schemas (and TensorFlow or android_env with them) for a dozen fields.
 """
@@ -48,7 +48,7 @@ def message_class(package: str, messages: Mapping[str, Sequence[Field]], name: s
 
 
 def decode(kind: Any, data: bytes, where: str, what: str) -> Any:
-    """The message in ``data``; :class:`DataError` "``where``: is no ``what``" when there is none."""
+    """The message in ``data``; :class:`DataError` "``where``: is not ``what``" if it cannot be decoded."""
     from google.protobuf.message import DecodeError
 
     try:

@@ -23,7 +23,7 @@ Word = TypeVar("Word", bound=str)
 
 
 def parse(text: bytes | str, where: str) -> Any:
-    """Parse JSON; :class:`DataError` naming the place when it is none."""
+    """Parse JSON; :class:`DataError` naming the place if the text is not JSON."""
     try:
         # some editors write a byte-order mark
         return from_json(text.removeprefix(b"\xef\xbb\xbf" if isinstance(text, bytes) else "\ufeff"))  # type: ignore[arg-type]

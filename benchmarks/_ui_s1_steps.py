@@ -67,7 +67,7 @@ class StepsFile:
         self._images = RecordedPaths(benchmark.root)
 
     def index(self) -> Sequence[EpisodeRef]:
-        """Every episode in the file's order; those that hold only a left out finish step are none."""
+        """Every episode in the file's order; without those that hold only a finish step that is left out."""
         lines = ((number, start, line) for number, start, line in self._lines if line.strip())
         return [ref for ref in listed(self.benchmark, lines, self._ref) if ref.length]
 
