@@ -25,8 +25,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing import decoded, json_value
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options
-from ._prompting import chat, main_instruction, own_reply, past_sentence, template
+from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
 from ._thoughts import closed_thought, first_round
 
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
@@ -82,11 +81,9 @@ class GLMModel(FamilyModel):
 
     prompt: ClassVar[str]
     """The name of the version's navigation prompt."""
-    options_type = GLMOptions
     _options: GLMOptions
     action_space = ActionSpace()
     """All of the unified space but PRESS(RECENT)."""
-    fixes_thought = True
 
     def frame(self, task: StepTaskModel) -> Frame:
         """0 to 999 by the navigation prompts; 0 to 1000 by the README's words on grounding."""
@@ -151,8 +148,6 @@ def _own_step(reply: str) -> str:
     _, memory, reason, body = _parts(reply)
     return f"Memory: {memory}\nReason: {reason}\nAction: {_call(body)!r}"
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 _LABEL = re.MULTILINE | re.IGNORECASE
 _ACTION = re.compile(r"^[ \t*#]*+Action[ \t*]*[:：][ \t*]*", _LABEL)
@@ -246,9 +241,6 @@ def _mended(text: str) -> str:
     if len(text) > MAX_REPAIR or not (any(word in text for word in _WORDS) or _LEADING_ZERO.search(text)):
         return text
     return _TOKEN.sub(lambda match: _WORDS.get(match[0], "" if match[0].strip("0") == "" else match[0]), text)
-
-
-# --- actions --------------------------------------------------------------------------------------------------------
 
 
 def _call_of(action: Action, size: Size) -> dict[str, Any]:

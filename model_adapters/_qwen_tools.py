@@ -22,8 +22,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing import decoded, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._prompting import own_reply, past_sentence, step_instruction, template
+from ._family import FamilyModel, own_reply, past_sentence, step_instruction, template
 from ._thoughts import first_round
 
 TOOL = "mobile_use"
@@ -140,8 +139,6 @@ def query(task: StepTaskModel, name: str, past: str) -> str:
     instructions = {"instruction": task.instruction, "step_instruction": step_instruction(task)}
     return fill(template("infigui_r1-androidcontrol-user-low"), **instructions, history=past)
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 _LABELS = re.DOTALL | re.MULTILINE | re.IGNORECASE
 _SENTENCE = re.compile(r"^[ \t*]*+Action[ \t*]*[:：][*]*(.*?)\Z", _LABELS)
@@ -261,9 +258,6 @@ def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return action.strip().lower(), {key: value for key, value in arguments.items() if key != "action"}
 
 
-# --- calls ----------------------------------------------------------------------------------------------------------
-
-
 def call_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
     """The ``mobile_use`` call for any action, also one that the family has no word for, which the past may hold."""
     name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
@@ -302,8 +296,6 @@ def progress(items: list[str]) -> str:
     """The notebooks' history line: each step numbered and followed by ``"; "``; empty on the first step."""
     return "".join(f"Step {number}: {item}; " for number, item in enumerate(items, 1))
 
-
-# --- chat templates -------------------------------------------------------------------------------------------------
 
 _TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)(?:<\|im_end\|>\n|\Z)", re.DOTALL)
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"

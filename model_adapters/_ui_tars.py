@@ -23,8 +23,7 @@ from guieval.parsing import ScrollWords, call_text, decoded, first_call, is_plac
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, ImageLimits
-from ._prompting import HELPFUL, own_reply, past_sentence, template
+from ._family import HELPFUL, FamilyModel, ImageLimits, own_reply, past_sentence, template
 
 
 class UITarsOptions(ImageLimits):
@@ -142,8 +141,6 @@ def _own_call(reply: str) -> str | None:
     return restored if restored.endswith(")") else None
 
 
-# --- replies --------------------------------------------------------------------------------------------------------
-
 _START, _END = ("start_box", "point", "start_point"), ("end_box", "end_point")
 
 
@@ -229,9 +226,6 @@ def _call_end(text: str, start: int) -> int:
         return start + first_call(text[start:], CALLS).end
     except ParseError:
         return start
-
-
-# --- calls ----------------------------------------------------------------------------------------------------------
 
 
 def box(point: Point, frame: Frame, size: Size) -> str:

@@ -41,8 +41,7 @@ from guieval.parsing import json_value, split_reasoning
 from guieval.parsing.call_tables import BUTTON_NAMES, Arguments
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options
-from ._prompting import chat, main_instruction, own_reply, past_sentence, template
+from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
 
 IMAGE = "(<image>./</image>)"
 """Where vLLM puts the screenshot into the turn's text; without it the image would come before the question."""
@@ -64,12 +63,10 @@ class AgentCPMOptions(Options):
 class AgentCPMGUI(FamilyModel):
     """Adapter of AgentCPM-GUI. Options: :class:`AgentCPMOptions`."""
 
-    options_type = AgentCPMOptions
     _options: AgentCPMOptions
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
-    fixes_thought = True
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
     frame_source = "github.com/OpenBMB/AgentCPM-GUI README.md, FAQ 4 and 5"
 
@@ -157,8 +154,6 @@ def shrunk(size: Size, long_side: int) -> Size | None:
         width, height = long_side, max(1, height * long_side // width)
     return None if (width, height) == size else (width, height)
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 _KEYS = ("thought", "POINT", "to", "duration", "PRESS", "TYPE", "STATUS", "DEEP_LINK", "CLEAR")
 _BY_LOWER = {key.lower(): key for key in _KEYS}
@@ -283,9 +278,6 @@ def _milliseconds(value: object) -> float:
 def _own_object(reply: str) -> dict[str, Any] | None:
     value = read_object(whole_text(reply))
     return value if isinstance(value, dict) and value and set(value) <= set(_KEYS) else None
-
-
-# --- objects --------------------------------------------------------------------------------------------------------
 
 
 def object_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:

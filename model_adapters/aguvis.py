@@ -28,8 +28,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel
-from ._prompting import begun, past_sentence, step_instruction, template
+from ._family import FamilyModel, ImageLimits, begun, past_sentence, step_instruction, template
 
 ALL = "<|recipient|>all\n"
 OS = "<|recipient|>os\n"
@@ -39,11 +38,11 @@ NEXT_TURN = "<|im_end|>\n<|im_start|>assistant"
 class Aguvis(FamilyModel):
     """Adapter of Aguvis. Options: image limits (its coordinates are relative, so by default files are sent as they are)."""
 
+    _options: ImageLimits
     fixed_frame = RELATIVE
     action_space = ActionSpace(statuses=frozenset({"finish"}))
     """The functions of the prompt, pyautogui's keyboard, and the ``terminate`` of the training data."""
     thinking_switch = True
-    fixes_thought = True
     source = "github.com/xlang-ai/aguvis src/aguvis/constants.py, serve/cli.py"
     frame_source = "github.com/xlang-ai/aguvis src/aguvis/constants.py"
 
@@ -109,9 +108,6 @@ class Aguvis(FamilyModel):
         image = self._image(task)
         system = template("aguvis-grounding-system" if grounding else "aguvis-agent-system")
         return Message("system", (system,)), Message("user", (image, question))
-
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 
 def _click(call: calls.Arguments) -> Action:

@@ -19,8 +19,8 @@ from guieval.history import HistoryEntry
 from guieval.models import ModelInput
 from guieval.steps import StepTaskModel
 
+from ._family import template
 from ._glm import GLMModel, GLMOptions
-from ._prompting import template
 
 NO_THINKING: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
 
@@ -39,7 +39,6 @@ class GLM45V(GLMModel):
     """Adapter of GLM-4.5V. Options: :class:`GLM45Options`."""
 
     prompt = "glm_4_5v-mobile"
-    options_type = GLM45Options
     _options: GLM45Options
     thinking_switch = True
     source = frame_source = "github.com/zai-org/GLM-V examples/gui-agent/glm-45v/agent.md"

@@ -24,8 +24,7 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import PATCH, ImageLimits
-from ._prompting import chat, main_instruction, past_sentence, template
+from ._family import PATCH, ImageLimits, chat, main_instruction, past_sentence, template
 
 CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.dragged(("coordinate",), ("coordinate2",)))
 """``drag`` is the computer prompt's, where it is the mouse's and no swipe."""
@@ -48,11 +47,9 @@ class GUIOwl(tools.QwenToolsModel):
     table = CALLS
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     grounding_pixels = 100 * PATCH**2, 12800 * PATCH**2
-    options_type = GUIOwlOptions
     _options: GUIOwlOptions
     action_space = ActionSpace()
     thinking_switch = True
-    fixes_thought = True
     source = frame_source = "github.com/X-PLUG/MobileAgent Mobile-Agent-v3/cookbook/end2end_usage.ipynb"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

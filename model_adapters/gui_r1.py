@@ -26,8 +26,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import QWEN_PIXELS, FamilyModel, ImageLimits
-from ._prompting import chat, main_instruction, own_reply, past_sentence, template
+from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, own_reply, past_sentence, template
 from ._thoughts import first_round, first_thought
 
 NO_TEXT = "no input text"
@@ -48,12 +47,10 @@ class GUIR1Options(ImageLimits):
 class GUIR1(FamilyModel):
     """Adapter of GUI-R1. Options: :class:`GUIR1Options`."""
 
-    options_type = GUIR1Options
     _options: GUIR1Options
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS) - {"ENTER"})
     """The union over the two published prompts; neither lists the enter key."""
-    fixes_thought = True
     source = frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
@@ -98,9 +95,6 @@ class GUIR1(FamilyModel):
         if self._options.prompt == "androidcontrol":
             return past_sentence(entry, self.frame(entry.task))
         return _os_atlas(entry.action, entry.task.screenshot_size, self._scroll_words)
-
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -193,9 +187,6 @@ def _own_answer(reply: str) -> str:
     answer = _parts(whole_text(reply))[1]
     _item(answer)
     return answer
-
-
-# --- answers --------------------------------------------------------------------------------------------------------
 
 
 def _write(action: Action, frame: Frame, size: Size, scroll_words: ScrollWords) -> str:

@@ -20,8 +20,7 @@ from guieval.parsing import json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import PATCH
-from ._prompting import HELPFUL, chat, template
+from ._family import HELPFUL, PATCH, ImageLimits, chat, template
 from ._thoughts import first_round
 
 NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts
@@ -30,11 +29,11 @@ NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end
 class InfiGUIR1(tools.QwenToolsModel):
     """Adapter of InfiGUI-R1. Options: ``min_pixels`` and ``max_pixels``, the latter for navigation and grounding alike."""
 
+    _options: ImageLimits
     pixels = 4 * PATCH**2, 6400 * PATCH**2
     grounding_pixels = 4 * PATCH**2, 5600 * PATCH**2
     action_space = ActionSpace()
     thinking_switch = True
-    fixes_thought = True
     source = frame_source = "github.com/InfiXAI/InfiGUI-R1 eval/android_control/android_control.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -27,8 +27,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing import decoded, is_place, numbers, place, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import PATCH, FamilyModel, ImageLimits
-from ._prompting import chat, main_instruction, template
+from ._family import PATCH, FamilyModel, ImageLimits, chat, main_instruction, template
 
 Prompt: TypeAlias = Literal["androidcontrol", "magicrich", "readme"]
 
@@ -49,7 +48,6 @@ class MagicGUIOptions(ImageLimits):
 class MagicGUI(FamilyModel):
     """Adapter of MagicGUI. Options: :class:`MagicGUIOptions`."""
 
-    options_type = MagicGUIOptions
     _options: MagicGUIOptions
     pixels = 4 * PATCH**2, 768 * PATCH**2
     fixed_frame = PER_1000
@@ -105,9 +103,6 @@ class MagicGUI(FamilyModel):
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ONE_CALL = re.compile(r"[a-z_]{1,40}\(.*\)")
-
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 
 def _call_api(call: calls.Arguments) -> Action:
@@ -297,9 +292,6 @@ def read_place(text: str, size: Size) -> Action | None:
     if len(whole) > LONGEST_PLACE or not is_place(whole) or len(numbers(whole)) not in (2, 4):
         return None
     return Click(point=decoded(whole, PER_1000, size))
-
-
-# --- calls ----------------------------------------------------------------------------------------------------------
 
 
 def write_call(action: Action, size: Size, prompt: Prompt) -> str:

@@ -25,8 +25,7 @@ from guieval.parsing import ScrollWords, decoded, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import PATCH, FamilyModel, ImageLimits
-from ._prompting import HELPFUL, begun, chat, step_instruction, template
+from ._family import HELPFUL, PATCH, FamilyModel, ImageLimits, begun, chat, step_instruction, template
 from ._thoughts import closed_thought, first_round
 
 NO_THINK = " /no_think"
@@ -50,12 +49,10 @@ class MiMoVLOptions(ImageLimits):
 class MiMoVL(FamilyModel):
     """Adapter of MiMo-VL. Options: :class:`MiMoVLOptions`."""
 
-    options_type = MiMoVLOptions
     _options: MiMoVLOptions
     pixels = 4 * PATCH**2, 4096 * PATCH**2
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}))
     thinking_switch = True
-    fixes_thought = True
     source = frame_source = "github.com/XiaomiMiMo/lmms-eval (mimo_vl_eval) lmms_eval/tasks/_task_utils/gui_utils.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
@@ -100,9 +97,6 @@ class MiMoVL(FamilyModel):
         return f"{before}```json\n{json.dumps([answer], ensure_ascii=False)}\n```"
 
 
-# --- the past -------------------------------------------------------------------------------------------------------
-
-
 def _past(history: Sequence[HistoryEntry]) -> str:
     """The past steps in a row, counted from 0 and not separated, as the authors' runner writes them."""
     return "".join(f"Step {index}: {_past_step(entry)}." for index, entry in enumerate(history)) or "None"
@@ -123,8 +117,6 @@ def _record(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
     name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
     return {"action_name": name, **arguments}
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n?", re.IGNORECASE)
 _OBJECT = re.compile(r"(?:\[\s{0,9})?\{\s{0,9}[\"']action[\"']\s{0,9}:")

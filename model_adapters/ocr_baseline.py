@@ -25,9 +25,8 @@ from guieval.history import HistoryEntry
 from guieval.models import ImageRef, ModelInput, ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
-from ._family import FamilyModel, Options
+from ._family import FamilyModel, chat
 from ._ocr_agent import Decision, Past, Prompt, ScreenText, decide
-from ._prompting import chat
 
 FRAME = Normalised(1000.0, digits=2)
 SYSTEM = (
@@ -52,7 +51,6 @@ class _Reply(BaseModel):
 class OcrBaseline(FamilyModel):
     """Text matching on OCR results as an agent; needs the extra ``baseline``."""
 
-    options_type = Options
     fixed_frame = FRAME
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     source = "this project's own format: JSON objects, coordinates 0-1000 with two decimals"

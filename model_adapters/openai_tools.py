@@ -32,8 +32,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options
-from ._prompting import chat, past_sentence, step_instruction, template
+from ._family import FamilyModel, Options, chat, past_sentence, step_instruction, template
 from ._qwen_tools import split_reply
 
 FrameName: TypeAlias = Literal["pixels", "0-1000", "0-1"]
@@ -72,7 +71,6 @@ class SentPixels(OriginalPixels):
 class OpenAITools(FamilyModel):
     """Adapter of models served by an API. Options: :class:`ToolOptions`."""
 
-    options_type = ToolOptions
     _options: ToolOptions
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     source = "this project's own prompt over the OpenAI chat completions API (tools, tool_choice, image detail)"
@@ -118,9 +116,6 @@ class OpenAITools(FamilyModel):
             arguments = {"thought": thought, **arguments}
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
         return f"<tool_call>\n{call}\n</tool_call>" if self._options.tools else call
-
-
-# --- requests -------------------------------------------------------------------------------------------------------
 
 
 def _question(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
@@ -199,8 +194,6 @@ CALLS = calls.CallTable(
     }
 )
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 _EXPRESSION = re.compile(
     # of another name, a call is distinguished from prose by what is in its brackets

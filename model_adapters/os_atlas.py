@@ -26,8 +26,7 @@ from guieval.parsing import ScrollWords, decoded
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, ImageLimits
-from ._prompting import chat, main_instruction, past_sentence, step_instruction, template
+from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, step_instruction, template
 
 
 class OSAtlasOptions(ImageLimits):
@@ -46,12 +45,10 @@ class OSAtlasOptions(ImageLimits):
 class OSAtlas(FamilyModel):
     """Adapter of OS-Atlas-Pro and OS-Atlas-Base. Options: :class:`OSAtlasOptions`."""
 
-    options_type = OSAtlasOptions
     _options: OSAtlasOptions
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "ENTER", "RECENT"}))
     """The union over the published prompts and labels."""
-    fixes_thought = True
     source = "github.com/OS-Copilot/OS-Atlas eval/data and README.md"
     frame_source = "github.com/OS-Copilot/OS-Atlas README.md (relative coordinates within a 0-1000 range)"
 
@@ -134,8 +131,6 @@ class OSAtlas(FamilyModel):
     def _call(self, task: StepTaskModel, action: Action) -> str:
         return capital_call(action, self.frame(task), task.screenshot_size, self._scroll_words)
 
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 _BULLET = r"[ \t`*\-]*+(?:\d{1,2}[.)][ \t]*)?"
 _ACTIONS = re.compile(r"^[ \t*#]*+actions?[ \t*]*[:：][ \t*]*", re.MULTILINE | re.IGNORECASE)

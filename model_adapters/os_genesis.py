@@ -29,8 +29,7 @@ from guieval.parsing import ScrollWords, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, ImageLimits
-from ._prompting import chat, main_instruction, past_sentence, step_instruction, template
+from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, step_instruction, template
 
 
 class OSGenesisOptions(ImageLimits):
@@ -50,10 +49,8 @@ class OSGenesisOptions(ImageLimits):
 class OSGenesis(FamilyModel):
     """Adapter of OS-Genesis's mobile checkpoints. Options: :class:`OSGenesisOptions`."""
 
-    options_type = OSGenesisOptions
     _options: OSGenesisOptions
     action_space = ActionSpace()
-    fixes_thought = True
     source = frame_source = "github.com/OS-Copilot/OS-Genesis evaluation/android_world/genesis_agents.py"
 
     def frame(self, task: StepTaskModel) -> Frame:

@@ -19,16 +19,15 @@ from guieval.parsing import decoded
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import QWEN_PIXELS
-from ._prompting import CONTINUE, chat, template
+from ._family import CONTINUE, QWEN_PIXELS, ImageLimits, chat, template
 
 
 class Qwen25VL(tools.QwenToolsModel):
     """Adapter of Qwen2.5-VL. Options: ``min_pixels`` and ``max_pixels``, which must equal the server's (defaults: its own)."""
 
+    _options: ImageLimits
     pixels = QWEN_PIXELS
     action_space = ActionSpace()
-    fixes_thought = True
     source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb; QwenLM/Qwen3-VL issue #676"
 

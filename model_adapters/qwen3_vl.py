@@ -28,8 +28,7 @@ from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import ImageLimits
-from ._prompting import chat, main_instruction, past_sentence, template
+from ._family import ImageLimits, chat, main_instruction, past_sentence, template
 
 
 class Qwen3VLOptions(ImageLimits):
@@ -42,13 +41,11 @@ class Qwen3VLOptions(ImageLimits):
 class Qwen3VL(tools.QwenToolsModel):
     """Adapter of Qwen3-VL. Options: :class:`Qwen3VLOptions`."""
 
-    options_type = Qwen3VLOptions
     _options: Qwen3VLOptions
     patch = 32
     pixels = 4 * 32**2, 16384 * 32**2
     fixed_frame = PER_999
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
-    fixes_thought = True
     source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (calls: 999), 2d_grounding.ipynb (lists: 1000)"
 

@@ -27,8 +27,7 @@ from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
 from guieval.parsing import decoded, json_value, numbers, tagged
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options
-from ._prompting import chat, main_instruction, past_sentence, template
+from ._family import FamilyModel, chat, main_instruction, past_sentence, template
 
 HUNDREDTHS = Normalised(1.0, digits=2)
 PAST_STEPS = 4
@@ -47,7 +46,6 @@ _OTHERS: dict[int, Action] = {
 class SeeClick(FamilyModel):
     """Adapter of SeeClick. It has no options: the model scales every screenshot to one size itself."""
 
-    options_type = Options
     fixed_frame = HUNDREDTHS
     action_space = ActionSpace(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "STOP"}))
     source = frame_source = "github.com/njucckevin/SeeClick agent_tasks/aitw_test.py, pretrain/screenspot_test.py"
@@ -71,9 +69,6 @@ class SeeClick(FamilyModel):
         if task.setting == "grounding" and isinstance(action, Click):
             return _pair(action.point, task.screenshot_size)
         return _write(action, task.screenshot_size)
-
-
-# --- writing --------------------------------------------------------------------------------------------------------
 
 
 def _past_action(entry: HistoryEntry) -> str:
@@ -100,8 +95,6 @@ def _pair(point: Point, size: Size) -> str:
     x, y = HUNDREDTHS.quantise(point, size)
     return f"({x:.2f},{y:.2f})"
 
-
-# --- reading --------------------------------------------------------------------------------------------------------
 
 _TYPED = re.compile(r'\{\s*"action_type"\s*:\s*"?3"?\s*,\s*"typed_text"\s*:\s*"')
 _NEXT = re.compile(r"\{\s*[\"']action_type[\"']")

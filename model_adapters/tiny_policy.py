@@ -18,14 +18,12 @@ from guieval.models import ModelInput, ParsedResponse
 from guieval.parsing import decoded
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import PATCH, FamilyModel, Options
-from ._prompting import chat, main_instruction
+from ._family import PATCH, FamilyModel, chat, main_instruction
 
 
 class TinyPolicy(FamilyModel):
     """Adapter of the tiny policy. It has no options: the checkpoint is built for this format alone."""
 
-    options_type = Options
     pixels = 4 * PATCH**2, 256 * PATCH**2
     """The limits of the checkpoint's own image processor."""
     fixed_frame = PER_999

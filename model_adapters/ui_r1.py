@@ -26,8 +26,7 @@ from guieval.parsing import call_tables as calls
 from guieval.parsing import json_value, named_object, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import QWEN_PIXELS, FamilyModel, ImageLimits
-from ._prompting import chat, main_instruction, template
+from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, template
 
 
 class UIR1Options(ImageLimits):
@@ -41,11 +40,9 @@ class UIR1Options(ImageLimits):
 class UIR1(FamilyModel):
     """Adapter of UI-R1. Whether a checkpoint thinks is decided by its training, hence an option and no switch."""
 
-    options_type = UIR1Options
     _options: UIR1Options
     pixels = QWEN_PIXELS
     action_space = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"BACK"}), statuses=frozenset({"finish"}))
-    fixes_thought = True
     source = frame_source = "github.com/lll6gg/UI-R1 evaluation/test_androidcontrol.py, test_screenspot.py"
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:

@@ -23,8 +23,7 @@ from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import PATCH, ImageLimits
-from ._prompting import main_instruction, past_sentence, template
+from ._family import PATCH, ImageLimits, main_instruction, past_sentence, template
 
 
 class UIS1Options(ImageLimits):
@@ -39,12 +38,10 @@ class UIS1Options(ImageLimits):
 class UIS1(tools.QwenToolsModel):
     """Adapter of UI-S1, which always thinks. Options: :class:`UIS1Options`."""
 
-    options_type = UIS1Options
     _options: UIS1Options
     tag = "action"
     pixels = 4 * PATCH**2, 12800 * PATCH**2
     action_space = ActionSpace()
-    fixes_thought = True
     source = frame_source = "github.com/X-PLUG/MobileAgent UI-S1/x/data/agent/json.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:

@@ -19,7 +19,7 @@ from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._prompting import HELPFUL, begun, chat, step_instruction
+from ._family import HELPFUL, begun, chat, step_instruction
 
 
 class UITars10Options(tars.UITarsOptions):
@@ -34,13 +34,11 @@ class UITars(tars.UITarsModel):
     """Adapter of UI-TARS 1.0. Options: :class:`UITars10Options`."""
 
     prompts = "ui_tars"
-    options_type = UITars10Options
     _options: UITars10Options
     fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME", "RECENT"}))
     """The union over the published prompts; PRESS(ENTER) has no call in any of them."""
     thinking_switch = True
-    fixes_thought = True
     source = "github.com/bytedance/UI-TARS README_v1.md and issue #85"
     frame_source = "github.com/bytedance/UI-TARS README_v1.md (Coordinate Mapping)"
 

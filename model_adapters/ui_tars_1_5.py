@@ -19,8 +19,7 @@ from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _ui_tars as tars
-from ._family import PATCH
-from ._prompting import main_instruction
+from ._family import PATCH, main_instruction
 
 
 class UITars15Options(tars.UITarsOptions):
@@ -34,7 +33,6 @@ class UITars15(tars.UITarsModel):
     """Adapter of UI-TARS-1.5. Options: :class:`UITars15Options`."""
 
     prompts = "ui_tars_1_5"
-    options_type = UITars15Options
     _options: UITars15Options
     pixels = 100 * PATCH**2, 16384 * PATCH**2
     action_space = ActionSpace(
@@ -42,7 +40,6 @@ class UITars15(tars.UITarsModel):
     )
     """What the mobile prompt lists: no wait, no enter, no way to say that a task is impossible."""
     thinking_switch = True
-    fixes_thought = True
     source = "github.com/bytedance/UI-TARS prompts.py at 34722407 and README_coordinates.md"
     frame_source = "github.com/bytedance/UI-TARS README_coordinates.md"
 

@@ -32,8 +32,18 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import PATCH, QWEN_PIXELS, FamilyModel, ImageLimits
-from ._prompting import HELPFUL, chat, main_instruction, own_reply, sent_size, template
+from ._family import (
+    HELPFUL,
+    PATCH,
+    QWEN_PIXELS,
+    FamilyModel,
+    ImageLimits,
+    chat,
+    main_instruction,
+    own_reply,
+    sent_size,
+    template,
+)
 from ._thoughts import first_thought
 
 LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
@@ -57,12 +67,10 @@ class UIVenusOptions(ImageLimits):
 class UIVenusNavi(FamilyModel):
     """Adapter of UI-Venus-Navi and UI-Venus-Ground. Options: :class:`UIVenusOptions`."""
 
-    options_type = UIVenusOptions
     _options: UIVenusOptions
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
     """All but an impossible task, which has no call of its own (``CallUser`` answers the user and goes on)."""
-    fixes_thought = True
     source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/utils.py"
     frame_source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/*_vllm.py, models/grounding/*.py"
 
@@ -127,9 +135,6 @@ class UIVenusNavi(FamilyModel):
     def _call(self, task: StepTaskModel, action: Action) -> str:
         frame = self.frame(task)
         return CALLS.write_text(action, lambda point: frame.quantise(point, task.screenshot_size), self._options.scroll_words)
-
-
-# --- replies --------------------------------------------------------------------------------------------------------
 
 
 def _launch(call: calls.Arguments) -> Action:

@@ -1,23 +1,106 @@
-"""What a step sees of the past: entries, modes, and mixing schedules."""
+"""The model's history: its entries, and how a mode selects them.
 
-from guieval.history.memory import (
-    HistoryEntry,
-    HistorySource,
-    describe,
-    patched_entry,
-    recalled,
-    reference_entry,
-    reference_history,
-    select,
-)
+Source: GUIEvalKit paper, eq. 3 (offline: reference history) and eq. 4, 5 (SOEval: the model's own action and reasoning where
+its action matched exactly, the reference elsewhere); UI-S1 paper, appendix C (SOP: the model's own outputs).
+The adapter writes the entries into a prompt.
+"""
 
-__all__ = [
-    "HistoryEntry",
-    "HistorySource",
-    "describe",
-    "patched_entry",
-    "recalled",
-    "reference_entry",
-    "reference_history",
-    "select",
-]
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from guieval.actions import Action, Click, LongPress, Open, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.steps import HistoryOrigin, Sample, StepRecord, StepTaskModel
+
+HistorySource: TypeAlias = Literal["reference", "matched", "model", "mixed"]
+"""``reference``: the label of every past step (eq. 3); ``matched``: the model's own answer where exact, else the reference
+(eq. 5); ``model``: always the model's own answer (or the reference, where it gave no usable answer); ``mixed``: the reference,
+or the model's answer in an earlier run, by a schedule (:mod:`guieval.history.mixing`; eq. 10)."""
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One past step as shown to the model.
+
+    ``task`` has the screenshot of that step. ``action`` is in the unified space. ``thought`` and ``conclusion`` are texts
+    without the model family's tags. ``raw_response`` is the model's own reply, ``None`` for a reference entry.
+    """
+
+    task: StepTaskModel
+    action: Action
+    thought: str | None
+    conclusion: str | None
+    raw_response: str | None
+    origin: HistoryOrigin
+
+
+def reference_entry(task: StepTaskModel) -> HistoryEntry:
+    """The reference's entry for a step, phi(a, o) in eq. 3: its action, and its step instruction or a description as text.
+
+    It has no thought, since benchmarks publish none and an invented one would bias the model.
+    """
+    conclusion = task.low_level_instruction or describe(task.action)
+    return HistoryEntry(task, task.action, None, conclusion, None, "reference")
+
+
+def patched_entry(task: StepTaskModel, thought: str | None) -> HistoryEntry:
+    """The entry of a patched step: the reference's, with the thought that was generated for it (UI-S1 paper, Table 5).
+
+    Without a thought it is :func:`reference_entry`, the same entry as SOEval's for a mismatched step.
+    """
+    entry = reference_entry(task)
+    return replace(entry, thought=thought) if thought else entry
+
+
+def model_entry(task: StepTaskModel, sample: Sample) -> HistoryEntry | None:
+    """The model's entry for a step, or ``None`` if its answer had no action of the unified space."""
+    if sample.action is None or isinstance(sample.action, Unsupported):
+        return None
+    return HistoryEntry(task, sample.action, sample.thought, sample.conclusion, sample.raw_response, "model")
+
+
+def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) -> HistoryEntry:
+    """The entry that a later step sees of this one (the operator psi of eq. 5 for ``matched``)."""
+    own = model_entry(task, sample) if sample is not None else None
+    if own is None or sample is None or source in ("reference", "mixed"):  # an earlier run's answers are not known here
+        return reference_entry(task)
+    if source == "matched" and not sample.outcome.exact_match:
+        return reference_entry(task)
+    return own
+
+
+def recalled(source: HistorySource, task: StepTaskModel, record: StepRecord) -> HistoryEntry:
+    """The entry that a later step sees of a recorded one: its patch if there is one, else as :func:`select`."""
+    if record.patch is not None:
+        return patched_entry(task, record.patch.thought)
+    return select(source, task, record.sample)
+
+
+def reference_history(past: Sequence[StepTaskModel]) -> tuple[HistoryEntry, ...]:
+    """The reference's entries for past steps (eq. 3)."""
+    return tuple(reference_entry(task) for task in past)
+
+
+def describe(action: Action) -> str:
+    """A fixed English imperative sentence for an action, for steps whose benchmark has no text."""
+    match action:
+        case Click():
+            return f"Click at ({action.point.x:.0f}, {action.point.y:.0f})."
+        case LongPress():
+            return f"Long press at ({action.point.x:.0f}, {action.point.y:.0f})."
+        case Scroll():
+            return f"Swipe {action.direction}."
+        case Type():
+            return f"Type {action.text!r}."
+        case Open():
+            return f"Open the app {action.app!r}."
+        case Press():
+            return f"Press the {action.button.lower()} button."
+        case Wait():
+            return "Wait."
+        case Stop():
+            return "Finish the task." if action.status == "finish" else "Report that the task is impossible."
+        case Unsupported():
+            return f"{action.name}."

@@ -1,8 +1,9 @@
 """History mixing: histories in which some of the reference's steps are replaced by the model's own, by a schedule.
 
 Source: GUIEvalKit paper, section 5.3 and appendix D.2. Every past step t of a history of T steps is the model's own with
-probability p_t (:mod:`guieval.history.schedules`) if it has an artifact (:mod:`guieval.history.artifacts`), else the
-reference's (equation 10). Steps do not wait for each other, so a mixed run is an offline run.
+probability p_t (:mod:`guieval.history.schedules`) if it has an artifact, else the reference's. An artifact is the model's own
+answer at a step that it got exactly right: equation 10 lets an action and its reasoning into a history only where the action
+equals the reference. Steps do not wait for each other, so a mixed run is an offline run.
 """
 
 from __future__ import annotations
@@ -10,19 +11,57 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from guieval.actions import Action
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history import HistoryEntry, reference_entry
-from guieval.history.artifacts import Artifacts, Pick, uniform
 from guieval.history.schedules import KAPPA, Schedule, Shape
 from guieval.steps import EpisodeKey, HistoryOrigin, StepKey, StepTaskModel
 
-Span = Literal["history", "episode"]
+Span: TypeAlias = Literal["history", "episode"]
+Pick: TypeAlias = Literal["first", "seeded"]
+
+
+class Artifact(NamedTuple):
+    """One exact answer: its action (coordinates in [0, 1000]), its texts without tags, and the unchanged reply."""
+
+    action: Action
+    thought: str | None
+    conclusion: str | None
+    raw_response: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Artifacts:
+    """The artifacts of one checkpoint on one benchmark by step, with a fingerprint of them all."""
+
+    directory: Path
+    model: str
+    benchmark: str
+    steps: Mapping[StepKey, Artifact]
+    sha256: str
+
+    def entry(self, task: StepTaskModel) -> HistoryEntry | None:
+        """The model's own entry for a step, varphi of equation 10; ``None`` if it was never exactly right."""
+        artifact = self.steps.get(task.key)
+        return None if artifact is None else HistoryEntry(task, *artifact, "model")
+
+
+def drawn(*parts: object) -> int:
+    """64 pseudo-random bits that are a pure function of ``parts``, independent of the order of work."""
+    return int.from_bytes(blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def uniform(*parts: object) -> float:
+    """:func:`drawn` as a number in [0, 1)."""
+    return float(np.ldexp(drawn(*parts) >> 11, -53))
 
 
 class Mix(BaseModel):

@@ -207,9 +207,6 @@ def _far_better(fit: Fit, declared: Fit, steps: int) -> bool:
     return fit.hits - declared.hits >= GAIN * steps and fit.chance < CHANCE
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
 def targets_of(task: StepTaskModel) -> tuple[Region, ...]:
     """Where a click is right: per accepted click the smallest box around it, else its near surroundings."""
     return tuple(_target(action.point, task) for action in (task.action, *task.alternatives) if isinstance(action, Click))

@@ -1,4 +1,4 @@
-"""Reads the on-policy artifacts of a mixed history (:mod:`guieval.history.artifacts`) from finished runs."""
+"""Reads the on-policy artifacts of a mixed history (:mod:`guieval.history.mixing`) from finished runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from guieval.actions import Action, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.history.artifacts import Artifact, Artifacts, Pick, drawn
+from guieval.history.mixing import Artifact, Artifacts, Pick, drawn
 from guieval.journal import Records, read_manifest
 from guieval.journal.rounds import rounds_of
 from guieval.steps import Sample, StepKey, StepRecord

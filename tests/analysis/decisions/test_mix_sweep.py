@@ -21,8 +21,7 @@ from guieval.analysis.mix_sweep.sweep import (
     read_outcomes,
 )
 from guieval.errors import UsageError
-from guieval.history.artifacts import Artifact, Artifacts
-from guieval.history.mixing import Mix, Mixture
+from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
 from guieval.journal import Records, read_manifest
 from guieval.registry import load_benchmark
 from guieval.reports.plots.mixing import mixing

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from guieval.actions import Action, Click, Point, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.history.artifacts import Artifact, Artifacts
-from guieval.history.mixing import Mix, Mixture, read_mix
+from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture, read_mix
 from guieval.journal import STEPS, Records, read_manifest
 from guieval.models import ModelConfig, Request
 from guieval.running.config import RunConfig
