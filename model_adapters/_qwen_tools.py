@@ -17,7 +17,7 @@ from guieval.actions import Action, Click, Press, Stop, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, ParsedResponse, Part, Role, fill
+from guieval.models import Message, ParsedResponse, Part, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import decoded, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
@@ -168,7 +168,8 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     if thought is None and sentence is not None:
         after = _SENTENCE.search(head, sentence.end())
         thought = head[sentence.end() : after.start() if after is not None else len(head)].strip()
-    return Reply(thought or None, conclusion or None, _call(body, f"</{tag}>"))
+    # a text may hold the closing tag, so what stands before it comes second
+    return Reply(thought or None, conclusion or None, json_value(body, ends=body.find(f"</{tag}>")))
 
 
 def _from_object(body: str) -> str:
@@ -188,19 +189,8 @@ def _untagged(text: str) -> tuple[str, str]:
     return before.split("```")[0], text[first.start() :]
 
 
-def _call(body: str, closing: str) -> Any:
-    try:
-        return json_value(body)
-    except ParseError:
-        # brackets can only be found missing where the call is known to end; a text may hold the tag, so this comes second
-        end = body.find(closing)
-        if end < 0:
-            raise
-        return json_value(body[:end])
-
-
 def _first(call: Any) -> Any:
-    return call[0] if isinstance(call, list) and call and all(isinstance(each, dict) for each in call) else call
+    return call[0] if isinstance(call, list) and call and all(isinstance(item, dict) for item in call) else call
 
 
 def action_of(
@@ -222,7 +212,7 @@ def action_of(
     where that is given.
     """
     if grounding:
-        named = _named_place(call)
+        named = named_place(call)
         if named is not None:
             return Click(point=decoded(named, places or frame, size))
         if isinstance(call, list) and call and not isinstance(call[0], dict):
@@ -236,10 +226,11 @@ def action_of(
     return table.read(name, arguments, frame, size)
 
 
-def _named_place(value: Any) -> object | None:
+def named_place(value: Any) -> object | None:
+    """What an object, or the first one of a list, holds as ``bbox_2d`` or ``point_2d``."""
     if isinstance(value, dict):
         return cast(object, value.get("bbox_2d", value.get("point_2d")))
-    return _named_place(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+    return named_place(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
 
 
 def _name_and_arguments(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -295,22 +286,3 @@ def plain_sentence(sentence: str) -> str:
 def progress(items: list[str]) -> str:
     """The notebooks' history line: each step numbered and followed by ``"; "``; empty on the first step."""
     return "".join(f"Step {number}: {item}; " for number, item in enumerate(items, 1))
-
-
-_TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)(?:<\|im_end\|>\n|\Z)", re.DOTALL)
-IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
-
-
-def chat_turns(text: str) -> list[tuple[Role, str]]:
-    """A prompt published as raw chat-template text, split into its (role, text) turns. Fill placeholders afterwards."""
-    return [(cast(Role, match[1]), match[2]) for match in _TURN.finditer(text)]
-
-
-def turn(role: Role, text: str, image: ImageRef) -> Message:
-    """A message whose image stands where ``text`` has the image placeholder."""
-    pieces = text.split(IMAGE)
-    parts: list[Part] = []
-    for index, piece in enumerate(pieces):
-        parts += [image] if index else []
-        parts += [piece] if piece else []
-    return Message(role, tuple(parts))

@@ -10,7 +10,6 @@ the function of an element, whatever the benchmark: of their grounding prompts, 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -34,11 +33,11 @@ from guieval.actions import (
     Wait,
 )
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame, Size
+from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, Part, fill
+from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
 from guieval.parsing import json_value, split_reasoning
-from guieval.parsing.call_tables import BUTTON_NAMES, Arguments
+from guieval.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
@@ -82,11 +81,9 @@ class AgentCPMGUI(FamilyModel):
         shown = self._options.max_images - 1
         for entry in history[-shown:] if shown else ():
             step = entry.task.low_level_instruction if task.setting == "low" else None
-            question = entry.task.instruction if step is None else step
-            messages.append(Message("user", self._turn(entry.task, question)))
+            messages.append(self._turn(entry.task, entry.task.instruction if step is None else step))
             messages.append(Message("assistant", (_compact(self._past_answer(entry)),)))
-        messages.append(Message("user", self._turn(task, main_instruction(task))))
-        return ModelInput(tuple(messages))
+        return ModelInput((*messages, self._turn(task, main_instruction(task))))
 
     def _why_silent(self, task: StepTaskModel) -> str | None:
         return "the grounding prompts ask for no thought" if task.setting == "grounding" else super()._why_silent(task)
@@ -109,19 +106,19 @@ class AgentCPMGUI(FamilyModel):
             raise ParseError(f"the reply's JSON is not an object: {value!r:.80}")
         thought = value.get("thought")
         words = whole_text(thought).strip() if isinstance(thought, str) else reasoning
-        return ParsedResponse(action_of(value, PER_1000, task.screenshot_size), words or None)
+        return ParsedResponse(action_of(value, task.screenshot_size), words or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = {"thought": thought} if thought and not self._why_silent(task) else {}
-        return _compact(before | object_of(action, self.frame(task), task.screenshot_size))
+        return _compact(before | object_of(action, task.screenshot_size))
 
     def _grounding_kind(self, task: StepTaskModel) -> str:
         if self._options.grounding != "auto":
             return self._options.grounding
         return "text" if task.groups.get("task") == "text2point" else "function"
 
-    def _turn(self, task: StepTaskModel, question: str) -> tuple[Part, ...]:
-        return (fill(template("agentcpm_gui-user"), instruction=question) + IMAGE, self._image(task))
+    def _turn(self, task: StepTaskModel, question: str) -> Message:
+        return Message("user", (fill(template("agentcpm_gui-user"), instruction=question) + IMAGE, self._image(task)))
 
     def _image(self, task: StepTaskModel) -> ImageRef:
         return ImageRef(task, shrunk(task.screenshot_size, self._options.long_side))
@@ -133,9 +130,8 @@ class AgentCPMGUI(FamilyModel):
         """
         own = own_reply(entry, _own_object)
         if own is None:
-            size = entry.task.screenshot_size
             try:
-                own = object_of(entry.action, PER_1000, size)
+                own = object_of(entry.action, entry.task.screenshot_size)
             except ValueError:
                 return {"thought": past_sentence(entry, PER_1000), "STATUS": "continue"}
             own = ({"thought": entry.thought} if entry.thought else {}) | own
@@ -216,7 +212,7 @@ def _unescaped(text: str) -> str:
         return text
 
 
-def action_of(value: dict[str, Any], frame: Frame, size: Size) -> Action:
+def action_of(value: dict[str, Any], size: Size) -> Action:
     """The action an object means. A status that ends the task goes before an action beside it, as in the authors' evaluator.
 
     Tolerated: keys and words in upper or lower case, numbers in quotes, keys of no meaning beside an action.
@@ -241,9 +237,9 @@ def action_of(value: dict[str, Any], frame: Frame, size: Size) -> Action:
         raise ParseError("the reply's 'to' lacks the POINT it starts from")
     if not primitives:
         if "duration" in given:
-            return Wait(duration=_milliseconds(given["duration"]))
+            return Wait(duration=amount(given["duration"], "the reply's duration", "milliseconds"))
         raise ParseError(f"the reply's object holds no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
-    call = Arguments("object", given, frame, size)
+    call = Arguments("object", given, PER_1000, size)
     match primitives[0]:
         case "POINT":
             return _touch(call)
@@ -257,7 +253,7 @@ def action_of(value: dict[str, Any], frame: Frame, size: Size) -> Action:
 
 def _touch(call: Arguments) -> Action:
     point, to = call.point("POINT"), call.found("to")
-    duration = _milliseconds(call.values["duration"]) if "duration" in call.values else TAP
+    duration = amount(call.values.get("duration", TAP), "the reply's duration", "milliseconds")
     if to is None:
         return LongPress(point=point, duration=duration) if duration > TAP else Click(point=point)
     if isinstance(to, str) and to.strip().lower() in DIRECTIONS:
@@ -265,32 +261,22 @@ def _touch(call: Arguments) -> Action:
     return call.swipe(call.values["POINT"], to)
 
 
-def _milliseconds(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not 0 <= number < 1e9:
-        raise ParseError(f"the reply's duration {value!r:.40} is not a number of milliseconds")
-    return number
-
-
 def _own_object(reply: str) -> dict[str, Any] | None:
     value = read_object(whole_text(reply))
     return value if isinstance(value, dict) and value and set(value) <= set(_KEYS) else None
 
 
-def object_of(action: Action, frame: Frame, size: Size) -> dict[str, Any]:
+def object_of(action: Action, size: Size) -> dict[str, Any]:
     """The object for an action; ``ValueError`` for what the schema has no word for."""
     match action:
-        case Click():
-            return {"POINT": list(frame.quantise(action.point, size))}
-        case LongPress():
-            # a touch that is no longer than a tap cannot be written; the authors' example presses for a second
-            duration = round(action.duration) if action.duration > TAP else 1000
-            return {"POINT": list(frame.quantise(action.point, size)), "duration": duration}
-        case Scroll():
-            return {"POINT": list(frame.quantise(action.point, size)), "to": action.direction}
+        case Click() | LongPress() | Scroll():
+            touch: dict[str, Any] = {"POINT": list(PER_1000.quantise(action.point, size))}
+            if isinstance(action, Scroll):
+                touch["to"] = action.direction
+            elif isinstance(action, LongPress):
+                # a touch that is no longer than a tap cannot be written; the authors' example presses for a second
+                touch["duration"] = round(action.duration) if action.duration > TAP else 1000
+            return touch
         case Type():
             return {"TYPE": action.text}
         case Press():

@@ -26,6 +26,7 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import HELPFUL, PATCH, FamilyModel, ImageLimits, begun, chat, step_instruction, template
+from ._qwen_tools import named_place
 from ._thoughts import closed_thought, first_round
 
 NO_THINK = " /no_think"
@@ -77,11 +78,11 @@ class MiMoVL(FamilyModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, body = _parts(text, grounding=task.setting == "grounding")
         frame, size = self.frame(task), task.screenshot_size
-        value = _json(body)
+        value = json_value(body, ends=body.rfind("```"))
         if task.setting == "grounding":
-            found = _place_of(value)
-            if found is not None:
-                return ParsedResponse(Click(point=decoded(found, frame, size)), thought)
+            place = value if isinstance(value, list) and value and not isinstance(value[0], dict) else named_place(value)
+            if place is not None:
+                return ParsedResponse(Click(point=decoded(place, frame, size)), thought)
         name, arguments = named_object(value, "action")
         return ParsedResponse(CALLS.read(name.strip().lower(), arguments, frame, size, self._options.scroll_words), thought)
 
@@ -179,22 +180,3 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     if found is None:
         raise ParseError(f"the reply holds no action: {rest.strip()[:80]!r}")
     return thought or None, rest[found.end() if fenced else found.start() :]
-
-
-def _json(body: str) -> Any:
-    try:
-        return json_value(body)
-    except ParseError:
-        # brackets can only be found missing where the block is known to end; a text may hold a fence, so this comes second
-        end = body.rfind("```")
-        if end < 0:
-            raise
-        return json_value(body[:end])
-
-
-def _place_of(value: Any) -> object | None:
-    first = value[0] if isinstance(value, list) and value else value
-    if isinstance(first, dict):
-        found: object | None = first.get("bbox_2d", first.get("point_2d"))
-        return found
-    return value if isinstance(value, list) and value else None

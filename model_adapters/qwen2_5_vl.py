@@ -19,7 +19,7 @@ from guieval.parsing import decoded
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import CONTINUE, QWEN_PIXELS, ImageLimits, chat, template
+from ._family import QWEN_PIXELS, ImageLimits, begun, chat, template
 
 
 class Qwen25VL(tools.QwenToolsModel):
@@ -34,10 +34,11 @@ class Qwen25VL(tools.QwenToolsModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         image = self._image(task)
         if task.setting == "grounding":
-            values = {"system": self._screen(task), "user": {"instruction": task.instruction}, "assistant": {}}
-            turns = tools.chat_turns(template("qwen2_5_vl-computer-grounding"))
-            messages = tuple(tools.turn(role, fill(text, **values[role]), image) for role, text in turns)
-            return ModelInput(messages, prefill=True, extra=CONTINUE)
+            # published as a chat template writes it, with the answer begun
+            turns = template("qwen2_5_vl-computer-grounding").split("<|im_start|>")[1:]
+            system, question, answer = (turn.partition("\n")[2].removesuffix("<|im_end|>\n") for turn in turns)
+            question = fill(question.removeprefix(IMAGE), instruction=task.instruction)
+            return begun(chat(image, question, system=fill(system, **self._screen(task))), answer)
         system = fill(template("qwen2_5_vl-mobile-system"), **self._screen(task))
         past = [tools.call_json(tools.past_call(entry, self.frame(entry.task))) for entry in history]
         question = tools.query(task, "qwen2_5_vl-mobile-user", tools.progress(past))
@@ -65,4 +66,5 @@ class Qwen25VL(tools.QwenToolsModel):
         return f"<thinking>\n{thought}\n</thinking>\n"
 
 
+IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
 _CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")

@@ -84,24 +84,26 @@ class FrameReport:
         """The best reading that fits far better than the declared one by the rule of this module."""
         if self.steps < ENOUGH:
             return None
-        return next((fit for fit in self.fits[1:] if _far_better(fit, self.declared, self.steps)), None)
+        ahead = (fit for fit in self.fits[1:] if fit.hits - self.declared.hits >= GAIN * self.steps)
+        return next((fit for fit in ahead if fit.chance < CHANCE), None)
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
-        own = f"the declared frame {self.declared.name} hits {_share(self.declared.hits, self.steps)}"
+        own = f"the declared frame {self._hits(self.declared)}"
         if self.steps < ENOUGH:
             return f"{self.steps:,} grounded steps are too few for a verdict, which takes {ENOUGH}: {own}"
-        if self.better is not None:
-            equal = [name for name in self.alike if name != self.better.name]
-            return (
-                f"another frame fits far better: {self.better.name} hits {_share(self.better.hits, self.steps)}, but {own} "
-                f"(McNemar p = {self.better.chance:.1e})" + _indistinct(equal)
-            )
-        if self.declared.name not in self.alike:
+        best = self.better or self.declared
+        others = " or ".join(name for name in self.alike if name != best.name)
+        equal = f"; these steps cannot tell it apart from {others}" if others else ""
+        if best is not self.declared:
+            return f"another frame fits far better: {self._hits(best)}, but {own} (McNemar p = {best.chance:.1e}){equal}"
+        if best.name not in self.alike:
             return f"{own}; {self.alike[0]} fits a little better, which may be chance or a small error of scale"
-        others = [name for name in self.alike if name != self.declared.name]
-        return f"{own}, and no reading fits better{_indistinct(others)}"
+        return f"{own}, and no reading fits better{equal}"
+
+    def _hits(self, fit: Fit) -> str:
+        return f"{fit.name} hits {fit.hits:,} of {self.steps:,} targets ({fit.hits / max(self.steps, 1):.1%})"
 
 
 class FrameAudit:
@@ -147,23 +149,23 @@ class FrameAudit:
         others.sort(key=lambda fit: (-fit.hits, fit.outside))
         best = max((own, *others), key=lambda fit: fit.hits)
         ahead = self.names.index(best.name)
-        alike = [
-            fit.name for fit in (own, *others) if fit.hits and mcnemar(*self._only(self.names.index(fit.name), ahead)) > ALIKE
-        ]
+        alike: list[str] = []
+        for fit in (own, *others):
+            index = self.names.index(fit.name)
+            if fit.hits and mcnemar(self._only(index, ahead), self._only(ahead, index)) > ALIKE:
+                alike.append(fit.name)
         return FrameReport(self.steps, (own, *others), tuple(alike))
 
     def _fit(self, index: int) -> Fit:
-        gained, lost = self._only(index, 0)
+        gained, lost = self._only(index, 0), self._only(0, index)
         hits, outside = (
             sum(number for bits, number in counts.items() if bits >> index & 1) for counts in (self._hits, self._outside)
         )
         return Fit(self.names[index], hits, outside, gained, lost, mcnemar(gained, lost))
 
-    def _only(self, one: int, other: int) -> tuple[int, int]:
-        """Steps that only the first of two readings hits, and only the second."""
-        first = sum(number for bits, number in self._hits.items() if bits >> one & 1 and not bits >> other & 1)
-        second = sum(number for bits, number in self._hits.items() if bits >> other & 1 and not bits >> one & 1)
-        return first, second
+    def _only(self, one: int, other: int) -> int:
+        """The number of steps that one reading hits and the other does not."""
+        return sum(number for bits, number in self._hits.items() if bits >> one & 1 and not bits >> other & 1)
 
 
 def _scale(frame: Frame, size: Size) -> tuple[float, float]:
@@ -195,18 +197,6 @@ def mcnemar(gained: int, lost: int) -> float:
     return min(1.0, 2 * tail / (1 << total))
 
 
-def _indistinct(names: Sequence[str]) -> str:
-    return f"; these steps cannot tell it apart from {' or '.join(names)}" if names else ""
-
-
-def _share(hits: int, steps: int) -> str:
-    return f"{hits:,} of {steps:,} targets ({hits / max(steps, 1):.1%})"
-
-
-def _far_better(fit: Fit, declared: Fit, steps: int) -> bool:
-    return fit.hits - declared.hits >= GAIN * steps and fit.chance < CHANCE
-
-
 def targets_of(task: StepTaskModel) -> tuple[Region, ...]:
     """Where a click is right: per accepted click the smallest box around it, else its near surroundings."""
     return tuple(_target(action.point, task) for action in (task.action, *task.alternatives) if isinstance(action, Click))
@@ -222,29 +212,18 @@ def _target(point: Point, task: StepTaskModel) -> Region:
     return x - NEAR, y - NEAR, x + NEAR, y + NEAR
 
 
-class _Probe:
+class _Probe(Frame):
     """A frame without bounds, so that an adapter hands out the numbers it read; ``used`` records whether it did."""
 
     name = "probe"
-    SIDE = 1e7
-
-    def __init__(self) -> None:
-        self.used = False
+    used = False
 
     def extent(self, size: Size) -> tuple[float, float]:
-        return self.SIDE, self.SIDE
+        return 1e7, 1e7
 
     def decode(self, x: float, y: float, size: Size) -> Point:
         self.used = True
-        if not (0.0 <= x <= self.SIDE and 0.0 <= y <= self.SIDE):
-            raise ValueError(f"({x:g}, {y:g}) is no place")
-        return Point(x * 1000.0 / self.SIDE, y * 1000.0 / self.SIDE)
-
-    def encode(self, point: Point, size: Size) -> tuple[float, float]:
-        return point.x * self.SIDE / 1000.0, point.y * self.SIDE / 1000.0
-
-    def quantise(self, point: Point, size: Size) -> tuple[float, float]:
-        return self.encode(point, size)
+        return super().decode(x, y, size)
 
 
 class StepAudit:
@@ -321,12 +300,13 @@ class FrameWatch:
 
     def __init__(self, model: ABCModel) -> None:
         self._audit = StepAudit(model)
-        self._next = ENOUGH
-        self._over = False
+        self._next: float = ENOUGH
 
     def add(self, task: StepTaskModel, sample: Sample) -> str | None:
         """Take in an answer; the warning, when it is time for it. Raises nothing: a run must not end by being watched."""
-        if self._over or not isinstance(task.action, Click) or not _has_place(sample):
+        refused = sample.error is not None and sample.error.stage == "parse" and "outside" in sample.error.message
+        placed = isinstance(sample.action, Click) or refused
+        if self._next == math.inf or not placed or not isinstance(task.action, Click):
             return None
         try:
             self._audit.add(task, sample, reread=False)
@@ -336,17 +316,9 @@ class FrameWatch:
             self._next *= 2
             report = audit.report()
         except Exception:  # an adapter may be anyone's code, and what it got wrong here is reported where it reads the reply
-            self._over = True
+            self._next = math.inf
             return None
         if report.better is None:
             return None
-        self._over = True
+        self._next = math.inf
         return report.sentence
-
-
-def _has_place(sample: Sample) -> bool:
-    """Whether an answer names a place: a click, or a point that the declared frame could not take."""
-    if isinstance(sample.action, Click):
-        return True
-    error = sample.error
-    return error is not None and error.stage == "parse" and "outside" in error.message

@@ -110,14 +110,7 @@ class Arguments(NamedTuple):
     def milliseconds(self, key: str) -> float:
         """A time given in seconds; one second where it is left out."""
         value = self.values.get(key)
-        value = 1 if value is None else value
-        try:
-            seconds = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            seconds = math.nan
-        if not 0 <= seconds < 1e9:
-            raise ParseError(f"the {self.name}'s {key} {value!r:.80} is not a number of seconds")
-        return seconds * 1000
+        return amount(1 if value is None else value, f"the {self.name}'s {key}", "seconds") * 1000
 
     def swipe(self, start: object, end: object) -> Scroll:
         """The swipe along a path between two places; both have to be on the screen."""
@@ -144,6 +137,17 @@ class Arguments(NamedTuple):
     def unsupported(self, device: DeviceAction | None = None) -> Unsupported:
         """The call as it is, for what the unified space has no word for, and what it does on a device."""
         return Unsupported(name=self.name, arguments=dict(self.values), device=device)
+
+
+def amount(value: Any, name: str, unit: str) -> float:
+    """A time as a number, which may be in quotes; the error calls it by ``name`` and ``unit``."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number < 1e9:
+        raise ParseError(f"{name} {value!r:.80} is not a number of {unit}")
+    return number
 
 
 _BY_NAME: dict[str, Direction] = {direction: direction for direction in DIRECTIONS}

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from guieval.errors import ParseError
 from guieval.steps import whole_text
@@ -25,32 +25,55 @@ MAX_BRACKETS = 10
 """How many unreadable bracketed texts in a row (prose in brackets) end the search for JSON."""
 
 
-def json_value(text: str) -> Any:
+def json_value(text: str, *, ends: int = -1) -> Any:
     """The first JSON object or array in ``text``, whatever stands around it (prose, code fences, surplus brackets).
 
     Also reads objects whose closing brackets are missing at the end, unless the text may be cut off inside a value or before
     another one, and Python literals (single quotes, trailing commas, ``True``). All numbers are finite, all keys are strings,
     all text can be written as UTF-8. An unreadable object is never replaced by a readable part of it, or by a later one.
+
+    Brackets can only be found missing where the value is known to end. ``ends`` is a place at which it may end, such as a
+    closing tag: only the text before it is read where the whole cannot be read.
     """
+    try:
+        return _first_value(text)
+    except ParseError:
+        if ends < 0:
+            raise
+        return _first_value(text[:ends])
+
+
+def _first_value(text: str) -> Any:
     position = scanned = 0
     for _ in range(MAX_BRACKETS):
         opening = _OPENING.search(text, position)
         if opening is None or scanned > MAX_SCANNED:
             break
         start, position = opening.start(), opening.end()
-        whole = _whole_json(text, start)
-        if whole.found:
-            return _checked(whole.value)
+        hopeless = False
+        try:
+            # up to where JSON goes wrong, brackets and quotes mean the same in every reading; so where Python cannot go on
+            # either, no reading can, and what a model in a loop has written needs no second look
+            value, end = _JSON.raw_decode(text, start)
+            # so few brackets cannot be nested deeper; how deep more of them are is for the other readings to count
+            if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
+                return _checked(value)
+        except json.JSONDecodeError as error:
+            hopeless = _is_hopeless(error)
+        except (ValueError, RecursionError):
+            pass
         meant = _OBJECT.match(text, start) is not None
-        if meant and whole.hopeless:
+        if meant and hopeless:
             break
         scanned += len(text) - start
         for span, closers in _spans(text[start:]):
             position = max(position, start + len(span))
-            for read in () if whole.hopeless else (_read_json, _read_literal):
-                found, value = read(span + closers)
-                if found:
-                    return _checked(value)
+            for read in () if hopeless else (_JSON.decode, _read_literal):
+                try:
+                    value = read(span + closers)
+                except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+                    continue
+                return _checked(value)
         if meant:
             break
     raise ParseError(f"the reply holds no readable JSON object: {text.strip()[:80]!r}")
@@ -80,29 +103,6 @@ _PYTHON = re.compile(r"[\d'\"(\]},.+\-_#\\\f]|(?<=\d)[xobj]|[bru]{1,2}['\"]|(?:t
 """What a Python literal can have where JSON cannot: other quotes, numbers, words, comments, sets, a comma before a bracket."""
 
 
-class _Reading(NamedTuple):
-    found: bool
-    value: Any = None
-    hopeless: bool = False
-    """Whether no other reading can succeed either."""
-
-
-def _whole_json(text: str, start: int) -> _Reading:
-    """The plain JSON at ``start``, which needs no tolerance.
-
-    Up to the place where JSON goes wrong, brackets and quotes mean the same in every reading; so where Python cannot go on
-    either, no reading can, and what a model in a loop has written needs no second look.
-    """
-    try:
-        value, end = _JSON.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        return _Reading(False, hopeless=_is_hopeless(error))
-    except (ValueError, RecursionError):
-        return _Reading(False)
-    # so few brackets cannot be nested deeper; how deep more of them are is for the other readings to count
-    return _Reading(text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH, value)
-
-
 def _is_hopeless(error: json.JSONDecodeError) -> bool:
     if error.msg.startswith("Expecting"):
         # at the end of the text only brackets may be missing
@@ -129,16 +129,12 @@ _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 def _spans(text: str) -> Iterator[tuple[str, str]]:
     """What :func:`_span` finds at the start of ``text``: two different texts, if single quotes matter."""
     first = _span(text, '"')
-    if first[0] is not None:
-        yield first[0], first[1]
-    if "'" in text:
-        second = _span(text, "\"'")
-        if second[0] is not None and second != first:
-            yield second[0], second[1]
+    second = _span(text, "\"'") if "'" in text else None
+    yield from (span for span in (first, second if second != first else None) if span is not None)
 
 
-def _span(text: str, quotes: str) -> tuple[str | None, str]:
-    """The bracketed text at the start of ``text`` and the closing brackets it lacks; no text when it cannot be bracketed."""
+def _span(text: str, quotes: str) -> tuple[str, str] | None:
+    """The bracketed text at the start of ``text`` and the closing brackets it lacks; nothing when it cannot be bracketed."""
     closers: list[str] = []
     for count, match in enumerate(_MARKS[quotes].finditer(text)):
         if count == MAX_MARKS:
@@ -147,24 +143,17 @@ def _span(text: str, quotes: str) -> tuple[str | None, str]:
         if mark in "{[(":
             closers.append(_CLOSERS[mark])
             if len(closers) > MAX_DEPTH:
-                return None, ""
+                return None
         elif mark in "}])":
             if closers.pop() != mark:
-                return None, ""
+                return None
             if not closers:
                 return text[: match.end()], ""
         elif len(mark) == 1:
-            return None, ""
+            return None
     # cut off inside a number, or before the next value, what was meant is unknown
     cut = text[-1:].isdigit() or text.rstrip()[-1:] in ",:."
-    return (None, "") if cut else (text, "".join(reversed(closers)))
-
-
-def _read_json(text: str) -> tuple[bool, Any]:
-    try:
-        return True, _JSON.decode(text)
-    except (ValueError, RecursionError):
-        return False, None
+    return None if cut else (text, "".join(reversed(closers)))
 
 
 _UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*+(?![\\'\"abfnrtvxuUN01234567\n])")
@@ -175,22 +164,15 @@ _STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\
 _WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)[\d.]*+(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
 
 
-def _read_literal(text: str) -> tuple[bool, Any]:
+def _read_literal(text: str) -> Any:
     import ast
 
-    if len(text) > MAX_LITERAL:
-        return False, None
+    unquoted = _STRING.sub("", text) if len(text) <= MAX_LITERAL else text
     # Python prints "invalid decimal literal" to standard error for what it then refuses
-    if len(text) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(text):
-        unquoted = _STRING.sub("", text)
-        if len(unquoted) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(unquoted):
-            return False, None
+    if len(unquoted) > MAX_UNQUOTED or _WORD_IN_NUMBER.search(unquoted):
+        raise ValueError("not a literal of an action")
     # an unknown escape means itself in Python too, but prints a warning to standard error
-    quiet = _UNKNOWN_ESCAPE.sub(r"\g<0>\\", text)
-    try:
-        return True, ast.literal_eval(quiet.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False, None
+    return ast.literal_eval(_UNKNOWN_ESCAPE.sub(r"\g<0>\\", text).strip())
 
 
 def _checked(value: Any) -> Any:
