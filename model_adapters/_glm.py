@@ -93,8 +93,9 @@ class GLMModel(FamilyModel):
         if task.setting == "grounding":
             text = fill(template("glm-grounding"), instruction=task.instruction)
         else:
-            values = self._placeholders()
-            text = fill(template(self.prompt), instruction=main_instruction(task), history=_past(history), **values)
+            steps = (f"Step {index}:\n{_past_step(entry)}" for index, entry in enumerate(history))
+            past, values = "\n\n".join(steps) or FIRST_STEP, self._placeholders()
+            text = fill(template(self.prompt), instruction=main_instruction(task), history=past, **values)
         return chat(ImageRef(task), text)
 
     def _placeholders(self) -> dict[str, str]:
@@ -127,26 +128,20 @@ class GLMModel(FamilyModel):
         return f"Memory: None\nReason: {conclusion or None}\nAction: {BEGIN}{call}{END}"
 
 
-def _past(history: Sequence[HistoryEntry]) -> str:
-    """The past as the published samples show it: steps counted from 0, actions as Python writes a dict."""
-    if not history:
-        return FIRST_STEP
-    return "\n\n".join(f"Step {index}:\n{_past_step(entry)}" for index, entry in enumerate(history))
-
-
 def _past_step(entry: HistoryEntry) -> str:
-    own = own_reply(entry, _own_step)
+    """A past step as the published samples show it, with the action as Python writes a dict."""
+
+    def written(reply: str) -> str:
+        _, memory, reason, body = _parts(reply)
+        return f"Memory: {memory}\nReason: {reason}\nAction: {_call(body)!r}"
+
+    own = own_reply(entry, written)
     if own is not None:
         return own
     # no benchmark has memories; a step instruction is the nearest to a reason
     reason = entry.conclusion and past_sentence(entry, PER_999)
     call = _call_of(entry.action, entry.task.screenshot_size)
     return f"Memory: None\nReason: {reason or entry.thought or past_sentence(entry, PER_999)}\nAction: {call!r}"
-
-
-def _own_step(reply: str) -> str:
-    _, memory, reason, body = _parts(reply)
-    return f"Memory: {memory}\nReason: {reason}\nAction: {_call(body)!r}"
 
 
 _LABEL = re.MULTILINE | re.IGNORECASE
@@ -225,22 +220,15 @@ def _call(body: str) -> dict[str, Any]:
     try:
         call = json_value(body)
     except ParseError:
-        mended = _mended(body)
-        if mended == body:
+        # a Python literal, but for JSON's words or leading zeros
+        if len(body) > MAX_REPAIR or not (any(word in body for word in _WORDS) or _LEADING_ZERO.search(body)):
             raise
-        call = json_value(mended)
+        call = json_value(_TOKEN.sub(lambda match: _WORDS.get(match[0], match[0].lstrip("0") and match[0]), body))
     if isinstance(call, list) and call:
         call = call[0]
     if not isinstance(call, dict) or not isinstance(call.get("action_type"), str):
         raise ParseError(f"the reply's JSON is not an action: {call!r:.80}")
     return call
-
-
-def _mended(text: str) -> str:
-    """``text`` as a Python literal where only JSON's words or leading zeros keep it from being one."""
-    if len(text) > MAX_REPAIR or not (any(word in text for word in _WORDS) or _LEADING_ZERO.search(text)):
-        return text
-    return _TOKEN.sub(lambda match: _WORDS.get(match[0], "" if match[0].strip("0") == "" else match[0]), text)
 
 
 def _call_of(action: Action, size: Size) -> dict[str, Any]:

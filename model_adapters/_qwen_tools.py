@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from guieval.actions import Action, Click, Press, Stop, StopStatus
 from guieval.errors import ParseError
@@ -35,11 +34,6 @@ def _button(call: calls.Arguments) -> Action:
     if isinstance(name, str) and name.lower() == "menu":
         return call.unsupported()
     return Press(button=call.one_of(calls.BUTTON_NAMES, "button"))
-
-
-def _write_button(action: Press, _: calls.Writing) -> dict[str, Any]:
-    # the description of "Menu" is "opening the application background menu"
-    return {"button": "Menu" if action.button == "RECENT" else action.button.capitalize()}
 
 
 def _key(call: calls.Arguments) -> Action:
@@ -66,7 +60,10 @@ CALLS = calls.CallTable(
         "open": calls.opened("text"),
         "wait": calls.waited("time"),
         "terminate": calls.Form(Stop, _terminate, calls.stopped("status", _STATUSES).write),
-        "system_button": calls.Form(Press, _button, _write_button),
+        # the description of "Menu" is "opening the application background menu"
+        "system_button": calls.Form(
+            Press, _button, lambda action, _: {"button": "Menu" if action.button == "RECENT" else action.button.capitalize()}
+        ),
         "key": calls.Form(Press, _key),
         "answer": calls.answered("text"),
         "mouse_move": calls.hovered("coordinate"),
@@ -78,8 +75,7 @@ CALLS = calls.CallTable(
 )
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A reply taken apart: its texts without tags and labels, and the call as a JSON value."""
 
     thought: str | None
@@ -101,8 +97,7 @@ class QwenToolsModel(FamilyModel):
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
         grounding, places = task.setting == "grounding", self.place_frame(task)
-        size = task.screenshot_size
-        return action_of(call, self.frame(task), size, grounding=grounding, places=places, table=self.table)
+        return action_of(call, self.frame(task), task.screenshot_size, grounding=grounding, places=places, table=self.table)
 
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
         return call_of(action, self.frame(task), task.screenshot_size)
@@ -159,7 +154,11 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     for passed in re.findall(rf"<{tag}>([^<]*+)</{tag}>", rest[: opened.start()] if opened is not None else ""):
         if _MEANT.search(passed):
             raise ParseError(f"the reply's first call cannot be read: {passed.strip()[:80]!r}")
-    head, body = (rest[: opened.start()], _from_object(rest[opened.end() :])) if opened is not None else _untagged(rest)
+    if opened is None:
+        head, body = _untagged(rest)
+    else:
+        first = _OBJECT.search(rest, opened.end())
+        head, body = rest[: opened.start()], rest[first.start() if first is not None else opened.end() :]
     sentence = _THOUGHT.search(head)
     conclusion = tagged(body, "conclusion") or tagged(head, "conclusion")
     action = _SENTENCE.search(head)
@@ -170,11 +169,6 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
         thought = head[sentence.end() : after.start() if after is not None else len(head)].strip()
     # a text may hold the closing tag, so what stands before it comes second
     return Reply(thought or None, conclusion or None, json_value(body, ends=body.find(f"</{tag}>")))
-
-
-def _from_object(body: str) -> str:
-    first = _OBJECT.search(body)
-    return body if first is None else body[first.start() :]
 
 
 def _untagged(text: str) -> tuple[str, str]:

@@ -71,7 +71,9 @@ class AgentCPMGUI(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
-            kind = self._grounding_kind(task)
+            kind = self._options.grounding
+            if kind == "auto":
+                kind = "text" if task.groups.get("task") == "text2point" else "function"
             text = fill(template(f"agentcpm_gui-grounding-{kind}-user"), instruction=task.instruction)
             return chat(self._image(task), text, system=template(f"agentcpm_gui-grounding-{kind}-system"))
         system_text = template("agentcpm_gui-system")
@@ -112,11 +114,6 @@ class AgentCPMGUI(FamilyModel):
         before = {"thought": thought} if thought and not self._why_silent(task) else {}
         return _compact(before | object_of(action, task.screenshot_size))
 
-    def _grounding_kind(self, task: StepTaskModel) -> str:
-        if self._options.grounding != "auto":
-            return self._options.grounding
-        return "text" if task.groups.get("task") == "text2point" else "function"
-
     def _turn(self, task: StepTaskModel, question: str) -> Message:
         return Message("user", (fill(template("agentcpm_gui-user"), instruction=question) + IMAGE, self._image(task)))
 
@@ -128,8 +125,8 @@ class AgentCPMGUI(FamilyModel):
 
         What the schema has no word for (an app opened, a step that no action space holds) becomes a thought alone.
         """
-        own = own_reply(entry, _own_object)
-        if own is None:
+        own = own_reply(entry, lambda reply: read_object(whole_text(reply)))
+        if not isinstance(own, dict) or not own or not set(own) <= set(_KEYS):
             try:
                 own = object_of(entry.action, entry.task.screenshot_size)
             except ValueError:
@@ -193,7 +190,11 @@ def read_object(text: str) -> Any:
     thought = _THOUGHT.match(text, max(start, 0))
     if thought is not None:
         rest = read_object("{" + text[thought.end() :])
-        return {"thought": _unescaped(thought[1]), **rest} if isinstance(rest, dict) else rest
+        try:
+            words = str(json.loads(f'"{thought[1]}"', strict=False))
+        except ValueError:
+            words = thought[1]
+        return {"thought": words, **rest} if isinstance(rest, dict) else rest
     try:
         return json_value(text)
     except ParseError:
@@ -203,13 +204,6 @@ def read_object(text: str) -> Any:
         if narrowed == text:
             raise
     return json_value(narrowed)
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"', strict=False))
-    except ValueError:
-        return text
 
 
 def action_of(value: dict[str, Any], size: Size) -> Action:
@@ -259,11 +253,6 @@ def _touch(call: Arguments) -> Action:
     if isinstance(to, str) and to.strip().lower() in DIRECTIONS:
         return call.scroll("to", point)
     return call.swipe(call.values["POINT"], to)
-
-
-def _own_object(reply: str) -> dict[str, Any] | None:
-    value = read_object(whole_text(reply))
-    return value if isinstance(value, dict) and value and set(value) <= set(_KEYS) else None
 
 
 def object_of(action: Action, size: Size) -> dict[str, Any]:

@@ -17,18 +17,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Hotkey, Press, StopStatus, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import RELATIVE
 from guieval.history import HistoryEntry
-from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, ImageLimits, begun, past_sentence, step_instruction, template
+from ._family import FamilyModel, ImageLimits, begun, chat, past_sentence, step_instruction, template
 
 ALL = "<|recipient|>all\n"
 OS = "<|recipient|>os\n"
@@ -47,8 +46,15 @@ class Aguvis(FamilyModel):
     frame_source = "github.com/xlang-ai/aguvis src/aguvis/constants.py"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        asked, beginning = ModelInput(self._messages(task, history)), self._beginning(task)
-        return begun(asked, beginning) if beginning else asked
+        grounding = task.setting == "grounding"
+        lines = [
+            f"Step {number}: {' '.join(past_sentence(entry, self.frame(entry.task)).split())}"
+            for number, entry in enumerate(() if grounding else history, 1)
+        ]
+        question = fill(template("aguvis-user"), overall_goal=task.instruction, previous_actions="\n".join(lines) or "None")
+        system = template("aguvis-grounding-system" if grounding else "aguvis-agent-system")
+        prepared, beginning = chat(self._image(task), question, system=system), self._beginning(task)
+        return begun(prepared, beginning) if beginning else prepared
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
         sentence = f"Action: {step_instruction(task)}\n" if task.setting == "low" else ""
@@ -71,7 +77,9 @@ class Aguvis(FamilyModel):
             raise ParseError(f"the reply holds no call: {body.strip()[:80]!r}")
         name = found[1] or found[2]
         call = first_call(f"{name}({_with_keys(name, body[found.end() :])}", CALLS)
-        words = _without_tokens(text[: marker.start()] if marker is not None else body[: found.start()])
+        words = _TOKENS.sub("", text[: marker.start()] if marker is not None else body[: found.start()])
+        if "assistant" in words:
+            words = _TOKENS_STRIPPED.sub("", words)
         sentence = _SENTENCE.search(words)
         thought = words[: sentence.start()] if sentence is not None else words
         conclusion = sentence[1].strip() if sentence is not None else ""
@@ -98,17 +106,6 @@ class Aguvis(FamilyModel):
             return f"{ALL}Action: {step_instruction(task)}\n"
         return "" if self.thinking is None else f"{ALL}Thought: " if self.thinking else OS
 
-    def _messages(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> tuple[Message, ...]:
-        grounding = task.setting == "grounding"
-        lines = [
-            f"Step {number}: {' '.join(past_sentence(entry, self.frame(entry.task)).split())}"
-            for number, entry in enumerate(() if grounding else history, 1)
-        ]
-        question = fill(template("aguvis-user"), overall_goal=task.instruction, previous_actions="\n".join(lines) or "None")
-        image = self._image(task)
-        system = template("aguvis-grounding-system" if grounding else "aguvis-agent-system")
-        return Message("system", (system,)), Message("user", (image, question))
-
 
 def _click(call: calls.Arguments) -> Action:
     if call.values.get("button", "left") != "left" or call.values.get("clicks", "1") != "1":
@@ -123,16 +120,12 @@ def _press(call: calls.Arguments) -> Action:
     return Unsupported(name="press", arguments={"keys": keys}, device=Hotkey(keys=(keys,)))
 
 
-def _write_press(action: Press, _: calls.Writing) -> dict[str, Any] | None:
-    return {"keys": "enter"} if action.button == "ENTER" else None
-
-
 _STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 CALLS = calls.CallTable(
     {
         "click": calls.Form(Click, _click, calls.tap(*calls.XY).write),
         **dict.fromkeys(("write", "typewrite"), calls.typed("message", "text", "content")),
-        "press": calls.Form(Press, _press, _write_press),
+        "press": calls.Form(Press, _press, lambda action, _: {"keys": "enter"} if action == calls.ENTER else None),
         "swipe": calls.swiped("from_coord", "to_coord"),
         "home": calls.HOME,
         "back": calls.BACK,
@@ -176,11 +169,6 @@ _NUMBER = r"-?\d{1,20}(?:\.\d{1,30})?"
 _TWO_NUMBERS = re.compile(rf"\s*(?:x\s*=\s*)?({_NUMBER})\s*,\s*(?:y\s*=\s*)?({_NUMBER})(?=\s*[,)])")
 _TWO_LISTS = re.compile(r"\s*([\[(][^\])]{1,60}[\])])\s*,\s*([\[(][^\])]{1,60}[\])])")
 _KEYED = re.compile(r"\s*(?:[A-Za-z_]\w{0,40}\s*=|\)|\Z)")
-
-
-def _without_tokens(text: str) -> str:
-    text = _TOKENS.sub("", text)
-    return _TOKENS_STRIPPED.sub("", text) if "assistant" in text else text
 
 
 def _with_keys(name: str, arguments: str) -> str:

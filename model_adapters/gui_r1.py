@@ -18,7 +18,7 @@ from pydantic import Field
 
 from guieval.actions import BUTTONS, Action, ActionSpace, Hotkey, Scroll, Unsupported, Wait
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, Frame, Size
+from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import ScrollWords, json_value, named_object, place, split_reasoning
@@ -85,16 +85,29 @@ class GUIR1(FamilyModel):
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         before = f"<think> {thought} </think> " if thought else ""
-        return f"{before}<answer>{_write(action, self.frame(task), task.screenshot_size, self._scroll_words)}</answer>"
+        return f"{before}<answer>{self._answer(task, action)}</answer>"
 
     def _past_step(self, entry: HistoryEntry) -> str:
         if entry.origin == "model":
-            return own_reply(entry, _own_answer) or _write(
-                entry.action, self.frame(entry.task), entry.task.screenshot_size, self._scroll_words
-            )
+            return own_reply(entry, _own_answer) or self._answer(entry.task, entry.action)
         if self._options.prompt == "androidcontrol":
             return past_sentence(entry, self.frame(entry.task))
-        return _os_atlas(entry.action, entry.task.screenshot_size, self._scroll_words)
+        # as GUI-R1's GUI-Odyssey data writes it: in OS-Atlas's notation, with places in thousandths
+        if isinstance(entry.action, Unsupported):
+            return entry.action.name.upper()
+        if entry.action == calls.ENTER:
+            return "PRESS_ENTER"
+        return capital_call(entry.action, PER_1000, entry.task.screenshot_size, self._scroll_words)
+
+    def _answer(self, task: StepTaskModel, action: Action) -> str:
+        """The answer for any action, also one that the family has no word for, which the past may hold."""
+        frame = self.frame(task)
+        name, arguments = CALLS.write(
+            action, lambda point: list(frame.quantise(point, task.screenshot_size)), self._scroll_words
+        )
+        if isinstance(action, Unsupported):
+            return str([{"action": name, **arguments}])
+        return str([{"action": name, "point": NO_POINT, "input_text": NO_TEXT} | arguments])
 
 
 def _scroll(call: calls.Arguments) -> Action:
@@ -187,18 +200,3 @@ def _own_answer(reply: str) -> str:
     answer = _parts(whole_text(reply))[1]
     _item(answer)
     return answer
-
-
-def _write(action: Action, frame: Frame, size: Size, scroll_words: ScrollWords) -> str:
-    """The answer for any action, also one that the family has no word for, which the past may hold."""
-    name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)), scroll_words)
-    if isinstance(action, Unsupported):
-        return str([{"action": name, **arguments}])
-    return str([{"action": name, "point": NO_POINT, "input_text": NO_TEXT} | arguments])
-
-
-def _os_atlas(action: Action, size: Size, scroll_words: ScrollWords) -> str:
-    """A step as GUI-R1's GUI-Odyssey data writes it: in OS-Atlas's notation, with places in thousandths."""
-    if isinstance(action, Unsupported):
-        return action.name.upper()
-    return "PRESS_ENTER" if action == calls.ENTER else capital_call(action, PER_1000, size, scroll_words)

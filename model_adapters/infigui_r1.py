@@ -47,7 +47,8 @@ class InfiGUIR1(tools.QwenToolsModel):
         if self.thinking is False:
             # the three lines that ask for a thought end where the tools begin
             system = HELPFUL + "\n\n" + system[system.index("# Tools") :]
-        past = tools.progress([self._past_arguments(entry) for entry in history])
+        past_calls = (tools.past_call(entry, self.frame(entry.task)) for entry in history)
+        past = tools.progress([tools.call_json(call["arguments"]) for call in past_calls])
         question = tools.query(task, "infigui_r1-androidcontrol-user-high", past)
         return chat(question, image, system=system)
 
@@ -76,6 +77,3 @@ class InfiGUIR1(tools.QwenToolsModel):
             raise ParseError(f"the reply gives no place: {text.strip()[:80]!r}")
         call = tools.split_reply(rest).call if "<tool_call>" in rest else json_value(rest)
         return ParsedResponse(self._action(task, call), thought or None)
-
-    def _past_arguments(self, entry: HistoryEntry) -> str:
-        return tools.call_json(tools.past_call(entry, self.frame(entry.task))["arguments"])

@@ -66,7 +66,9 @@ class MiMoVL(FamilyModel):
             # the authors' runner for navigation sends no system prompt
             prepared = chat(image, question, *last, system=HELPFUL)
         else:
-            values = {"instruction": task.instruction, "history": _past(history)}
+            # counted from 0 and not separated, as the authors' runner writes them
+            past = "".join(f"Step {index}: {_past_step(entry)}." for index, entry in enumerate(history))
+            values = {"instruction": task.instruction, "history": past or "None"}
             if task.setting == "low":
                 values["step_instruction"] = step_instruction(task)
             prepared = chat(image, fill(template(f"mimo_vl-agent-{task.setting}"), **values), *last)
@@ -96,11 +98,6 @@ class MiMoVL(FamilyModel):
             answer = {"action": record.pop("action_name"), **record}
         before = f"<think>\n{thought}\n</think>\n\n" if thought and self.thinking is not False else ""
         return f"{before}```json\n{json.dumps([answer], ensure_ascii=False)}\n```"
-
-
-def _past(history: Sequence[HistoryEntry]) -> str:
-    """The past steps in a row, counted from 0 and not separated, as the authors' runner writes them."""
-    return "".join(f"Step {index}: {_past_step(entry)}." for index, entry in enumerate(history)) or "None"
 
 
 def _past_step(entry: HistoryEntry) -> str:
