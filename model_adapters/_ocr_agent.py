@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from guieval.actions import Action, Box, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.frames import Size
 from guieval.history import describe
+from guieval.models import ParsedResponse
 
 from ._ocr_words import DELETE, ENTER, FIELD_TAPPED, QUOTED, Cue, affinity, key_words, plan, swipe, words
 
@@ -49,9 +50,12 @@ ABSENT = re.compile(
 IN_THE_WAY = re.compile(r"^\W*(?:not now|no,? thanks|maybe later|later|skip|dismiss|got it)\W*$", re.I)
 FIELD = re.compile(r"^\W*Q?(?:search|type|enter|write|message|title|name|label|subject|text)", re.I)
 KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-WAITING = re.compile(r"^\W*wait\b", re.I)
-FINISHED = re.compile(r"\b(?:finish|complete|end|stop)\b.*\btask\b|\btask\b.*\b(?:complete|done|finished)\b", re.I)
-INFEASIBLE = re.compile(r"\b(?:impossible|infeasible|cannot be (?:done|completed))\b", re.I)
+STEPS: tuple[tuple[re.Pattern[str], Action], ...] = (
+    (re.compile(r"^\W*wait\b", re.I), Wait()),
+    (re.compile(r"\b(?:impossible|infeasible|cannot be (?:done|completed))\b", re.I), Stop(status="impossible")),
+    (re.compile(r"\b(?:finish|complete|end|stop)\b.*\btask\b|\btask\b.*\b(?:complete|done|finished)\b", re.I), Stop()),
+)
+"""Step instructions that are one action wherever they are given; the first that fits counts."""
 ONLY_A_PLACE = re.compile(r"^\W*$|^(?:click|long press) at [\d(]", re.I)
 
 
@@ -82,14 +86,6 @@ class Prompt(BaseModel):
     history: tuple[Past, ...] = ()
 
 
-class Decision(NamedTuple):
-    """What to do, why, and one sentence for later steps."""
-
-    action: Action
-    thought: str
-    conclusion: str
-
-
 class Screen(NamedTuple):
     """What the agent sees: texts without the keyboard's keys, whether a keyboard is shown, and the screen's shape."""
 
@@ -110,7 +106,7 @@ class Match(NamedTuple):
     point: Point
 
 
-def decide(prompt: Prompt, texts: Sequence[ScreenText], size: Size) -> Decision:
+def decide(prompt: Prompt, texts: Sequence[ScreenText], size: Size) -> ParsedResponse:
     """One action for the prompt and the screen; the same arguments give the same decision."""
     screen = look(texts, size)
     if prompt.target is not None:
@@ -145,10 +141,9 @@ def best_match(wanted: str, screen: Screen, avoid: Point | None = None) -> Match
 
 
 def _place_within(wanted: str, text: str, box: Box) -> Point:
-    """The middle of the part of a line that fits: OCR joins neighbouring texts into one line."""
     from rapidfuzz import fuzz
 
-    line = text.casefold()
+    line = text.casefold()  # OCR joins neighbouring texts into one line, of which the part that fits counts
     found = fuzz.partial_ratio_alignment(wanted, line) if len(line) > 2 * len(wanted) else None
     if found is None or found.score < 80:
         return _on_screen(box.centre)
@@ -164,16 +159,20 @@ def _same_place(one: Point, other: Point) -> bool:
     return abs(one.x - other.x) < SAME_PLACE and abs(one.y - other.y) < SAME_PLACE
 
 
-def _tap(match: Match, wanted: str) -> Decision:
+def _do(action: Action, why: str, conclusion: str | None = None) -> ParsedResponse:
+    return ParsedResponse(action, why, conclusion or describe(action))
+
+
+def _tap(match: Match, wanted: str) -> ParsedResponse:
     thought = f"{match.text!r} on the screen fits {wanted!r} ({match.score:.2f})."
-    return Decision(Click(point=match.point), thought, f"Tap {match.text!r}.")
+    return _do(Click(point=match.point), thought, f"Tap {match.text!r}.")
 
 
-def _tap_label(line: ScreenText, why: str) -> Decision:
-    return Decision(Click(point=_on_screen(line.box.centre)), f"{line.text!r} is {why}.", f"Tap {line.text!r}.")
+def _tap_label(line: ScreenText, why: str) -> ParsedResponse:
+    return _do(Click(point=_on_screen(line.box.centre)), f"{line.text!r} is {why}.", f"Tap {line.text!r}.")
 
 
-def ground(target: str, screen: Screen) -> Decision:
+def ground(target: str, screen: Screen) -> ParsedResponse:
     """A click, always: on the text that fits best, else where such an icon usually is, else in the middle."""
     match = best_match(target, screen)
     if match and match.score >= GOOD_MATCH:
@@ -184,39 +183,36 @@ def ground(target: str, screen: Screen) -> Decision:
         return _tap(match, target)
     if share >= GOOD_MATCH:
         point = place[1] if screen.portrait else place[2]
-        return Decision(Click(point=point), f"No text fits {target!r}; such icons are usually here.", f"Tap for {target!r}.")
-    return Decision(Click(point=Point(500.0, 500.0)), f"Nothing on the screen fits {target!r}.", "Tap the middle.")
+        return _do(Click(point=point), f"No text fits {target!r}; such icons are usually here.", f"Tap for {target!r}.")
+    return _do(Click(point=Point(500.0, 500.0)), f"Nothing on the screen fits {target!r}.", "Tap the middle.")
 
 
-def follow(step: str, screen: Screen) -> Decision:
+def follow(step: str, screen: Screen) -> ParsedResponse:
     """Follow one instruction for one step."""
-    if WAITING.search(step):
-        return Decision(Wait(), f"The step is {step!r}.", "Wait.")
-    if INFEASIBLE.search(step):
-        return Decision(Stop(status="impossible"), f"The step is {step!r}.", "Report that the task is impossible.")
-    if FINISHED.search(step):
-        return Decision(Stop(), f"The step is {step!r}.", "Finish the task.")
+    for pattern, action in STEPS:
+        if pattern.search(step):
+            return _do(action, f"The step is {step!r}.")
     cues = plan(step)
     for kind in ("type", "do", "hold", "switch"):
         for cue in (cue for cue in cues if cue.kind == kind):
             if kind == "type":
-                return Decision(Type(text=cue.text), f"The step says to enter {cue.text!r}.", f"Type {cue.text!r}.")
+                return _do(Type(text=cue.text), f"The step says to enter {cue.text!r}.")
             if decision := pursue(cue, screen, (), WEAK_MATCH):
                 return decision
     quoted = QUOTED.search(step)
     return ground(quoted[1] or quoted[2] if quoted else step, screen)
 
 
-def advance(goal: str, screen: Screen, history: Sequence[Past]) -> Decision:
+def advance(goal: str, screen: Screen, history: Sequence[Past]) -> ParsedResponse:
     """The next step towards a goal: wait, open, tap, type, look further by scrolling and going back, or stop."""
     if any(LOADING.search(text) for text, _ in screen.texts):
-        return Decision(Wait(), "The screen is loading.", "Wait for the screen.")
+        return _do(Wait(), "The screen is loading.", "Wait for the screen.")
     todo = [cue for cue in pending(plan(goal), history) if not _just_touched(cue, screen, history)]
     needed = [cue for cue in todo if cue.kind != "maybe"]
     due = needed[0] if needed else None
     opening = due is not None and isinstance(due.action, Open)
     if due and not opening and any(ABSENT.search(text) for text, _ in screen.texts):
-        return Decision(Stop(status="impossible"), "The screen says that it is not there.", "Report that it is impossible.")
+        return _do(Stop(status="impossible"), "The screen says that it is not there.", "Report that it is impossible.")
     if screen.keyboard and not opening and (typing := next((cue for cue in needed if cue.kind == "type"), None)):
         # what can be typed now comes first: other texts of the task may stand on the screen by chance
         due = typing
@@ -233,11 +229,11 @@ def advance(goal: str, screen: Screen, history: Sequence[Past]) -> Decision:
     if (due is None or screen.has("cancel")) and (decision := _confirm(goal, screen, history)):
         return decision
     if due is None:
-        return Decision(Stop(), "Nothing that the task names is left to do.", "Finish the task.")
-    scrolls = len(list(takewhile(lambda past: isinstance(past.action, Scroll), reversed(history))))
-    if scrolls < SCROLL_LIMIT:
-        return Decision(swipe("up"), f"Nothing on the screen fits {due.text!r}; more may be below.", "Swipe up.")
-    return Decision(Press(button="BACK"), f"{due.text!r} is not on this page.", "Press the back button.")
+        return _do(Stop(), "Nothing that the task names is left to do.")
+    last = history[-SCROLL_LIMIT:]
+    if len(last) < SCROLL_LIMIT or not all(isinstance(past.action, Scroll) for past in last):
+        return _do(swipe("up"), f"Nothing on the screen fits {due.text!r}; more may be below.")
+    return _do(Press(button="BACK"), f"{due.text!r} is not on this page.")
 
 
 def pending(cues: Sequence[Cue], history: Sequence[Past]) -> list[Cue]:
@@ -291,10 +287,10 @@ def _just_touched(cue: Cue, screen: Screen, history: Sequence[Past]) -> bool:
     return abs(match.point.y - last.point.y) < SAME_PLACE if cue.kind == "switch" else _same_place(match.point, last.point)
 
 
-def pursue(cue: Cue, screen: Screen, history: Sequence[Past], least: float) -> Decision | None:
+def pursue(cue: Cue, screen: Screen, history: Sequence[Past], least: float) -> ParsedResponse | None:
     """The action that serves one cue now, or ``None`` when what it needs is not on the screen (no affinity of ``least``)."""
     if cue.action is not None:
-        return Decision(cue.action, f"The task names it: {cue.text!r}.", describe(cue.action))
+        return _do(cue.action, f"The task names it: {cue.text!r}.")
     # where the last step tapped, or the one before the text that was typed since
     before = next((past.action for past in reversed(history) if not isinstance(past.action, Type)), None)
     touched = before.point if isinstance(before, Click | LongPress) else None
@@ -304,28 +300,26 @@ def pursue(cue: Cue, screen: Screen, history: Sequence[Past], least: float) -> D
     if match is None or match.score < least:
         free = screen.portrait and not screen.keyboard and not (touched and _same_place(touched, FLOATING_BUTTON))
         if cue.text == "create" and free:
-            return Decision(
-                Click(point=FLOATING_BUTTON), "New things begin with the button in the lower corner.", "Tap to create."
-            )
+            return _do(Click(point=FLOATING_BUTTON), "New things begin with the button in the lower corner.", "Tap to create.")
         return None
     decision = _tap(match, cue.text)
     if cue.kind == "hold":
-        return decision._replace(action=LongPress(point=match.point), conclusion=f"Long press {match.text!r}.")
+        return replace(decision, action=LongPress(point=match.point), conclusion=f"Long press {match.text!r}.")
     if cue.kind == "switch" and screen.portrait and match.point.x < 700:
-        return decision._replace(action=Click(point=Point(SWITCH_X, match.point.y)))
+        return replace(decision, action=Click(point=Point(SWITCH_X, match.point.y)))
     return decision
 
 
-def _write(cue: Cue, screen: Screen, history: Sequence[Past], touched: Point | None) -> Decision | None:
+def _write(cue: Cue, screen: Screen, history: Sequence[Past], touched: Point | None) -> ParsedResponse | None:
     last = history[-1] if history else None
     field = best_match(cue.field, screen, avoid=touched) if cue.field else None
     named = field if field and field.score >= GOOD_MATCH else None
     if last and isinstance(last.action, Type):
         if named:
             return _tap(named, cue.field)
-        return Decision(Press(button="ENTER"), "The next text belongs into the next field.", "Press the enter button.")
+        return _do(Press(button="ENTER"), "The next text belongs into the next field.")
     if screen.keyboard or (last and isinstance(last.action, Click) and FIELD_TAPPED.search(last.sentence or "")):
-        return Decision(Type(text=cue.text), f"{cue.text!r} is to be entered and a field is active.", f"Type {cue.text!r}.")
+        return _do(Type(text=cue.text), f"{cue.text!r} is to be entered and a field is active.")
     if named:
         return _tap(named, cue.field)
     line = next((line for line in screen.texts if FIELD.match(line.text)), None)
@@ -334,18 +328,18 @@ def _write(cue: Cue, screen: Screen, history: Sequence[Past], touched: Point | N
     return _tap_label(line, "a field to type into")
 
 
-def _launch(goal: str, due: Cue, screen: Screen) -> Decision | None:
+def _launch(goal: str, due: Cue, screen: Screen) -> ParsedResponse | None:
     """The app to begin with when the task names none: one on the home screen whose name the task's words hold, else, for
     something to switch on or off, the settings."""
     for text, _ in screen.texts:
         if len(text.strip()) > 2 and affinity(words(text), goal, precision=0.0) >= 0.9:
-            return Decision(Open(app=text), f"The task's words name the app {text!r}.", f"Open the app {text!r}.")
+            return _do(Open(app=text), f"The task's words name the app {text!r}.")
     if due.kind == "switch":
-        return Decision(Open(app="Settings"), "Things are switched on and off in the settings.", "Open the app 'Settings'.")
+        return _do(Open(app="Settings"), "Things are switched on and off in the settings.")
     return None
 
 
-def _confirm(goal: str, screen: Screen, history: Sequence[Past]) -> Decision | None:
+def _confirm(goal: str, screen: Screen, history: Sequence[Past]) -> ParsedResponse | None:
     """A tap on what completes a form or answers a dialog, unless it was tapped just now (a dialog repeats the word)."""
     sentence = (history[-1].sentence or "") if history and not screen.has("cancel") else ""
     for word in COMMIT:

@@ -26,7 +26,7 @@ from guieval.models import ImageRef, ModelInput, ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
 from ._family import FamilyModel, chat
-from ._ocr_agent import Decision, Past, Prompt, ScreenText, decide
+from ._ocr_agent import Past, Prompt, ScreenText, decide
 
 FRAME = Normalised(1000.0, digits=2)
 SYSTEM = (
@@ -82,7 +82,7 @@ class OcrBaseline(FamilyModel):
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return _write(action, thought, conclusion, task.screenshot_size)
+        return _write(ParsedResponse(action, thought, conclusion), task.screenshot_size)
 
     def respond(self, request: Request) -> str:
         """Read the last screenshot and answer. Of the request, only ``input`` and ``images`` are looked at.
@@ -97,14 +97,15 @@ class OcrBaseline(FamilyModel):
         """The reply to a prompt (the user's JSON object) when ``texts`` with their boxes (unified coordinates) are what
         stands on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is not a prompt.
         """
-        decision: Decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
-        return _write(decision.action, decision.thought, decision.conclusion, size)
+        decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
+        return _write(decision, size)
 
 
-def _write(action: Action, thought: str | None, conclusion: str | None, size: Size) -> str:
+def _write(reply: ParsedResponse, size: Size) -> str:
+    action = reply.action
     if isinstance(action, Click | LongPress | Scroll):
         action = action.model_copy(update={"point": FRAME.quantise(action.point, size)})
-    return _Reply(thought=thought, conclusion=conclusion, action=action).model_dump_json(exclude_none=True)
+    return _Reply(thought=reply.thought, conclusion=reply.conclusion, action=action).model_dump_json(exclude_none=True)
 
 
 _reading = threading.Lock()
