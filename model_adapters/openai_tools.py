@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Button, StopStatus
+from guieval.actions import BUTTONS, Action, ActionSpace, Button, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, RELATIVE, Frame, OriginalPixels, Size
 from guieval.history import HistoryEntry
@@ -143,40 +143,9 @@ def _offer(frame: FrameName, size: Size, grounding: bool) -> tuple[str, tuple[di
         case "0-1":
             ends, unit = ("1", "1"), "fractions of the screenshot's width and height, from 0 to 1, with four decimals"
     coordinates = f"Coordinates are in {unit}; x goes from left to right and y from top to bottom."
-    number = {"type": "number" if frame == "0-1" else "integer"}
-    place = {
-        "x": {**number, "description": f"from 0 (left edge) to {ends[0]} (right edge)"},
-        "y": {**number, "description": f"from 0 (top edge) to {ends[1]} (bottom edge)"},
-    }
-    if grounding:
-        return coordinates, (_function("click", "Click on an element.", place),)
-    seconds = {"seconds": {"type": "number", "description": "how long; 1 where it is left out"}}
-    every: tuple[tuple[str, str, dict[str, Any]], ...] = (
-        ("click", "Tap or click on a place.", place),
-        ("long_press", "Press a place and hold it.", place | seconds),
-        ("swipe", "Swipe from a place.", place | {"direction": _one_of(DIRECTIONS, "where the finger moves")}),
-        ("type_text", "Enter text into the focused field.", {"text": {"type": "string"}}),
-        ("open_app", "Open an app.", {"name": {"type": "string", "description": "the app's name"}}),
-        (
-            "press_button",
-            "Press a button of the system or keyboard.",
-            {"button": _one_of(_BUTTONS, "which one")},
-        ),
-        ("wait", "Wait, e.g. until something has loaded.", seconds),
-        ("stop", "End the task.", {"status": _one_of(_STATUSES, "how it ended")}),
-    )
-    thought = {"thought": {"type": "string", "description": "what you see and why you choose this action"}}
-    return coordinates, tuple(_function(name, about, thought | arguments) for name, about, arguments in every)
-
-
-def _one_of(values: Any, description: str) -> dict[str, Any]:
-    return {"type": "string", "enum": list(values), "description": description}
-
-
-def _function(name: str, description: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    required = [each for each in arguments if each != "seconds"]
-    parameters = {"type": "object", "properties": arguments, "required": required, "additionalProperties": False}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    offered = template(f"openai_tools-{'grounding-' if grounding else ''}tools")
+    offered = fill(offered, number="number" if frame == "0-1" else "integer", right=ends[0], bottom=ends[1])
+    return coordinates, tuple({"type": "function", "function": json.loads(line)} for line in offered.splitlines())
 
 
 _STATUSES: dict[str, StopStatus] = {"done": "finish", "impossible": "impossible"}
