@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from guieval.actions import Action, Click, LongPress
 from guieval.errors import DataError, ParseError, UsageError, first_problem, nearest
-from guieval.frames import Frame, ResizedPixels, Size, smart_resize
+from guieval.frames import Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, Part, load_template
 from guieval.steps import StepTaskModel
 
 PATCH = 28
 """Side of the square of pixels that one image token covers in models of the Qwen2-VL and Qwen2.5-VL kind."""
+UNBOUND = 2**62
+"""Larger than any image: for a limit that is not set."""
 QWEN_PIXELS = 4 * PATCH**2, 16384 * PATCH**2
 """The limits of Qwen2.5-VL's own image processor."""
 
 
-class Options(BaseModel):
+class Options(BaseModel, frozen=True, extra="forbid"):
     """Base class of every family's options, and the options of a family that has none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ImageLimits(Options):
@@ -36,10 +36,7 @@ class ImageLimits(Options):
     max_pixels: int | None = Field(None, ge=1, description="larger screenshots are shrunk to this many pixels")
 
 
-Kind = TypeVar("Kind", bound=Options)
-
-
-def read_options(kind: type[Kind], config: ModelConfig) -> Kind:
+def read_options(kind: type[Options], config: ModelConfig) -> Options:
     """``config.options`` as ``kind``; :class:`UsageError` naming the option, its value and what was expected."""
     try:
         return kind.model_validate(config.options)
@@ -64,10 +61,13 @@ class FamilyModel(ABCModel):
     fixed_frame: ClassVar[Frame | None] = None
     """The frame of a family that answers in the same one on every step and with all options."""
     patch: ClassVar[int] = PATCH
-    pixels: ClassVar[tuple[int | None, int | None]] = (None, None)
+    pixels: ClassVar[tuple[int, int]] = (1, UNBOUND)
     """Least and most pixels of an image where the options set no limit."""
     grounding_pixels: ClassVar[tuple[int, int] | None] = None
     """The same on steps of grounding, where they differ."""
+
+    grounds_silently: ClassVar[bool] = False
+    """Whether its grounding prompt asks for no thought."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -78,20 +78,28 @@ class FamilyModel(ABCModel):
         self._options = read_options(get_type_hints(type(self))["_options"], config)
 
     def frame(self, task: StepTaskModel) -> Frame:
-        if self.fixed_frame is not None:
-            return self.fixed_frame
-        least, most = self._limits(task)
-        return ResizedPixels(self.patch, least or 1, most or UNBOUND)
+        return self._resize(task) if self.fixed_frame is None else self.fixed_frame
+
+    @property
+    def _first_resize(self) -> ResizedPixels | None:
+        """A resize that goes before the limits."""
+        return None
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
         if not self.fixes_thought:
             return super().prepare_fixed_thought(task, history, thought)
         if reason := self._why_silent(task):
             raise UsageError(f"model {self.config.name!r} cannot be given a thought: {reason}")
-        return begun(self.prepare_input(task, history), self._opening(task, given_thought(thought)))
+        if not thought.strip():
+            # the answer would count as one with a thought
+            raise UsageError("the thought to be given is empty")
+        # without line breaks around it (GUIEvalKit paper, appendix E)
+        return begun(self.prepare_input(task, history), self._opening(task, thought.strip("\n")))
 
     def _why_silent(self, task: StepTaskModel) -> str | None:
         """Why the model writes no thought on this step; ``None`` where it may write one."""
+        if self.grounds_silently and task.setting == "grounding":
+            return "the grounding prompt asks for no thought"
         return "thinking is turned off" if self.thinking is False else None
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
@@ -107,14 +115,37 @@ class FamilyModel(ABCModel):
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         """:meth:`render` for an action of the family's space."""
 
-    def _limits(self, task: StepTaskModel) -> tuple[int | None, int | None]:
-        own = self._options
+    def _resize(self, task: StepTaskModel) -> ResizedPixels:
+        """What the step's screenshot goes through before the model sees it."""
         least, most = (self.grounding_pixels if task.setting == "grounding" else None) or self.pixels
-        return (own.min_pixels or least, own.max_pixels or most) if isinstance(own, ImageLimits) else (least, most)
+        if isinstance(self._options, ImageLimits):
+            least, most = self._options.min_pixels or least, self._options.max_pixels or most
+        return ResizedPixels(self.patch, least, most, self._first_resize)
 
     def _image(self, task: StepTaskModel) -> ImageRef:
-        """The step's screenshot in the size in which it is sent."""
-        return ImageRef(task, sent_size(task.screenshot_size, self.patch, *self._limits(task)))
+        """The step's screenshot in the size in which it is sent.
+
+        Rounding to multiples of ``patch`` is left to the server, which does it anyway; only where a limit binds is the image
+        resized on this side, so that the answer's frame does not depend on how the server was started.
+        """
+        resized = self._resize(task).resized(task.screenshot_size)
+        rounded = smart_resize(task.screenshot_size, self.patch, 1, UNBOUND)
+        return ImageRef(task, None if resized == rounded else resized)
+
+    def _conversation(
+        self, task: StepTaskModel, history: Sequence[HistoryEntry], turns: Sequence[tuple[Part, ...]], max_images: int
+    ) -> Iterator[Message]:
+        """Each step as a user's turn and the reply to it; only the last ``max_images`` steps show their screenshot."""
+        first_with_image = len(history) + 1 - max_images
+        for index, step in enumerate((*(entry.task for entry in history), task)):
+            if parts := (*turns[index], self._image(step)) if index >= first_with_image else turns[index]:
+                yield Message("user", parts)
+            if index < len(history):
+                yield Message("assistant", (self._past_reply(history[index]),))
+
+    def _past_reply(self, entry: HistoryEntry) -> str:
+        """A past step as the assistant's turn, for families that show their past in turns."""
+        raise NotImplementedError
 
     def _screen(self, task: StepTaskModel) -> dict[str, str]:
         """The width and height of the screen in the frame's coordinates, for a prompt that states them."""
@@ -128,8 +159,6 @@ CONTINUE: Mapping[str, Any] = {"continue_final_message": True, "add_generation_p
 HELPFUL = "You are a helpful assistant."
 """The system prompt of families that send the usual one."""
 Found = TypeVar("Found")
-UNBOUND = 2**62
-"""Larger than any image: for a limit that is not set."""
 
 
 @cache
@@ -173,34 +202,10 @@ def own_reply(entry: HistoryEntry, read: Callable[[str], Found | None]) -> Found
         return None
 
 
-def sent_size(
-    size: Size, factor: int, min_pixels: int | None, max_pixels: int | None, first: ResizedPixels | None = None
-) -> Size | None:
-    """The (width, height) a screenshot must be sent in, or ``None`` to send the file as it is.
-
-    Rounding to multiples of ``factor`` is left to the server, which does it anyway; only where a limit binds is the image
-    resized on this side, so that the answer's frame does not depend on how the server was started. ``first`` is a resize
-    that goes before the limits.
-    """
-    before = size if first is None else first.resized(size)
-    limited = smart_resize(before, factor, min_pixels or 1, max_pixels or UNBOUND)
-    return None if limited == smart_resize(size, factor, 1, UNBOUND) else limited
-
-
 def chat(*parts: Part, system: str | None = None, extra: Mapping[str, Any] | None = None) -> ModelInput:
     """A request of one user's turn, after a system prompt where there is one."""
     before = () if system is None else (Message("system", (system,)),)
     return ModelInput((*before, Message("user", parts)), extra=extra or {})
-
-
-def given_thought(thought: str) -> str:
-    """A thought as it is put into the model's mouth: without line breaks around it (GUIEvalKit paper, appendix E).
-
-    Raises :class:`UsageError` for an empty one, which would be an answer without a thought under the name of one with it.
-    """
-    if not thought.strip():
-        raise UsageError("the thought to be given is empty")
-    return thought.strip("\n")
 
 
 def begun(prepared: ModelInput, turn: str) -> ModelInput:

@@ -21,12 +21,11 @@ from guieval.errors import ParseError
 from guieval.frames import PER_999, PER_1000, Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
+from guieval.parsing import MAX_REPAIR, closed_thought, decoded, first_round, json_value
 from guieval.parsing import call_tables as calls
-from guieval.parsing import decoded, json_value
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
-from ._thoughts import closed_thought, first_round
 
 BEGIN, END = "<|begin_of_box|>", "<|end_of_box|>"
 FIRST_STEP = "You just started, no action has been performed yet."
@@ -203,8 +202,6 @@ def _place(answer: str) -> str:
     raise ParseError(f"the reply holds no box: {inside.strip()[:80]!r}")
 
 
-MAX_REPAIR = 4_000
-"""Longest action, in characters, whose notation is mended."""
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|\b(?:true|false|null)\b|(?<![\w.])0+(?=\d)", re.DOTALL)
 _WORDS = {"true": "True", "false": "False", "null": "None"}
 _LEADING_ZERO = re.compile(r"0\d")

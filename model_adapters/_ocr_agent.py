@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from guieval.actions import Action, Box, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.frames import Size
@@ -66,19 +66,15 @@ class ScreenText(NamedTuple):
     box: Box
 
 
-class Past(BaseModel):
+class Past(BaseModel, frozen=True, extra="forbid"):
     """One past step as the prompt gives it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sentence: str | None = None
     action: Action
 
 
-class Prompt(BaseModel):
+class Prompt(BaseModel, frozen=True, extra="forbid"):
     """What the agent knows. ``step`` is this step's instruction (setting ``low``), ``target`` what to find (``grounding``)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     goal: str | None = None
     step: str | None = None

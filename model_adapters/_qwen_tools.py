@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
 from guieval.actions import Action, Click, Press, Stop, StopStatus
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import Message, ParsedResponse, Part, fill
+from guieval.models import ParsedResponse, fill
 from guieval.parsing import call_tables as calls
-from guieval.parsing import decoded, json_value, split_reasoning, tagged
+from guieval.parsing import decoded, first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, own_reply, past_sentence, step_instruction, template
-from ._thoughts import first_round
 
 TOOL = "mobile_use"
 _TOOLS = frozenset({"mobile_use", "computer_use", "mobile_for_gui_owl", "function"})
@@ -102,21 +101,16 @@ class QwenToolsModel(FamilyModel):
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
         return call_of(action, self.frame(task), task.screenshot_size)
 
+    def _progress(self, history: Sequence[HistoryEntry]) -> str:
+        """The past as conclusions, without newlines and double quotes, as the Qwen3-VL notebook writes "Task progress"."""
+        sentences = (past_sentence(entry, self.frame(entry.task)) for entry in history)
+        return progress([sentence.replace("\n", "").replace('"', "") for sentence in sentences])
+
     def _thinking(self, thought: str) -> str:
         return f"<think>\n{thought}\n</think>\n"
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
         return self._thinking(thought)
-
-    def _conversation(
-        self, task: StepTaskModel, history: Sequence[HistoryEntry], turns: Sequence[tuple[Part, ...]], max_images: int
-    ) -> Iterator[Message]:
-        """Each step as a user's turn and the whole reply to it; only the last ``max_images`` steps show their screenshot."""
-        first_with_image = len(history) + 1 - max_images
-        for index, step in enumerate((*(entry.task for entry in history), task)):
-            yield Message("user", (*turns[index], self._image(step)) if index >= first_with_image else turns[index])
-            if index < len(history):
-                yield Message("assistant", (self._past_reply(history[index]),))
 
     def _past_reply(self, entry: HistoryEntry) -> str:
         if entry.raw_response is None:
@@ -270,11 +264,6 @@ def call_text(call: dict[str, Any]) -> str:
 def call_json(call: dict[str, Any]) -> str:
     """A call as one line of JSON."""
     return json.dumps(call, ensure_ascii=False)
-
-
-def plain_sentence(sentence: str) -> str:
-    """A step as one line for "Task progress": newlines and double quotes removed, as the Qwen3-VL notebook does."""
-    return sentence.replace("\n", "").replace('"', "")
 
 
 def progress(items: list[str]) -> str:

@@ -18,7 +18,7 @@ from guieval.actions import Action, Click, LongPress, Point, Scroll, Type, Wait,
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import Message, ParsedResponse
+from guieval.models import Message, ModelInput, ParsedResponse
 from guieval.parsing import ScrollWords, call_text, decoded, first_call, is_place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
@@ -63,7 +63,10 @@ class UITarsModel(FamilyModel):
         return ParsedResponse(table.read(call.name, call.arguments, frame, size, self._options.scroll_words), thought)
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
-        return reply_begun(thought)
+        return f"Thought: {thought}\nAction:"
+
+    def _reply(self, task: StepTaskModel, action: Action, thought: str | None) -> str:
+        return f"{self._opening(task, thought) if thought else 'Action:'} {self._call(task, action)}"
 
     def _prompt(self, name: str, *, thought: bool = True) -> str:
         """The text of a prompt file; without ``thought``, the same text without the lines that ask for one.
@@ -77,29 +80,21 @@ class UITarsModel(FamilyModel):
         silent = text.replace("Thought: ...\n", "")
         return re.sub(r"\n+## Note\n.*?(?=## User Instruction)", "\n\n", silent, flags=re.DOTALL)
 
-    def _conversation(
-        self, instruction: str, task: StepTaskModel, history: Sequence[HistoryEntry], *, thought: bool
-    ) -> tuple[Message, ...]:
-        """The filled prompt, then each past step as screenshot and answer, then the current screenshot.
+    def _after(self, instruction: str, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        """The filled prompt, then the conversation: turns without text, of which older ones are left out with their image."""
+        turns = self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images)
+        return ModelInput((Message("system", (HELPFUL,)), Message("user", (instruction,)), *turns))
 
-        Only the last ``max_images - 1`` past steps keep their screenshot; the answers of older ones stay, in order.
-        """
-        messages = [Message("system", (HELPFUL,)), Message("user", (instruction,))]
-        first_with_image = len(history) - (self._options.max_images - 1)
-        for index, entry in enumerate(history):
-            if index >= first_with_image:
-                messages.append(Message("user", (self._image(entry.task),)))
-            messages.append(Message("assistant", (self._past_answer(entry, thought),)))
-        messages.append(Message("user", (self._image(task),)))
-        return tuple(messages)
+    def _writes_thoughts(self, task: StepTaskModel) -> bool:
+        return self.thinking is not False
 
-    def _past_answer(self, entry: HistoryEntry, thought: bool) -> str:
+    def _past_reply(self, entry: HistoryEntry) -> str:
         """A past step as the assistant's turn: the model's own call with its box tokens restored, or the action's call.
 
         Where there is no thought, the step instruction stands for it, as offline evaluation of these models has always done.
         """
         call = own_reply(entry, _own_call) or self._call(entry.task, entry.action)
-        if not thought:
+        if not self._writes_thoughts(entry.task):
             return f"Action: {call}"
         words = entry.thought or entry.task.low_level_instruction or past_sentence(entry, self.frame(entry.task))
         return f"Thought: {words}\nAction: {call}"
@@ -232,13 +227,3 @@ def box(point: Point, frame: Frame, size: Size) -> str:
     """A point as the models write it, with its special tokens."""
     x, y = frame.quantise(point, size)
     return f"<|box_start|>({x:g},{y:g})<|box_end|>"
-
-
-def reply(call: str, thought: str | None) -> str:
-    """A whole reply."""
-    return f"{reply_begun(thought)} {call}" if thought else f"Action: {call}"
-
-
-def reply_begun(thought: str) -> str:
-    """A reply up to where its call begins (#79; GUIEvalKit paper, appendix E)."""
-    return f"Thought: {thought}\nAction:"

@@ -36,7 +36,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, Message, ModelInput, ParsedResponse, fill
-from guieval.parsing import json_value, split_reasoning
+from guieval.parsing import MAX_REPAIR, json_value, split_reasoning
 from guieval.parsing.call_tables import BUTTON_NAMES, Arguments, amount
 from guieval.steps import StepTaskModel, whole_text
 
@@ -66,6 +66,7 @@ class AgentCPMGUI(FamilyModel):
     fixed_frame = PER_1000
     action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
     thinking_switch = True
+    grounds_silently = True
     source = "github.com/OpenBMB/AgentCPM-GUI README.md and eval/README.md"
     frame_source = "github.com/OpenBMB/AgentCPM-GUI README.md, FAQ 4 and 5"
 
@@ -86,9 +87,6 @@ class AgentCPMGUI(FamilyModel):
             messages.append(self._turn(entry.task, entry.task.instruction if step is None else step))
             messages.append(Message("assistant", (_compact(self._past_answer(entry)),)))
         return ModelInput((*messages, self._turn(task, main_instruction(task))))
-
-    def _why_silent(self, task: StepTaskModel) -> str | None:
-        return "the grounding prompts ask for no thought" if task.setting == "grounding" else super()._why_silent(task)
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
         # line breaks stay, so that the thought stands as it was given: nobody reads a begun turn as JSON
@@ -160,8 +158,6 @@ _STOPS: dict[str, StopStatus] = {
 }
 _BUTTONS: dict[str, Button] = {**BUTTON_NAMES, "appselect": "RECENT"}
 
-MAX_REPAIR = 4_000
-"""Longest reply, in characters, whose punctuation is mended."""
 _DECODER = json.JSONDecoder(strict=False)
 _KEY = r"(?:POINT|to|duration|PRESS|TYPE|STATUS|DEEP_LINK|CLEAR)"
 _CONTINUED = re.compile(rf'\s{{0,9}},?\s{{0,9}}"?(?={_KEY}"\s{{0,9}}:)')

@@ -24,7 +24,7 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import PATCH, ImageLimits, chat, main_instruction, past_sentence, template
+from ._family import PATCH, ImageLimits, chat, main_instruction, template
 
 CALLS = calls.CallTable(tools.CALLS, open_app=tools.CALLS["open"], drag=calls.dragged(("coordinate",), ("coordinate2",)))
 """``drag`` is the computer prompt's, where it is the mouse's and no swipe."""
@@ -69,8 +69,7 @@ class GUIOwl(tools.QwenToolsModel):
             return ModelInput(
                 (Message("system", (system,)), *self._conversation(task, history, turns, self._options.max_images))
             )
-        past = [tools.plain_sentence(past_sentence(entry, self.frame(entry.task))) for entry in history]
-        return chat(self._query(task, tools.progress(past)), self._image(task), system=system)
+        return chat(self._query(task, self._progress(history)), self._image(task), system=system)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         call = self._call(task, action)

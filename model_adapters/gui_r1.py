@@ -21,13 +21,12 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, json_value, named_object, place, split_reasoning
+from guieval.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import QWEN_PIXELS, FamilyModel, ImageLimits, chat, main_instruction, own_reply, past_sentence, template
-from ._thoughts import first_round, first_thought
 
 NO_TEXT = "no input text"
 NO_POINT = [-100, -100]

@@ -16,12 +16,11 @@ from guieval.actions import Action, ActionSpace, Click
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import json_value, split_reasoning, tagged
+from guieval.parsing import first_round, json_value, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
 from ._family import HELPFUL, PATCH, ImageLimits, chat, template
-from ._thoughts import first_round
 
 NEVER = "\0"  # no answer begins with it: where the reasoning is closed, its end tag alone counts
 

@@ -105,17 +105,17 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ONE_CALL = re.compile(r"[a-z_]{1,40}\(.*\)")
 
 
-def _call_api(call: calls.Arguments) -> Action:
-    return call.unsupported() if call.values["operation"] == "kill" else Open(app=call.values["api_name"])
-
-
 CALLS = calls.CallTable(
     {
         "tap": calls.tap("place"),
         "long_press": calls.hold("place"),
         "scroll": calls.scrolled("direction", "place", needs_place=True),
         "text": calls.typed("text"),
-        "call_api": calls.Form(Open, _call_api, calls.opened("app").write),
+        "call_api": calls.Form(
+            Open,
+            lambda call: call.unsupported() if call.values["operation"] == "kill" else Open(app=call.values["api_name"]),
+            calls.opened("app").write,
+        ),
         "navigate_back": calls.BACK,
         "navigate_home": calls.HOME,
         "enter": calls.ENTER,
@@ -171,9 +171,9 @@ def read_call(text: str, size: Size) -> Action:
     """
     begun = _BEGIN.search(text)
     # with the call's own bracket, so that a label in front of it ("Wait: tap(1,2)") does not seem to end a line
-    word = _plain_word(text[: begun.end()] if begun else text)
-    if word is not None:
-        return CALLS.read(word, {}, PER_1000, size)
+    for word in _WORD.finditer(text[: begun.end()] if begun else text):
+        if word[1].lower() in _ALONE:
+            return CALLS.read(word[1].lower(), {}, PER_1000, size)
     if begun is None:
         raise ParseError(f"the reply makes no call: {text.strip()[:80]!r}")
     name = begun[1].lower()
@@ -181,11 +181,6 @@ def read_call(text: str, size: Size) -> Action:
         raise ParseError(f"the reply calls {begun[1]!r}, which is not an action of this family")
     arguments = {} if name in _ALONE else _arguments(name, text[begun.end() :], begun[2] == "（")
     return CALLS.read(name, arguments, PER_1000, size)
-
-
-def _plain_word(text: str) -> str | None:
-    words = (match[1].lower() for match in _WORD.finditer(text))
-    return next((word for word in words if word in _ALONE), None)
 
 
 def _arguments(name: str, rest: str, wide: bool) -> dict[str, Any]:

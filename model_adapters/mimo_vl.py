@@ -21,13 +21,12 @@ from guieval.errors import ParseError
 from guieval.frames import PIXELS, Frame, Size
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
-from guieval.parsing import ScrollWords, decoded, json_value, named_object
+from guieval.parsing import ScrollWords, closed_thought, decoded, first_round, json_value, named_object
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import HELPFUL, PATCH, FamilyModel, ImageLimits, begun, chat, step_instruction, template
 from ._qwen_tools import named_place
-from ._thoughts import closed_thought, first_round
 
 NO_THINK = " /no_think"
 EMPTY_THOUGHT = "<think>\n</think>\n"

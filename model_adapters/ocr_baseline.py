@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from guieval.actions import BUTTONS, Action, ActionSpace, Box, Click, LongPress, Scroll, Unsupported
 from guieval.errors import ParseError, ScreenshotError, UsageError
@@ -40,9 +40,7 @@ RapidOCR's own limit (2000), and finds no fewer targets of ScreenSpot."""
 REMEMBERED_SCREENS = 512
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Reply(BaseModel, frozen=True, extra="forbid"):
     thought: str | None = None
     conclusion: str | None = None
     action: Action

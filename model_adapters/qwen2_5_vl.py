@@ -28,6 +28,7 @@ class Qwen25VL(tools.QwenToolsModel):
     _options: ImageLimits
     pixels = QWEN_PIXELS
     action_space = ActionSpace()
+    grounds_silently = True
     source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb"
     frame_source = "github.com/QwenLM/Qwen2.5-VL cookbooks/mobile_agent.ipynb; QwenLM/Qwen3-VL issue #676"
 
@@ -43,9 +44,6 @@ class Qwen25VL(tools.QwenToolsModel):
         past = [tools.call_json(tools.past_call(entry, self.frame(entry.task))) for entry in history]
         question = tools.query(task, "qwen2_5_vl-mobile-user", tools.progress(past))
         return chat(question, image, system=system)
-
-    def _why_silent(self, task: StepTaskModel) -> str | None:
-        return "the grounding prompt begins the reply with a call" if task.setting == "grounding" else None
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         continued = _CONTINUED.match(text) if task.setting == "grounding" else None

@@ -28,7 +28,7 @@ from guieval.models import ModelInput, fill
 from guieval.steps import StepTaskModel
 
 from . import _qwen_tools as tools
-from ._family import ImageLimits, chat, main_instruction, past_sentence, template
+from ._family import ImageLimits, chat, main_instruction, template
 
 
 class Qwen3VLOptions(ImageLimits):
@@ -53,11 +53,9 @@ class Qwen3VL(tools.QwenToolsModel):
         return PER_1000 if self._options.list_scale == 1000 else PER_999
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = self._image(task)
-        sentences = [past_sentence(entry, self.frame(entry.task)) for entry in history]
-        past = tools.progress([tools.plain_sentence(sentence) for sentence in sentences])
+        past = self._progress(history)
         query = fill(template("qwen3_vl-mobile-user"), instruction=main_instruction(task), history=past)
-        return chat(query, image, system=template("qwen3_vl-mobile-system"))
+        return chat(query, self._image(task), system=template("qwen3_vl-mobile-system"))
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
         return f"<think>\n{thought}\n</think>\n\n" if self._options.reasons else f"Thought: {thought}\n"

@@ -19,12 +19,13 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from guieval.actions import Action, ActionSpace, Click, Direction, Point, Press, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, Unsupported
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Normalised, Size
 from guieval.history import HistoryEntry
 from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
-from guieval.parsing import decoded, json_value, numbers, tagged
+from guieval.parsing import MAX_REPAIR, decoded, json_value, numbers, tagged
+from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from ._family import FamilyModel, chat, main_instruction, past_sentence, template
@@ -32,15 +33,19 @@ from ._family import FamilyModel, chat, main_instruction, past_sentence, templat
 HUNDREDTHS = Normalised(1.0, digits=2)
 PAST_STEPS = 4
 
-_SCROLLS: dict[int, Direction] = {0: "up", 1: "down", 8: "right", 9: "left"}
-"""Where the finger moves: ``action_matching.py`` draws 0 from (0.5, 0.8) to (0.5, 0.2) and 8 from (0.2, 0.5) to (0.8, 0.5)."""
-_OTHERS: dict[int, Action] = {
-    5: Press(button="BACK"),
-    6: Press(button="HOME"),
-    7: Press(button="ENTER"),
-    10: Stop(),
-    11: Stop(status="impossible"),
+_ALONE: dict[int, Action] = {
+    # where the finger moves: action_matching.py draws 0 from (0.5, 0.8) to (0.5, 0.2) and 8 from (0.2, 0.5) to (0.8, 0.5)
+    0: Scroll(point=calls.MIDDLE, direction="up"),
+    1: Scroll(point=calls.MIDDLE, direction="down"),
+    8: Scroll(point=calls.MIDDLE, direction="right"),
+    9: Scroll(point=calls.MIDDLE, direction="left"),
+    5: calls.BACK,
+    6: calls.HOME,
+    7: calls.ENTER,
+    10: calls.FINISH,
+    11: calls.IMPOSSIBLE,
 }
+"""The numbers without arguments. The format has no place for a scroll, so one is read from the middle of the screen."""
 
 
 class SeeClick(FamilyModel):
@@ -85,9 +90,8 @@ def _write(action: Action, size: Size) -> str:
             # the authors put the text between quotes as it is; where it holds quotes itself, that cannot be read back
             return f'{{"action_type": 3, "typed_text": {json.dumps(action.text, ensure_ascii=False)}}}'
         case Scroll():
-            number = next(number for number, direction in _SCROLLS.items() if direction == action.direction)
-        case _:
-            number = next(number for number, other in _OTHERS.items() if other == action)
+            action = action.model_copy(update={"point": calls.MIDDLE})
+    number = next(number for number, other in _ALONE.items() if other == action)
     return f'{{"action_type": {number}}}'
 
 
@@ -136,11 +140,8 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
     # by its digits, since a number may be in quotes and True is not 1
     digits = re.fullmatch(r"\s*([0-9]{1,2})\s*", str(given))
     number = int(digits[1]) if digits else None
-    if number in _SCROLLS:
-        # the format has no place for it: the middle of the screen
-        return Scroll(point=Point(500.0, 500.0), direction=_SCROLLS[number])
-    if number in _OTHERS:
-        return _OTHERS[number]
+    if number in _ALONE:
+        return _ALONE[number]
     match number:
         case 4:
             if "click_point" not in arguments:
@@ -156,8 +157,6 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
     raise ParseError(f"the reply's action_type {given!r:.80} is not an action of this family")
 
 
-MAX_REPAIR = 4_000
-"""Longest reply, in characters, whose punctuation is mended."""
 MAX_GROUPS = 500
 """How many texts in brackets are looked at; a model in a loop writes thousands."""
 _GROUP = re.compile(r"[(（\[［]([^()（）\[\]［］]{1,80})[)）\]］]")

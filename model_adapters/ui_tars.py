@@ -47,12 +47,9 @@ class UITars(tars.UITarsModel):
             # README_v1's grounding sample: no past, the screenshot first, then the question, in one turn
             question = fill(self._prompt("grounding"), instruction=task.instruction)
             return chat(self._image(task), question, system=HELPFUL)
-        thought = self._writes_thoughts(task)
-        prompt = fill(self._prompt(self._options.prompt, thought=thought), instruction=task.instruction)
-        messages = self._conversation(prompt, task, history, thought=thought)
-        if task.setting != "low":
-            return ModelInput(messages)
-        return begun(ModelInput(messages), tars.reply_begun(step_instruction(task)))
+        prompt = self._prompt(self._options.prompt, thought=self._writes_thoughts(task))
+        prepared = self._after(fill(prompt, instruction=task.instruction), task, history)
+        return begun(prepared, self._opening(task, step_instruction(task))) if task.setting == "low" else prepared
 
     def _why_silent(self, task: StepTaskModel) -> str | None:
         if task.setting == "low":
@@ -63,10 +60,9 @@ class UITars(tars.UITarsModel):
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
             return tars.box(action.point, self.frame(task), task.screenshot_size)
-        call = self._call(task, action)
         if task.setting == "low":
-            return f" {call}"  # the prefilled turn ends with "Action:"
-        return tars.reply(call, thought if self._writes_thoughts(task) else None)
+            return f" {self._call(task, action)}"  # the prefilled turn ends with "Action:"
+        return self._reply(task, action, thought if self._writes_thoughts(task) else None)
 
     def _writes_thoughts(self, task: StepTaskModel) -> bool:
         # with a step instruction the thought is given, not written, so the switch has nothing to turn off

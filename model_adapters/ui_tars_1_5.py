@@ -40,21 +40,18 @@ class UITars15(tars.UITarsModel):
     )
     """What the mobile prompt lists: no wait, no enter, no way to say that a task is impossible."""
     thinking_switch = True
+    grounds_silently = True
     source = "github.com/bytedance/UI-TARS prompts.py at 34722407 and README_coordinates.md"
     frame_source = "github.com/bytedance/UI-TARS README_coordinates.md"
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":
             # laid out as a navigation step without a past; the authors publish the text, not the layout
-            prompt = fill(self._prompt("grounding"), instruction=task.instruction)
-            return ModelInput(self._conversation(prompt, task, (), thought=False))
-        thought = self.thinking is not False
+            return self._after(fill(self._prompt("grounding"), instruction=task.instruction), task, ())
+        thought = self._writes_thoughts(task)
         text = self._prompt(self._options.prompt, thought=thought)
         values = {"instruction": main_instruction(task)} | ({"language": self._options.language} if thought else {})
-        return ModelInput(self._conversation(fill(text, **values), task, history, thought=thought))
-
-    def _why_silent(self, task: StepTaskModel) -> str | None:
-        return "the grounding prompt asks for no thought" if task.setting == "grounding" else super()._why_silent(task)
+        return self._after(fill(text, **values), task, history)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return tars.reply(self._call(task, action), None if self._why_silent(task) else thought)
+        return self._reply(task, action, None if self._why_silent(task) else thought)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -26,8 +25,8 @@ from guieval.actions import BUTTONS, DIRECTIONS, Action, ActionSpace, Click, Ope
 from guieval.errors import ParseError
 from guieval.frames import Frame, ResizedPixels, Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ImageRef, ModelInput, ParsedResponse, fill
-from guieval.parsing import Call, ScrollWords, decoded, first_call, json_value, split_reasoning, tagged
+from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.parsing import Call, ScrollWords, decoded, first_call, first_thought, json_value, split_reasoning, tagged
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
@@ -41,10 +40,8 @@ from ._family import (
     chat,
     main_instruction,
     own_reply,
-    sent_size,
     template,
 )
-from ._thoughts import first_thought
 
 LIBRARY = ResizedPixels(PATCH, *QWEN_PIXELS)
 """What qwen-vl-utils makes of an image whose message gives no limits."""
@@ -71,25 +68,23 @@ class UIVenusNavi(FamilyModel):
     pixels = QWEN_PIXELS
     action_space = ActionSpace(buttons=frozenset(BUTTONS), statuses=frozenset({"finish"}))
     """All but an impossible task, which has no call of its own (``CallUser`` answers the user and goes on)."""
+    grounds_silently = True
     source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/utils.py"
     frame_source = "github.com/inclusionAI/UI-Venus branch UI-Venus-1.0, models/navigation/*_vllm.py, models/grounding/*.py"
 
     @property
-    def _frame(self) -> ResizedPixels:
-        limits = self._options.min_pixels or QWEN_PIXELS[0], self._options.max_pixels or QWEN_PIXELS[1]
-        return ResizedPixels(PATCH, *limits, first=LIBRARY if self._options.library_first else None)
-
-    def frame(self, task: StepTaskModel) -> Frame:
-        return self._frame
+    def _first_resize(self) -> ResizedPixels | None:
+        return LIBRARY if self._options.library_first else None
 
     @property
     def disputed_frames(self) -> Sequence[Frame]:
+        least, most = self._options.min_pixels or QWEN_PIXELS[0], self._options.max_pixels or QWEN_PIXELS[1]
         if self._options.library_first:
-            return (replace(self._frame, max_pixels=GROUND_72B_MAX_PIXELS, first=None),)
-        return (replace(self._frame, first=LIBRARY),) if self._frame.max_pixels > QWEN_PIXELS[1] else ()
+            return (ResizedPixels(PATCH, least, GROUND_72B_MAX_PIXELS),)
+        return (ResizedPixels(PATCH, least, most, LIBRARY),) if most > QWEN_PIXELS[1] else ()
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        image = ImageRef(task, sent_size(task.screenshot_size, PATCH, *self._limits(task), self._frame.first))
+        image = self._image(task)
         if task.setting == "grounding":
             # the authors give no system message here, and the screenshot first
             prompt = template(f"ui_venus_ground-{self._options.grounding_prompt}")
@@ -98,9 +93,6 @@ class UIVenusNavi(FamilyModel):
         past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(history))
         prompt = fill(template("ui_venus_navi-mobile"), instruction=main_instruction(task), history=past)
         return chat(prompt, image, system=HELPFUL)
-
-    def _why_silent(self, task: StepTaskModel) -> str | None:
-        return "the grounding prompt asks for no thought" if task.setting == "grounding" else None
 
     def _opening(self, task: StepTaskModel, thought: str) -> str:
         """The appendix's form with the family's own tag: GUIEvalKit's file for this family writes GUI-Owl's ``<thinking>``."""
@@ -161,10 +153,6 @@ def _scrolled(action: Scroll, writing: calls.Writing) -> dict[str, Any]:
     return {"start": start, "end": end, "direction": calls.turned(action.direction, writing.scroll_words)}
 
 
-def _finished(action: Stop, _: calls.Writing) -> dict[str, Any]:
-    return {"content": "" if action.status == "finish" else describe(action)}
-
-
 CALLS = calls.CallTable(
     {
         "Click": calls.tap("box"),
@@ -173,7 +161,11 @@ CALLS = calls.CallTable(
         "Type": calls.typed("content"),
         "Launch": calls.Form(Open, _launch, calls.opened("app").write),
         "Wait": Wait(),
-        "Finished": calls.Form(Stop, lambda call: calls.FINISH, _finished),
+        "Finished": calls.Form(
+            Stop,
+            lambda call: calls.FINISH,
+            lambda action, _: {"content": "" if action.status == "finish" else describe(action)},
+        ),
         "PressBack": calls.BACK,
         "PressHome": calls.HOME,
         "PressEnter": calls.ENTER,

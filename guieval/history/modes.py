@@ -7,7 +7,7 @@ paper, section 3.3 and Algorithm 1). :func:`after` alone decides what follows a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.errors import UsageError, nearest
@@ -58,10 +58,6 @@ class PatchPolicy:
     def label(self) -> str:
         """The policy in a few characters, e.g. ``thought-free:1``; empty without patches."""
         return f"{self.method}:{'unlimited' if self.budget is None else self.budget}" if self.allowed else ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The manifest's entry: ``method`` and ``budget`` (``null`` without limit)."""
-        return {"method": self.method, "budget": self.budget}
 
 
 NO_PATCH = PatchPolicy()
@@ -131,7 +127,7 @@ class Mode:
 
     def to_json(self) -> dict[str, Any]:
         """The manifest's entry; ``patch`` and ``fixed_thoughts`` only if used."""
-        options: dict[str, Any] = {"patch": self.patch.to_json()} if self.patch.allowed else {}
+        options: dict[str, Any] = {"patch": asdict(self.patch)} if self.patch.allowed else {}
         options |= {"fixed_thoughts": True} if self.fixed_thoughts else {}
         return {"name": self.name, "history": self.history, "stop": self.stop, **options}
 

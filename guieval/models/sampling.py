@@ -75,15 +75,15 @@ class SamplingSettings(BaseModel):
     extra: dict[str, Any] | None = Field(None, description="parameters not listed here, sent as they are")
     extra_body: dict[str, Any] | None = Field(None, description="the same under the name in OpenAI's Python client")
 
-    @field_validator("stop", mode="wrap")
+    @field_validator("stop", "tool_choice", mode="wrap")
     @classmethod
-    def _stop(cls, value: Any, handler: Any) -> Any:
-        return _one_of(value, handler, "expected text, or a list of texts")
-
-    @field_validator("tool_choice", mode="wrap")
-    @classmethod
-    def _tool_choice(cls, value: Any, handler: Any) -> Any:
-        return _one_of(value, handler, "expected a word, or a group that names a function")
+    def _union(cls, value: Any, handler: Any, info: ValidationInfo) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:  # one problem for each member of the union
+            texts = "text, or a list of texts"
+            named = "a word, or a group that names a function"
+            raise ValueError(f"expected {texts if info.field_name == 'stop' else named}") from None
 
     @field_validator("extra", "extra_body")
     @classmethod
@@ -93,14 +93,6 @@ class SamplingSettings(BaseModel):
             if name in SamplingSettings.model_fields:
                 raise _problem(name, value, "cannot be given here: leave out 'extra', because guieval knows this setting")
         return values
-
-
-def _one_of(value: Any, handler: Any, expected: str) -> Any:
-    """A union's members each report their own problem; this reports one."""
-    try:
-        return handler(value)
-    except ValidationError:
-        raise ValueError(expected) from None
 
 
 def check_sampling(values: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:

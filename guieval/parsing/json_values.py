@@ -13,6 +13,8 @@ from guieval.steps import whole_text
 
 MAX_DEPTH = 40
 """Deepest nesting of brackets that is read; no model format needs more than six."""
+MAX_REPAIR = 4_000
+"""Longest reply, in characters, whose punctuation an adapter mends before it is read again."""
 MAX_LITERAL, MAX_UNQUOTED = 20_000, 2_000
 """Longest text, in characters, that is read as a Python literal, and how many of them may be outside quotes."""
 MAX_SCANNED = 100_000

@@ -62,7 +62,7 @@ def test_the_turn_of_a_given_thought(name: str, turn: str, reply: str) -> None:
 @pytest.mark.parametrize(
     ("name", "setting", "thinking", "reason"),
     [
-        ("qwen2_5_vl", "grounding", None, "begins the reply with a call"),
+        ("qwen2_5_vl", "grounding", None, "asks for no thought"),
         ("ui_tars", "low", None, "the step instruction is its thought"),
         ("ui_tars", "grounding", None, "asks for no thought"),
         ("ui_tars", "high", False, "asks for no thought"),

@@ -22,8 +22,19 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from guieval.errors import UsageError, nearest
-from guieval.history.mixing import Mix, Mixture, Pick, Span
-from guieval.history.schedules import KAPPA, REGIMES, Regime, Schedule, Shape, admissible_means, schedule_name
+from guieval.history.mixing import (
+    KAPPA,
+    REGIMES,
+    Mix,
+    Mixture,
+    Pick,
+    Regime,
+    Schedule,
+    Shape,
+    Span,
+    admissible_means,
+    schedule_name,
+)
 from guieval.journal import SWEEP, Records, has_records, is_run, read_planned, write_atomically
 from guieval.journal.rounds import is_rollout
 from guieval.journal.run_files import Manifest, read_file

@@ -12,7 +12,7 @@ from scipy.integrate import quad, trapezoid
 
 from guieval.analysis.mix_sweep.sweep import Sweep, get_preset, setting_name
 from guieval.errors import UsageError
-from guieval.history.schedules import Schedule, admissible_means, centre_for, mean_of_logistic, normalised_logistic
+from guieval.history.mixing import Schedule, admissible_means, centre_for, mean_of_logistic, normalised_logistic
 
 PROBABILITIES = st.floats(0.0, 1.0)
 KAPPAS = st.floats(0.05, 100.0)
