@@ -36,20 +36,6 @@ class ImageLimits(Options):
     max_pixels: int | None = Field(None, ge=1, description="larger screenshots are shrunk to this many pixels")
 
 
-def read_options(kind: type[Options], config: ModelConfig) -> Options:
-    """``config.options`` as ``kind``; :class:`UsageError` naming the option, its value and what was expected."""
-    try:
-        return kind.model_validate(config.options)
-    except ValidationError as error:
-        problem = first_problem(error)
-    if problem.kind == "extra_forbidden":
-        known = kind.model_fields
-        message = f"has no option {problem.field!r}{nearest(problem.field, known)}; known: {', '.join(known) or 'none'}"
-    else:
-        message = f"cannot use {problem.value!r} as option {problem.field!r}: {problem.message}"
-    raise UsageError(f"model {config.name!r} {message}")
-
-
 class FamilyModel(ABCModel):
     """An adapter whose options are declared. By default its places are in pixels of the resized screenshot.
 
@@ -65,7 +51,6 @@ class FamilyModel(ABCModel):
     """Least and most pixels of an image where the options set no limit."""
     grounding_pixels: ClassVar[tuple[int, int] | None] = None
     """The same on steps of grounding, where they differ."""
-
     grounds_silently: ClassVar[bool] = False
     """Whether its grounding prompt asks for no thought."""
 
@@ -75,7 +60,15 @@ class FamilyModel(ABCModel):
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._options = read_options(get_type_hints(type(self))["_options"], config)
+        kind: type[Options] = get_type_hints(type(self))["_options"]
+        try:
+            self._options = kind.model_validate(config.options)
+        except ValidationError as error:
+            problem, known = first_problem(error), kind.model_fields
+            message = f"cannot use {problem.value!r} as option {problem.field!r}: {problem.message}"
+            if problem.kind == "extra_forbidden":
+                message = f"has no option {problem.field!r}{nearest(problem.field, known)}; known: {', '.join(known) or 'none'}"
+            raise UsageError(f"model {config.name!r} {message}") from None
 
     def frame(self, task: StepTaskModel) -> Frame:
         return self._resize(task) if self.fixed_frame is None else self.fixed_frame
@@ -153,9 +146,6 @@ class FamilyModel(ABCModel):
         return {"width": f"{width:.0f}", "height": f"{height:.0f}"}
 
 
-CONTINUE: Mapping[str, Any] = {"continue_final_message": True, "add_generation_prompt": False}
-"""What a vLLM server needs so that it continues the last message instead of opening a new turn."""
-
 HELPFUL = "You are a helpful assistant."
 """The system prompt of families that send the usual one."""
 Found = TypeVar("Found")
@@ -215,4 +205,6 @@ def begun(prepared: ModelInput, turn: str) -> ModelInput:
     templates that take thoughts apart do not, and need one of ours (``configs/chat_templates``).
     """
     messages = prepared.messages[:-1] if prepared.prefill else prepared.messages
-    return ModelInput((*messages, Message("assistant", (turn,))), prefill=True, extra={**prepared.extra, **CONTINUE})
+    # what a vLLM server needs so that it continues the last message instead of opening a new turn
+    extra = {**prepared.extra, "continue_final_message": True, "add_generation_prompt": False}
+    return ModelInput((*messages, Message("assistant", (turn,))), prefill=True, extra=extra)

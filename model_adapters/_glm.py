@@ -1,9 +1,9 @@
 """What GLM-4.1V and GLM-4.5V share: ``Memory`` / ``Reason`` / ``Action``, boxes in thousandths, the past inside the prompt.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/*/agent.md`` (actions, history sample, swipe words), ``README.md`` (grounding, box
-tokens), ``glmv_reward`` (what the authors' own reader forgives), ``inference/trans_infer_bench.py`` (a thought that is not
-closed leaves the reply unfinished); issues #114 (boxes) and #159 (past steps need a reason).
-Each adapter defines its prompt, the tags around an answer and the thinking switch.
+tokens), ``glmv_reward`` (what the authors' own reader tolerates), ``inference/trans_infer_bench.py`` (a thought that is not
+closed leaves the reply unfinished); issues #114 (boxes) and #159 (past steps need a reason). No prompt with a step instruction
+is published, so it takes the goal's place, as in GUIEvalKit. Each adapter defines its prompt, its tags and its switch.
 """
 
 from __future__ import annotations

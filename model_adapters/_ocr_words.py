@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from guieval.actions import Action, Button, Direction, Open, Point, Press, Scroll
+from guieval.actions import DIRECTIONS, OPPOSITE, Action, Button, Direction, Open, Point, Press, Scroll
 
 CueKind: TypeAlias = Literal["do", "type", "tap", "hold", "switch", "maybe"]
 
@@ -54,11 +54,6 @@ SYNONYMS = tuple(
 )
 """Words (and what OCR reads in place of the usual glyphs) that user interfaces use for each other."""
 BUTTONS: dict[str, Button] = {"back": "BACK", "previous": "BACK", "home": "HOME", "enter": "ENTER"}
-FINGER: dict[str, dict[str, Direction]] = {
-    "swipe": {"up": "up", "down": "down", "left": "left", "right": "right"},
-    "scroll": {"up": "down", "down": "up", "left": "right", "right": "left"},
-}
-"""Swiping names the finger's way; scrolling names the way one wants to see, which is the opposite."""
 QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|(?<!\w)['‘]([^'’]+(?:['’]\w[^'’]*)*)['’](?!\w)")
 NAME = r"[A-Z][\w&+'-]*(?:\.\w+)*(?:\s+[A-Z0-9][\w&+'-]*)*"
 APP = (
@@ -195,7 +190,9 @@ def _clause(clause: str, quotes: dict[str, str]) -> list[Cue]:
         query = quoted[0] if quoted else spoken(found[1])
         return [Cue("tap", "search"), Cue("type", query, field="search"), Cue("maybe", query), ENTER]
     if found := SCROLL.search(plain):
-        return [Cue("do", found[0], swipe(FINGER[found[1].lower()][found[2].lower()]))]
+        named = next(direction for direction in DIRECTIONS if direction == found[2].lower())
+        # swiping names the direction of the finger, scrolling that of the view, which is the opposite
+        return [Cue("do", found[0], swipe(named if found[1].lower() == "swipe" else OPPOSITE[named]))]
     if HOME_SCREEN.search(plain):
         return [_press("HOME")]
     if found := BUTTON.search(plain):

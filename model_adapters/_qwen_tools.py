@@ -48,10 +48,9 @@ def _terminate(call: calls.Arguments) -> Action:
     return Stop(status=call.one_of(_STATUSES, "status") if "status" in call.values else "finish")
 
 
-_TAP = calls.tap("coordinate")
 CALLS = calls.CallTable(
     {
-        **dict.fromkeys(("click", "left_click", "tap"), _TAP),
+        **dict.fromkeys(("click", "left_click", "tap"), calls.tap("coordinate")),
         "long_press": calls.hold("coordinate", seconds="time"),
         # the published description of swipe says "coordinates2", its schema "coordinate2"
         "swipe": calls.swiped("coordinate", "coordinate2", "coordinates2"),

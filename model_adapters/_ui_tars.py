@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from pydantic import Field
 
 from guieval.actions import Action, Click, LongPress, Point, Scroll, Type, Wait, scroll_path
 from guieval.errors import ParseError
-from guieval.frames import Frame, Size
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse
 from guieval.parsing import ScrollWords, call_text, decoded, first_call, is_place, split_reasoning
@@ -69,11 +69,8 @@ class UITarsModel(FamilyModel):
         return f"{self._opening(task, thought) if thought else 'Action:'} {self._call(task, action)}"
 
     def _prompt(self, name: str, *, thought: bool = True) -> str:
-        """The text of a prompt file; without ``thought``, the same text without the lines that ask for one.
-
-        Leaving out ``Thought: ...`` and the note about it is the published form of the switch (GUIEvalKit paper, C.2.3, and
-        UI-TARS's own GROUNDING prompt).
-        """
+        """The text of a prompt file; without ``thought``, the same text without the lines that ask for one: the published form
+        of the switch (GUIEvalKit paper, C.2.3, and UI-TARS's own GROUNDING prompt)."""
         text = template(f"{self.prompts}-{name}")
         if thought:
             return text
@@ -99,6 +96,10 @@ class UITarsModel(FamilyModel):
         words = entry.thought or entry.task.low_level_instruction or past_sentence(entry, self.frame(entry.task))
         return f"Thought: {words}\nAction: {call}"
 
+    def _box(self, task: StepTaskModel, point: Point) -> str:
+        x, y = self.frame(task).quantise(point, task.screenshot_size)
+        return f"<|box_start|>({x:g},{y:g})<|box_end|>"
+
     def _call(self, task: StepTaskModel, action: Action) -> str:
         """Any action as a call, also one that no published prompt lists, which the past may hold.
 
@@ -107,11 +108,7 @@ class UITarsModel(FamilyModel):
         """
         if action == calls.ENTER:
             return "type(content='\\n')"
-        prompt = self._prompt(self._options.prompt)
-
-        def written(point: Point) -> str:
-            return box(point, self.frame(task), task.screenshot_size)
-
+        prompt, written = self._prompt(self._options.prompt), partial(self._box, task)
         if not isinstance(action, Scroll):
             name, arguments = CALLS.write(action, written)
             if isinstance(action, LongPress) and ", time=''" in prompt:
@@ -221,9 +218,3 @@ def _call_end(text: str, start: int) -> int:
         return start + first_call(text[start:], CALLS).end
     except ParseError:
         return start
-
-
-def box(point: Point, frame: Frame, size: Size) -> str:
-    """A point as the models write it, with its special tokens."""
-    x, y = frame.quantise(point, size)
-    return f"<|box_start|>({x:g},{y:g})<|box_end|>"

@@ -3,8 +3,8 @@
 Sources: OpenBMB/AgentCPM-GUI ``README.md`` (prompt, image size, sampling), ``eval/README.md`` FAQs 1 to 5 (past turns, no way
 to open an app, the thought's switch, image size, coordinates), ``eval/utils/schema`` (what the schema allows),
 ``eval/grounding_eval/code/minicpm`` (the two grounding prompts), issue #18 (benchmarks are evaluated without a history; one or
-two past steps help). With a step instruction, the authors send that alone. A query that is not a text on the screen is sent as
-the function of an element, whatever the benchmark: of their grounding prompts, it is the one for descriptions.
+two past steps help). A step instruction is sent alone. A query that is not a text on the screen is sent with their prompt for
+the function of an element.
 """
 
 from __future__ import annotations
@@ -116,7 +116,14 @@ class AgentCPMGUI(FamilyModel):
         return Message("user", (fill(template("agentcpm_gui-user"), instruction=question) + IMAGE, self._image(task)))
 
     def _image(self, task: StepTaskModel) -> ImageRef:
-        return ImageRef(task, shrunk(task.screenshot_size, self._options.long_side))
+        # as in the authors' scripts: height first, then width, each other side cut to whole pixels
+        width, height = task.screenshot_size
+        longest = self._options.long_side
+        if height > longest:
+            width, height = max(1, width * longest // height), longest
+        if width > longest:
+            width, height = longest, max(1, height * longest // width)
+        return ImageRef(task, None if (width, height) == task.screenshot_size else (width, height))
 
     def _past_answer(self, entry: HistoryEntry) -> dict[str, Any]:
         """A past step's object: the model's own, if it kept to the schema, else its action.
@@ -131,19 +138,6 @@ class AgentCPMGUI(FamilyModel):
                 return {"thought": past_sentence(entry, PER_1000), "STATUS": "continue"}
             own = ({"thought": entry.thought} if entry.thought else {}) | own
         return own if self.thinking is not False else {key: value for key, value in own.items() if key != "thought"}
-
-
-def shrunk(size: Size, long_side: int) -> Size | None:
-    """The (width, height) of a screenshot whose longer side is at most ``long_side``, or ``None`` to send it as it is.
-
-    As in the authors' scripts: height first, then width, each other side cut to whole pixels.
-    """
-    width, height = size
-    if height > long_side:
-        width, height = max(1, width * long_side // height), long_side
-    if width > long_side:
-        width, height = long_side, max(1, height * long_side // width)
-    return None if (width, height) == size else (width, height)
 
 
 _KEYS = ("thought", "POINT", "to", "duration", "PRESS", "TYPE", "STATUS", "DEEP_LINK", "CLEAR")

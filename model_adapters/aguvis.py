@@ -4,13 +4,11 @@ Sources: xlang-ai/aguvis ``src/aguvis/constants.py`` (prompts, functions, chat t
 (modes, history, sampling); xlang-ai/computer-agent-arena-hub ``hub/Aguvis`` (the same authors' agent on a chat server: how a
 turn is begun there, how replies are read).
 
-An assistant's turn names its recipient: ``all`` hears thought and action in words, ``os`` gets the call. The authors' modes are
-beginnings of that turn: "force-plan" begins with ``Thought:`` (thinking on), a step instruction stands as ``Action:``
-in front of the call, and their arena agent begins with recipient ``os`` where a call alone is wanted (thinking off). Without
-a choice ("self-plan") nothing is begun. A given thought (GUIEvalKit paper, appendix E) begins the turn like "force-plan".
-
-The recipient follows the role at once, in the training's format and in their script. A chat template of the Qwen2-VL kind puts
-a newline in between; ``configs/chat_templates/aguvis.jinja`` does not.
+An assistant's turn names its recipient: ``all`` for thought and action in words, ``os`` for the call. The authors' modes begin
+that turn: "force-plan" with ``Thought:`` (thinking on; also a given thought, GUIEvalKit paper, appendix E), a step instruction
+with ``Action:``, their arena agent with recipient ``os`` for a call alone (thinking off), and "self-plan" with nothing. The
+recipient directly follows the role. Chat templates of the Qwen2-VL kind put a newline in between;
+``configs/chat_templates/aguvis.jinja`` does not.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """GLM-4.1V-Thinking: memory, reason and an action object with boxes in thousandths (0 to 999), inside ``<answer>`` tags.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/glm-41v/agent.md`` (prompt, history), ``README.md`` (grounding, tags). The model
-always thinks, so it has no switch. No prompt with a step instruction is published: the step instruction takes the goal's place,
-as in GUIEvalKit. A given thought becomes the think block (GUIEvalKit paper, appendix E), for which the server must be started
-with ``configs/chat_templates/glm_4_1v.jinja``.
+always thinks. A given thought becomes the think block (GUIEvalKit paper, appendix E), for which the server must be started with
+``configs/chat_templates/glm_4_1v.jinja``.
 """
 
 from __future__ import annotations

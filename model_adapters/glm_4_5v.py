@@ -1,9 +1,8 @@
 """GLM-4.5V: memory, reason and an action object with boxes in thousandths (0 to 999); thinks unless thinking is turned off.
 
 Sources: zai-org/GLM-V ``examples/gui-agent/glm-45v/agent.md`` (prompt, its additional notes, history), ``README.md``
-(grounding, the ``enable_thinking`` argument of the chat template). No prompt with a step instruction is published: the step
-instruction takes the goal's place, as in GUIEvalKit. A given thought becomes the think block (GUIEvalKit paper, appendix E); a
-server keeps it verbatim when it is started with ``configs/chat_templates/glm_4_5v.jinja``.
+(grounding, the ``enable_thinking`` argument of the chat template). A given thought becomes the think block (GUIEvalKit paper,
+appendix E); a server keeps it verbatim when it is started with ``configs/chat_templates/glm_4_5v.jinja``.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class GLM45Options(GLMOptions):
 
     notes: Literal["androidworld", "none"] = Field(
         "androidworld",
-        description="the prompt's additional notes: the published ones, made for AndroidWorld (GUIEvalKit sends them on every "
-        "benchmark), or none",
+        description="additional notes: the published ones for AndroidWorld, which GUIEvalKit always sends, or none",
     )
 
 

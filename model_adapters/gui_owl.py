@@ -5,9 +5,8 @@ Sources: X-PLUG/MobileAgent ``Mobile-Agent-v3/cookbook/end2end_usage.ipynb`` (pr
 ``open_app`` for ``open``). The past is given as conclusions, or as the whole conversation with the last two screenshots,
 which is how its authors evaluate AndroidControl (issue #157); which one is an option of the checkpoint.
 
-For a step instruction nothing is published: it takes the goal's place, as GUIEvalKit does it, with the past as conclusions
-(a conversation opened by the current step's instruction would make no sense). The authors' grounding prompt was never put
-into the repository; a grounding query is put as the instruction of the published ``computer_use`` prompt.
+For a step instruction nothing is published: it takes the goal's place, as in GUIEvalKit, with the past as conclusions. The
+authors' grounding prompt is not published; a grounding query is the instruction of the published ``computer_use`` prompt.
 """
 
 from __future__ import annotations
@@ -36,9 +35,7 @@ class GUIOwlOptions(ImageLimits):
     history: Literal["conclusions", "turns"] = Field(
         "conclusions", description="how the past is given: in the user's turn, or as the conversation (high-level steps only)"
     )
-    max_images: int = Field(
-        2, ge=1, description="screenshots per request where the past is given in turns, with the current one"
-    )
+    max_images: int = Field(2, ge=1, description="screenshots per request with history turns, the current one included")
 
 
 class GUIOwl(tools.QwenToolsModel):

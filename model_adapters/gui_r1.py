@@ -2,10 +2,10 @@
 
 Sources: ritzz-ai/GUI-R1 ``guir1/inference/inference_vllm_{android,guiodyssey,screenspot}.py`` (prompts, layout, limits), issues
 #12 (the past of GUI-Odyssey in OS-Atlas's notation), #13 (frame) and #20 (of an own step, the answer part is appended to the
-past). The two navigation prompts list different actions, so which is used is an option of the checkpoint. What its scroll
-words mean is not stated: the models learnt them from benchmark labels, which name where the content comes from on
-AndroidControl and where the finger goes on GUI-Odyssey; the ``scroll_words`` option overrides this. On AndroidControl the past
-is given as step instructions, and a step instruction is the command, which its test set has in the goal's place.
+past). The two navigation prompts list different actions, so the prompt is an option of the checkpoint. The models learnt their
+scroll words from benchmark labels, which name where the content comes from on AndroidControl and where the finger goes on
+GUI-Odyssey (option ``scroll_words``). On AndroidControl the past is step instructions, and a step instruction takes the goal's
+place, as in the authors' test set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from guieval.actions import BUTTONS, Action, ActionSpace, Hotkey, Scroll, Unsupp
 from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
-from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import ScrollWords, first_round, first_thought, json_value, named_object, place, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.parsing.capital_calls import capital_call
@@ -52,10 +52,9 @@ class GUIR1(FamilyModel):
     """The union over the two published prompts; neither lists the enter key."""
     source = frame_source = "github.com/ritzz-ai/GUI-R1 guir1/inference"
 
-    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
-        super().__init__(config, thinking=thinking)
-        by_prompt: ScrollWords = "content" if self._options.prompt == "androidcontrol" else "finger"
-        self._scroll_words: ScrollWords = self._options.scroll_words or by_prompt
+    @property
+    def _scroll_words(self) -> ScrollWords:
+        return self._options.scroll_words or ("content" if self._options.prompt == "androidcontrol" else "finger")
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":

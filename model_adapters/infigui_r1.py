@@ -1,9 +1,8 @@
 """InfiGUI-R1 (Qwen2.5-VL-3B based): the ``mobile_use`` calls of Qwen2.5-VL after a thought that names the step's sub-goal.
 
 Sources: InfiXAI/InfiGUI-R1 ``eval/android_control/android_control.py`` (prompts with and without a step instruction, the past
-as the calls' arguments alone, image limit, the prompt without thinking). Grounding is published on the model card only; its
-words are those of two public evaluators of this model, one of which also sends its lower image limit. That a
-grounding prompt without thinking begins with the plain assistant line is the other's.
+as the calls' arguments alone, image limit, the prompt without thinking). Grounding is published on the model card only; the
+prompt is that of two public evaluators: one also sends its lower image limit, the other has the form without thinking.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
 Sources: MagicAgent-GUI/MagicGUI ``utils/dataset/utils/configs.py`` (prompts), ``datasets/eval_data_process/`` (query and
 past), ``inferece.py`` (another prompt, image limits), ``utils/dataset/screen_understanding.py`` and ``utils/tool.py`` (what
-their evaluation reads in a reply), ``utils/model/model.py`` (layout, sampling). The past is given in the English prompt only,
-as step instructions; the Chinese prompts have no place for one. With a step instruction, it takes the goal's place. The
-``<image>`` in the prompts is plain text to the model: the screenshot comes first.
-
-A step without an instruction, and the model's own, which writes nothing but a call, are given as their call.
+their evaluation reads in a reply), ``utils/model/model.py`` (layout, sampling). Only the English prompt has a place for the
+past: step instructions, or calls where there are none and for the model's own steps. A step instruction takes the goal's place.
+The ``<image>`` in the prompts is plain text to the model: the screenshot comes first.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, Open, Point, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, ActionSpace, Click, Open, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
@@ -304,13 +302,8 @@ def write_call(action: Action, size: Size, prompt: Prompt) -> str:
             return "action_completed" if action.status == "finish" else "no_answer"
         case Stop(status="finish") if prompt == "magicrich":
             return "action_completed()"
-    name, arguments = CALLS.write(action, lambda point: _pair(point, size))
+    name, arguments = CALLS.write(action, lambda point: "{:g},{:g}".format(*PER_1000.quantise(point, size)))
     return f"{name}({','.join(map(str, arguments.values()))})"
-
-
-def _pair(point: Point, size: Size) -> str:
-    x, y = PER_1000.quantise(point, size)
-    return f"{x:g},{y:g}"
 
 
 def _plain_or_quoted(value: str, form: str, action: Action, size: Size) -> str:

@@ -2,9 +2,9 @@
 
 Source: XiaomiMiMo/lmms-eval, branch ``mimo_vl_eval``: ``lmms_eval/tasks/_task_utils/gui_utils.py`` (prompts, past, reading),
 ``models/mimo_agent.py`` (layout, thinking switch), ``tasks/screenspot/utils_rec.py`` and ``models/mivllm.py`` (grounding),
-``mimovl_docs/eval_mimo_vl.sh`` (image limit). That runner knows more actions than the published prompt lists: ``longpress``,
-``open`` and ``scroll`` are read, but not offered (its reader turns a scroll's up and down round, and left and right not: here
-one option sets what all four mean); of ``appswitch``, ``hover`` and ``select`` nothing is known but the names.
+``mimovl_docs/eval_mimo_vl.sh`` (image limit). That runner reads actions that the published prompt does not list: ``longpress``,
+``open`` and ``scroll`` (it reverses up and down only; here one option sets what all four words mean), and ``appswitch``,
+``hover`` and ``select``, of which only the names are known.
 """
 
 from __future__ import annotations
@@ -36,13 +36,10 @@ class MiMoVLOptions(ImageLimits):
     """Options of MiMo-VL; the limit defaults to the authors' 4,096 tokens."""
 
     no_think: Literal["suffix", "prefill"] = Field(
-        "suffix",
-        description="how thinking is turned off: ' /no_think' after the prompt (2508), or an empty thought put in front of "
-        "the reply (the authors' runner has both)",
+        "suffix", description="how thinking is turned off: ' /no_think' after the prompt (2508), or an empty thought begun"
     )
     scroll_words: ScrollWords = Field(
-        "finger",
-        description="what scroll(direction), which the prompt does not offer, names: where the finger or the view goes",
+        "finger", description="what scroll(direction), which the prompt does not offer, names: where the finger or view goes"
     )
 
 

@@ -143,13 +143,12 @@ def _recognise(data: bytes) -> tuple[ScreenText, ...]:
         image = image.resize((width, height), Image.Resampling.BILINEAR)
     pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])  # OpenCV's order is blue, green, red
     lines, _ = engine(pixels, use_cls=False)  # the classifier finds upside-down text, which screens do not have
-    return tuple(ScreenText(text, _box(corners, image.size)) for corners, text, _ in lines or ())
-
-
-def _box(corners: Sequence[Sequence[float]], size: Size) -> Box:
-    across, down = [corner[0] for corner in corners], [corner[1] for corner in corners]
-    x, y = 1000.0 / size[0], 1000.0 / size[1]
-    return Box(min(across) * x, min(down) * y, max(across) * x, max(down) * y)
+    x, y = 1000.0 / image.width, 1000.0 / image.height
+    read: list[ScreenText] = []
+    for corners, text, _ in lines or ():
+        across, down = zip(*corners, strict=True)
+        read.append(ScreenText(text, Box(min(across) * x, min(down) * y, max(across) * x, max(down) * y)))
+    return tuple(read)
 
 
 @cache

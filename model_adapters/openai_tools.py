@@ -1,14 +1,13 @@
 """Models served by an OpenAI-compatible API (GPT-4o, Claude, Gemini and others): one function call a reply.
 
-No author publishes a prompt for these, so the words are ours; what is documented is the interface: ``tools``, ``tool_choice``
-and ``parallel_tool_calls`` of the chat completions API, whose calls the engine hands over as text. Which coordinates a model
-is best at differs, so the frame is an option of the checkpoint and is stated to the model: pixels of the image that is sent
-(Claude; platform.claude.com "Coordinates and bounding boxes"), thousandths (Gemini), or fractions (GPT-4o, as
-ScreenSpot-Pro asks it). A service that shrinks large images makes pixels ambiguous, so ``max_side`` and ``max_pixels`` do it
-first. How a model thinks is a matter of its service (``reasoning_effort`` and the like, among the sampling parameters).
+No author publishes a prompt for these, so the words are ours. The interface is documented: ``tools``, ``tool_choice`` and
+``parallel_tool_calls`` of the chat completions API, whose calls the engine passes on as text. The frame is an option of the
+checkpoint and is stated to the model: pixels of the image that is sent (Claude; platform.claude.com "Coordinates and bounding
+boxes"), thousandths (Gemini), or fractions (GPT-4o, as in ScreenSpot-Pro). A service that shrinks large images makes pixels
+ambiguous, so ``max_side`` and ``max_pixels`` do it first. Thinking is set by the service's own sampling parameters.
 
-The past is given in words, a line a step, with the model's own thoughts; only the current screenshot is sent. A grounding
-query offers a click alone. A model that writes its call as text, as ``tools: false`` asks it to, is read as well.
+The past is one line of text per step, with the model's own thoughts; only the current screenshot is sent. A grounding query
+offers only a click. Calls written as text (``tools: false``) are read as well.
 """
 
 from __future__ import annotations
@@ -119,17 +118,15 @@ class OpenAITools(FamilyModel):
 
 
 def _question(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
-    past = [f"Step {number}: {_past(entry, frame)}" for number, entry in enumerate(history, 1)]
+    past: list[str] = []
+    for number, entry in enumerate(history, 1):
+        sentence = past_sentence(entry, frame)
+        words = f"{sentence} Thought: {entry.thought}" if entry.thought else sentence
+        past.append(f"Step {number}: {' '.join(words.split())}")  # a line is a step
     goal = task.instruction
     if task.setting == "low":
         goal += f"\nWhat to do in this step: {step_instruction(task)}"
     return fill(template("openai_tools-user"), instruction=goal, history="\n".join(past) or "nothing")
-
-
-def _past(entry: HistoryEntry, frame: Frame) -> str:
-    """On one line, since a line is a step."""
-    sentence = past_sentence(entry, frame)
-    return " ".join((f"{sentence} Thought: {entry.thought}" if entry.thought else sentence).split())
 
 
 @lru_cache(maxsize=256)

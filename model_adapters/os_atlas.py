@@ -3,10 +3,9 @@
 Sources: OS-Copilot/OS-Atlas ``eval/data/*.jsonl`` (the Pro checkpoints' prompts with their history, and reference answers),
 ``README.md`` (the Base checkpoints' grounding prompts, an answer of the 7B, the frame).
 
-An action space is made of three basic actions and of custom ones that the prompt adds for its benchmark, so which published
-prompt is used is an option of the checkpoint. A step instruction is given as in AndroidControl's prompt, after the task.
-No grounding prompt is published for Pro: the query is sent as if it were the task, without a history. Base only
-grounds: on any step it is queried for the place of the step instruction, goal or query, and a place is a click.
+Each published prompt adds the actions of its benchmark to three basic ones, so the prompt is an option of the checkpoint. A
+step instruction follows the task, as in AndroidControl's prompt. No grounding prompt is published for Pro: the query is sent as
+the task, without a history. Base only grounds: on any step it is queried for a place, which is read as a click.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ class OSAtlasOptions(ImageLimits):
     )
     scroll_words: ScrollWords | None = Field(
         None,
-        description="what SCROLL names: where the content comes from or where the finger goes; by default what the prompt's "
-        "benchmark means by it: finger for guiodyssey, content for androidcontrol and, no label being published, for guiact",
+        description="what SCROLL names: where the content comes from (default) or where the finger goes (guiodyssey's default)",
     )
 
 

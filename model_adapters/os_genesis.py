@@ -5,10 +5,10 @@ Sources: OS-Copilot/OS-Genesis ``evaluation/android_world/genesis_agents.py`` (p
 limit, reading). The AndroidControl prompts are those of OpenBMB/AgentCPM-GUI's evaluation, in the authors' form, since the
 authors' own input files are not published.
 
-The authors give the screen's accessibility tree beside the screenshot and the model copies its coordinates from there. Steps
-here have none, so its place in the prompt stays empty, as in the published screenshot-only evaluations; what frame the model
-then guesses in is an option, pixels by default. AndroidWorld's prompt has no form for a step instruction, which takes the
-goal's place there. No grounding prompt is published: the query is sent as a goal without a history.
+The authors also send the screen's accessibility tree, from which the model copies its coordinates. Steps here have none, so its
+place in the prompt is empty, as in the published screenshot-only evaluations; the frame of the model's guesses is an option.
+AndroidWorld's prompt has no form for a step instruction, which takes the goal's place. No grounding prompt is published: the
+query is sent as a goal without a history.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ a property of the checkpoint (Instruct or Thinking), so there is no switch. The 
 given to an Instruct checkpoint as the published ``Thought:`` line, to a Thinking one as its reasoning block (GUIEvalKit paper,
 appendix E), which the server has to be started with ``configs/chat_templates/qwen3_vl-thinking.jinja`` for.
 
-The authors' prompts for a step instruction and for grounding are not published in a readable form. With a step
-instruction, it takes the goal's place, as GUIEvalKit does it; a grounding query is put as the query of the mobile prompt.
+The authors' prompts for a step instruction and for grounding are not published in a readable form. A step instruction takes
+the goal's place, as in GUIEvalKit; a grounding query is the query of the mobile prompt.
 
 Two frames are published. The mobile prompt states that the screen is 999x999, and its notebook divides by 999. The grounding
-lists ``bbox_2d`` and ``point_2d`` are "relative coordinates ranging from 0 to 1000" (``cookbooks/2d_grounding.ipynb``), for
-which Alibaba Cloud's documentation states 0 to 999; the authors leave the question open (QwenLM/Qwen3-VL issues #1741, #1859).
-The option ``list_scale`` chooses between these two, and ``guieval audit`` shows which of them fits.
+lists ``bbox_2d`` and ``point_2d`` are "relative coordinates ranging from 0 to 1000" (``cookbooks/2d_grounding.ipynb``), or 0 to
+999 (Alibaba Cloud's documentation); the authors leave it open (QwenLM/Qwen3-VL issues #1741, #1859). The option ``list_scale``
+chooses between the two, and ``guieval audit`` shows which one fits.
 """
 
 from __future__ import annotations

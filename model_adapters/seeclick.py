@@ -5,10 +5,9 @@ Sources: njucckevin/SeeClick ``agent_tasks/aitw_test.py`` and ``aitw_process.py`
 ``finetune/finetune.py`` (system message); google-research/android_in_the_wild (AITW's own numbers: 3 and 5 to 7, 10, 11).
 
 Places are fractions of the screen with two decimals. The past is the last four actions as the model writes them, numbered from
-0 in each prompt; an action without a number is given in words. A scroll is a number of its own, named after the side to which
-the screen moves: the finger of "scroll down" goes up, that of "scroll left" right. No prompt with a step instruction is
-published, so it stands in the goal's place. Grounding asks for a point, as the authors recommend, and a box is its middle.
-Mind2Web's checkpoint writes a typed text as ``value``, beside the field's place, which a typed text does not hold here.
+0 in each prompt; an action without a number is given in words. Scrolls are named after the direction of the view: for "scroll
+down" the finger goes up. No prompt with a step instruction is published, so it takes the goal's place. Grounding asks
+for a point, as the authors recommend, and a box is read as its middle. Mind2Web's checkpoint writes a typed text as ``value``.
 """
 
 from __future__ import annotations
@@ -115,9 +114,10 @@ def _dictionary(text: str) -> dict[str, Any]:
     try:
         value = json_value(text)
     except ParseError:
-        unescaped = _unescaped(text)
-        if unescaped is not None:
-            return {"action_type": 3, "typed_text": unescaped}
+        typed = _TYPED.match(text)
+        ends = list(_TYPED_END.finditer(text, typed.end())) if typed is not None else []
+        if typed is not None and ends:
+            return {"action_type": 3, "typed_text": text[typed.end() : ends[-1].start()]}
         plain = text.translate(_FULL_WIDTH)
         if len(text) > MAX_REPAIR or plain == text or "typed_text" in text:
             raise
@@ -125,14 +125,6 @@ def _dictionary(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ParseError(f"the reply is not an action: {value!r:.80}")
     return value
-
-
-def _unescaped(text: str) -> str | None:
-    start = _TYPED.match(text)
-    if start is None:
-        return None
-    ends = list(_TYPED_END.finditer(text, start.end()))
-    return text[start.end() : ends[-1].start()] if ends else None
 
 
 def _translate(arguments: dict[str, Any], size: Size) -> Action:

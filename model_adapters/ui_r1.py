@@ -3,11 +3,10 @@
 Sources: lll6gg/UI-R1 ``evaluation/test_androidcontrol.py`` (navigation), ``evaluation/test_screenspot.py`` (grounding),
 ``src/ui_r1/src/open_r1/grpo_json_action_coord-nothink.py`` (the E checkpoint, which does not think), ``README.md``.
 
-The format holds little: ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text. Such replies are
-:class:`Unsupported`, which keeps their name; where a model adds the missing text or app of its own accord it is read. E is
-a grounding model whose only published prompt allows clicks alone, so that prompt is used on every step.
-The authors' scorers take the last coordinate of a reply and rescale by fixed factors; here the first action counts and the
-size is that of the image the model sees.
+In the published format ``scroll`` has no direction, ``open_app`` no app and ``input_text`` no text. Such replies are
+:class:`Unsupported`; where a model adds the text or the app, it is read. E is a grounding model whose only published prompt
+allows clicks alone, so that prompt is used on every step. The authors' scorers take the last coordinate of a reply and rescale
+by fixed factors; here the first action counts, in pixels of the image that the model sees.
 """
 
 from __future__ import annotations

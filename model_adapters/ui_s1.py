@@ -5,8 +5,8 @@ Sources: X-PLUG/MobileAgent ``UI-S1/x/data/agent/json.py`` (prompts, layout, pas
 H. The paper's example output holds a ``<think>`` block; the code, which passes an argument in the wrong place, sends the
 examples without one: option ``examples`` chooses.
 
-For a step instruction and for grounding nothing is published. Every turn then opens with its own step's instruction, in the
-form the code has for repeating the query; a grounding query is put as the instruction of an episode of one step.
+For a step instruction and for grounding nothing is published. Every turn then begins with its step's instruction, in the form
+that repeats the query; a grounding query is the instruction of an episode of one step.
 """
 
 from __future__ import annotations

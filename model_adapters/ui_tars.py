@@ -59,7 +59,7 @@ class UITars(tars.UITarsModel):
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
-            return tars.box(action.point, self.frame(task), task.screenshot_size)
+            return self._box(task, action.point)
         if task.setting == "low":
             return f" {self._call(task, action)}"  # the prefilled turn ends with "Action:"
         return self._reply(task, action, thought if self._writes_thoughts(task) else None)

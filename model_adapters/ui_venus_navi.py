@@ -3,14 +3,12 @@
 Sources: inclusionAI/UI-Venus, branch UI-Venus-1.0, ``models/navigation/{utils,ui_venus_navi_agent}.py`` (prompt, history,
 frame, reading) and ``models/grounding/*`` (grounding prompts and layout of the sibling Ground checkpoints). Navi and Ground
 differ in their image limits, and so do 7B and 72B; the limits are options of the checkpoint, and the frame follows them.
-Ground-72B's script asks for 3,110,400 to 48,000,000 pixels, but only after qwen-vl-utils has resized the image within its own
-limits, so no image is larger than 12,845,056 pixels (``library_first``). Descriptions of the script that overlook this
-give another frame for larger screenshots, which ``guieval audit`` tries as well.
+Ground-72B's script sets 3,110,400 to 48,000,000 pixels, but qwen-vl-utils resizes the image within its own limits first, so no
+image is larger than 12,845,056 pixels (``library_first``). ``guieval audit`` also tries the frame without that first resize.
 
-Not published, and taken from GUIEvalKit: with a step instruction, it takes the goal's place; a past step that the model did
-not think about has an empty thought; ``Drag`` is a swipe. Assumed: a ``Scroll`` with no more than a word starts in the middle,
-and the word is the finger's direction (so in the one recorded reply that has both path and word). A place outside the screen
-is an error here, where the authors' agent moves it to the edge.
+Not published, and taken from GUIEvalKit: a step instruction takes the goal's place; a past step without a thought has an empty
+one; ``Drag`` is a swipe. Assumed: a ``Scroll`` with only a word starts in the middle, and the word is the finger's direction,
+as in the one recorded reply with both path and word. A place outside the screen is an error; the authors' agent moves it.
 """
 
 from __future__ import annotations

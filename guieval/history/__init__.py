@@ -54,21 +54,18 @@ def patched_entry(task: StepTaskModel, thought: str | None) -> HistoryEntry:
     return replace(entry, thought=thought) if thought else entry
 
 
-def model_entry(task: StepTaskModel, sample: Sample) -> HistoryEntry | None:
-    """The model's entry for a step, or ``None`` if its answer had no action of the unified space."""
-    if sample.action is None or isinstance(sample.action, Unsupported):
-        return None
-    return HistoryEntry(task, sample.action, sample.thought, sample.conclusion, sample.raw_response, "model")
-
-
 def select(source: HistorySource, task: StepTaskModel, sample: Sample | None) -> HistoryEntry:
-    """The entry that a later step sees of this one (the operator psi of eq. 5 for ``matched``)."""
-    own = model_entry(task, sample) if sample is not None else None
-    if own is None or sample is None or source in ("reference", "mixed"):  # an earlier run's answers are not known here
+    """The entry that a later step sees of this one (the operator psi of eq. 5 for ``matched``).
+
+    It is the reference's where the sample has no action of the unified space.
+    """
+    if sample is None or source in ("reference", "mixed"):  # an earlier run's answers are not known here
         return reference_entry(task)
     if source == "matched" and not sample.outcome.exact_match:
         return reference_entry(task)
-    return own
+    if sample.action is None or isinstance(sample.action, Unsupported):
+        return reference_entry(task)
+    return HistoryEntry(task, sample.action, sample.thought, sample.conclusion, sample.raw_response, "model")
 
 
 def recalled(source: HistorySource, task: StepTaskModel, record: StepRecord) -> HistoryEntry:

@@ -277,7 +277,7 @@ class Mixture:
         With ``over="episode"``, T is the number of the episode's steps that can be in a history: all but its last.
         """
         whole = length if self.mix.over == "history" else episode_length - 1
-        numbers = np.array([self._number(episode, step) for step in range(length)])
+        numbers = np.array([_number(self.mix, episode, step) for step in range(length)])
         return np.asarray(numbers < self._probabilities(whole)[:length])
 
     def to_json(self) -> dict[str, Any]:
@@ -301,16 +301,12 @@ class Mixture:
         }
 
     @cached_property
-    def _number(self) -> Any:
-        mix, schedule = self.mix, self.mix.schedule
-        setting = (schedule.start, schedule.end, schedule.shape, schedule.kappa, schedule.mean, mix.over, mix.repeat)
-
-        @lru_cache(maxsize=65536)
-        def number(episode: EpisodeKey, step: int) -> float:
-            return uniform(mix.seed, setting, tuple(episode), step, "mix")
-
-        return number
-
-    @cached_property
     def _probabilities(self) -> Any:
         return lru_cache(maxsize=4096)(self.mix.schedule.probabilities)
+
+
+@lru_cache(maxsize=65536)
+def _number(mix: Mix, episode: EpisodeKey, step: int) -> float:
+    schedule = mix.schedule
+    setting = (schedule.start, schedule.end, schedule.shape, schedule.kappa, schedule.mean, mix.over, mix.repeat)
+    return uniform(mix.seed, setting, tuple(episode), step, "mix")

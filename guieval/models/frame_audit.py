@@ -37,13 +37,11 @@ WIDE = 100_000.0
 Region: TypeAlias = tuple[float, float, float, float]
 """x1, y1, x2, y2 of a target in the unified frame."""
 
-_BUDGET = ResizedPixels(max_pixels=1280 * 28 * 28)
-"""What a server makes of a screenshot with the limit that Qwen's READMEs give as an example."""
 _USUAL: tuple[Frame, ...] = (
     PIXELS,
     ResizedPixels(28),
     ResizedPixels(32, 4 * 32 * 32, 16384 * 32 * 32),
-    _BUDGET,
+    ResizedPixels(max_pixels=1280 * 28 * 28),  # with the limit that Qwen's READMEs give as an example
     Normalised(1.0, digits=4),
     PER_999,
     PER_1000,

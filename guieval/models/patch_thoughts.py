@@ -45,14 +45,17 @@ def on_policy_input(model: ABCModel, task: StepTaskModel, history: Sequence[Hist
     """The request to a policy for the thought that leads to ``task``'s reference action, given its past oldest first.
 
     Its adapter's messages without their own system prompt, without a begun answer and without the request fields that ask for
-    an action (:func:`unbound`); the hint is written as the family
-    writes an action, or in plain words where it cannot. Raises what the adapter raises.
+    an action (:func:`unbound`); the hint is written as the family writes an action, or in plain words where it cannot. Raises
+    what the adapter raises.
     """
     given = model.prepare_input(task, history)
     turns = [message for message in given.messages if message.role != "system"]
     if given.prefill:  # the thought is another answer than the one that was begun
         turns = turns[:-1]
-    hint = fill(HINT, action=_written(model, task))
+    try:
+        hint = fill(HINT, action=model.render(task, task.action))
+    except ValueError:
+        hint = fill(HINT, action=describe(task.action))
     if turns and turns[-1].role == "user":
         turns[-1] = replace(turns[-1], parts=(*turns[-1].parts, hint))
     else:
@@ -100,10 +103,3 @@ def read_thought(text: str, *, reasoning: str | None = None, model: ABCModel | N
 
 def _system(task: StepTaskModel) -> Message:
     return Message("system", (fill(thought_prompt(), instruction=task.instruction),))
-
-
-def _written(model: ABCModel, task: StepTaskModel) -> str:
-    try:
-        return model.render(task, task.action)
-    except ValueError:
-        return describe(task.action)

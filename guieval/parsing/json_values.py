@@ -61,7 +61,10 @@ def _first_value(text: str) -> Any:
             if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
                 return _checked(value)
         except json.JSONDecodeError as error:
-            hopeless = _is_hopeless(error)
+            # at the end of the text only brackets may be missing; a quoted text that is never closed cannot be read
+            cut_off = error.pos >= len(error.doc)
+            expected = error.msg.startswith("Expecting") and not (cut_off or _PYTHON.match(error.doc, error.pos))
+            hopeless = expected or error.msg.startswith("Unterminated")
         except (ValueError, RecursionError):
             pass
         meant = _OBJECT.match(text, start) is not None
@@ -103,14 +106,6 @@ def _refuse_constant(name: str) -> NoReturn:
 _JSON = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 _PYTHON = re.compile(r"[\d'\"(\]},.+\-_#\\\f]|(?<=\d)[xobj]|[bru]{1,2}['\"]|(?:true|false|none|set)\b", re.IGNORECASE)
 """What a Python literal can have where JSON cannot: other quotes, numbers, words, comments, sets, a comma before a bracket."""
-
-
-def _is_hopeless(error: json.JSONDecodeError) -> bool:
-    if error.msg.startswith("Expecting"):
-        # at the end of the text only brackets may be missing
-        return error.pos < len(error.doc) and not _PYTHON.match(error.doc, error.pos)
-    # other escapes are read, but a text that is never closed
-    return error.msg.startswith("Unterminated")
 
 
 _OPENING = re.compile(r"[{\[]")
