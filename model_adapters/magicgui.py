@@ -35,8 +35,7 @@ class MagicGUIOptions(ImageLimits):
 
     prompt: Prompt | Literal["auto"] = Field(
         "auto",
-        description="which published navigation prompt is used; auto: magicrich (Chinese) for a goal with Chinese characters, "
-        "else androidcontrol (English), as on the authors' own benchmarks",
+        description="published navigation prompt; auto: magicrich for goals with Chinese characters, else androidcontrol",
     )
     grounding: Literal["zh", "en"] = Field(
         "zh", description="which published grounding prompt is used: that for ScreenSpot (zh) or that for OS-Atlas (en)"

@@ -97,10 +97,7 @@ class MiMoVL(FamilyModel):
 
 
 def _past_step(entry: HistoryEntry) -> str:
-    """A step's record, after its explanation where it has one: the step instruction, or the model's own conclusion.
-
-    The records are not what the model answers: other key, other frame. The model's own steps are written in the same form.
-    """
+    """A step's record, which has another key and frame than an answer, after its instruction or conclusion if it has one."""
     record = json.dumps(_record(entry.action, PIXELS, entry.task.screenshot_size), ensure_ascii=False)
     explained = entry.conclusion and entry.conclusion != describe(entry.action)
     return f"{entry.conclusion} {record}" if explained else record

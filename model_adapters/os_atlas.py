@@ -36,7 +36,7 @@ class OSAtlasOptions(ImageLimits):
     )
     scroll_words: ScrollWords | None = Field(
         None,
-        description="what SCROLL names: where the content comes from (default) or where the finger goes (guiodyssey's default)",
+        description="what SCROLL names: where the content comes from, or the finger goes; finger by default for guiodyssey",
     )
 
 
