@@ -12,7 +12,6 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.rewards.reply import ReplyScorer
-from guieval.rewards.shapes import weighed
 from guieval.steps import Episode, StepTaskModel
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
@@ -27,7 +26,7 @@ from guieval.training.examples import (
     supervised_examples,
     without_images,
 )
-from guieval.training.weights import Weights, load_weights, lora_config, open_adapter
+from guieval.training.weights import Weights, load_weights, lora_config
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Parts:
     @cached_property
     def model(self) -> ABCModel:
         """The adapter."""
-        return open_adapter(self.config)
+        return self.config.open_adapter()
 
     @cached_property
     def data(self) -> TrainingData:
@@ -59,8 +58,7 @@ class Parts:
     def scorer(self) -> ReplyScorer:
         """Rewards replies."""
         assert isinstance(self.config, GRPOTraining | SemiOnlineTraining)
-        given = self.config.reward
-        return ReplyScorer(self.model, weighed(given.name, given.protocol, given.weights))
+        return self.config.reward.open_scorer(self.model)
 
     def trainer(self) -> Any:
         """TRL's trainer for a training of this kind. Raises :class:`UsageError` for invalid settings."""

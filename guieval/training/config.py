@@ -16,8 +16,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
+from guieval.models import ABCModel
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
+from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
+from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.shapes import weighed
 from guieval.running.config import override
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
@@ -62,6 +66,10 @@ class RewardSettings(Settings):
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
     protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")
     weights: dict[str, float] = Field(default_factory=dict, description="weights of its parts over its own")
+
+    def open_scorer(self, model: ABCModel) -> ReplyScorer:
+        """What rewards the replies of ``model``."""
+        return ReplyScorer(model, weighed(self.name, self.protocol, self.weights))
 
 
 class DynamicSampling(Settings):
@@ -113,19 +121,32 @@ class Evaluation(Settings):
     )
 
 
-class TrainingConfig(Settings):
+class AdapterSettings(Settings):
+    """The model family that writes the prompts and reads the replies."""
+
+    model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which decides how it is asked and read")
+    adapter: str | None = Field(None, description="model family, or a Python file, of an unlisted checkpoint")
+    model_options: dict[str, Any] = Field(
+        default_factory=dict, description="adapter options over the checkpoint's, e.g. max_images"
+    )
+    thinking: bool | None = None
+
+    def open_adapter(self) -> ABCModel:
+        """The adapter, with ``model_options`` over the checkpoint's own. Raises :class:`UsageError` for an unknown name."""
+        checkpoint = model_config(self.model, self.adapter)
+        if checkpoint.engine == "local":
+            raise UsageError(f"model {self.model!r} answers by itself and has no weights to train")
+        options = {**checkpoint.options, **self.model_options}
+        return build_model(checkpoint.model_copy(update={"options": options}), thinking=self.thinking)
+
+
+class TrainingConfig(AdapterSettings):
     """What all three kinds of training share."""
 
     needs: ClassVar[Kind]
 
     kind: Kind
-    model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which says how it is asked and read")
-    adapter: str | None = Field(None, description="model family, or a Python file, of an unlisted checkpoint")
     model_path: str | None = Field(None, description="folder or Hugging Face id of the weights to begin with")
-    model_options: dict[str, Any] = Field(
-        default_factory=dict, description="adapter options over the checkpoint's, e.g. max_images"
-    )
-    thinking: bool | None = None
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="of the weights in memory; all-weight training at small rates needs float32"
     )

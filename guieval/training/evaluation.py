@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.engines.in_process.checkpoint import Checkpoint
+from guieval.engines.in_process.checkpoint import Checkpoint, InProcessEngine
 from guieval.engines.in_process.transformers import TransformersModel
-from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.errors import UsageError
 from guieval.metrics.summary import RunSummary
-from guieval.models import ABCModel, ImageForm, Reply, Request
+from guieval.models import ABCModel, Reply, Request
 from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig, parse
 from guieval.running.engine_choice import Answering
@@ -36,40 +36,27 @@ class _LiveModel(TransformersModel):
 
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
-        self._loop.close()  # the trainer asks in its own thread
+        self._loop.close()  # it generates in the trainer's thread
         self.adopt(model, processor)
 
-    async def reply(self, request: Request) -> Reply:
-        """Answer, in this thread."""
+    async def answer(self, request: Request) -> Reply:
+        """Answer one request in this thread."""
         return await self._answer(request)
 
+    def leave(self) -> None:
+        """The weights stay with the trainer."""
 
-class LiveEngine:
+
+class LiveEngine(InProcessEngine):
     """An engine over a model in training; blocks the event loop while it generates, one request at a time."""
 
-    images: ImageForm = "bytes"
-
     def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__(None)
         self._checkpoint = checkpoint
-        self._live: _LiveModel | None = None
 
     def adopt(self, model: Any, processor: Any) -> None:
         """Answer with these weights until :meth:`close`."""
-        self._live = _LiveModel(model, processor, self._checkpoint)
-
-    async def generate(self, request: Request) -> Reply:
-        """The weights' answer as they are now; :class:`EngineError` where this request fails, a fatal one where all would."""
-        assert self._live is not None  # adopted before the run
-        try:
-            return await self._live.reply(request)
-        except UsageError as error:
-            raise FatalEngineError(str(error)) from error
-        except Exception as error:  # torch's kinds of failure; each costs its request only
-            raise EngineError(f"the model did not answer: {type(error).__name__}: {' '.join(str(error).split())}") from error
-
-    async def close(self) -> None:
-        """Let go of the weights, which are the trainer's."""
-        self._live = None
+        self._model = _LiveModel(model, processor, self._checkpoint)
 
 
 class Evaluator:

@@ -14,7 +14,7 @@ from typing import Any
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.models import ABCModel
-from guieval.registry import build_model, config_folder, model_config
+from guieval.registry import config_folder
 from guieval.training.config import Lora, TrainingConfig
 
 
@@ -25,15 +25,6 @@ class Weights:
     model: Any
     processor: Any
     checkpoint: Checkpoint
-
-
-def open_adapter(config: TrainingConfig) -> ABCModel:
-    """The adapter of the checkpoint that a training names, with ``model_options`` over the checkpoint's own."""
-    checkpoint = model_config(config.model, config.adapter)
-    if checkpoint.engine == "local":
-        raise UsageError(f"model {config.model!r} answers by itself and has no weights to train")
-    options = {**checkpoint.options, **config.model_options}
-    return build_model(checkpoint.model_copy(update={"options": options}), thinking=config.thinking)
 
 
 def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:

@@ -64,8 +64,8 @@ def ask(engine: InProcessEngine, *requests: Request) -> list[str]:
 
 def test_engines_of_one_checkpoint_share_one_model(parrot: type[Parrot], make_request: MakeRequest) -> None:
     """Each mode of a run has an engine and an event loop of its own; the last to close frees the model."""
-    engines = [InProcessEngine(parrot, Checkpoint(config())) for _ in range(3)]
-    other = InProcessEngine(parrot, Checkpoint(config(), arguments={"dtype": "float32"}))
+    engines = [InProcessEngine(parrot.join(Checkpoint(config()))) for _ in range(3)]
+    other = InProcessEngine(parrot.join(Checkpoint(config(), arguments={"dtype": "float32"})))
     assert parrot.loads == 0
     for engine in engines:
         assert ask(engine, make_request("a"), make_request("b")) == ["a", "b"]
@@ -80,7 +80,7 @@ def test_engines_of_one_checkpoint_share_one_model(parrot: type[Parrot], make_re
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_run(parrot: type[Parrot]) -> None:
-    engine = InProcessEngine(parrot, Checkpoint(config(hf_id="maker/broken")))
+    engine = InProcessEngine(parrot.join(Checkpoint(config(hf_id="maker/broken"))))
     with pytest.raises(FatalEngineError, match="'maker/broken' cannot be loaded: OSError: no weights there"):
         asyncio.run(engine.load())
     asyncio.run(engine.close())
@@ -97,7 +97,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_run(parrot: type[Parrot]) -> Non
 def test_failures_of_an_answer(
     parrot: type[Parrot], make_request: MakeRequest, text: str, kind: type[Exception], said: str
 ) -> None:
-    engine = InProcessEngine(parrot, Checkpoint(config()))
+    engine = InProcessEngine(parrot.join(Checkpoint(config())))
     with pytest.raises(EngineError, match=said) as caught:
         ask(engine, make_request(text))
     assert type(caught.value) is kind

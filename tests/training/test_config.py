@@ -20,7 +20,6 @@ from guieval.training.config import (
     read_config,
 )
 from guieval.training.guard import PACKAGES, PRIVATE, check_trainer
-from guieval.training.weights import open_adapter
 from tests.command_line import CommandLine
 
 SHIPPED = sorted((config_folder() / "training").glob("*.yaml"))
@@ -36,7 +35,7 @@ def test_every_shipped_file_names_what_there_is(file: Path) -> None:
     config = read_config(file)
     assert config.model in list_models()
     assert config.bench in list_benchmarks()
-    assert open_adapter(config).config.name == config.model  # the adapter takes the options
+    assert config.open_adapter().config.name == config.model  # the adapter takes the options
     if isinstance(config, GRPOTraining | SemiOnlineTraining):
         assert get_reward(config.reward.name, protocol=config.reward.protocol, **config.reward.weights)
     assert config.out == f"training/{file.stem}"

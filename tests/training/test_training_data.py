@@ -14,7 +14,6 @@ from guieval.errors import UsageError
 from guieval.training.config import parse_config
 from guieval.training.evaluation import Evaluator
 from guieval.training.examples import open_data
-from guieval.training.weights import open_adapter
 from tests.command_line import CommandLine
 
 DEMO = {"kind": "sft", "model": "qwen2.5-vl-7b", "bench": "demo"}
@@ -60,7 +59,7 @@ def test_an_evaluation_has_a_set_of_its_own(pair: dict[str, Any], tmp_path: Path
     held_out = {"every": 10, "sample_set": "none.json" if missing else str(pair["file"])}
     config = parse_config({**DEMO, "evaluation": held_out, "out": str(tmp_path / "out")})
     assert config.evaluation is not None and config.sample_set is None
-    model = open_adapter(config)
+    model = config.open_adapter()
     refused = pytest.raises(UsageError, match=r"the sample set 'none.json' cannot be read") if missing else nullcontext()
     with refused:  # before an hour of training
         Evaluator(config, config.evaluation, model, Checkpoint(model.config))

@@ -40,7 +40,7 @@ def test_there_is_one_for_a_node_and_one_for_four() -> None:
 def test_verl_accepts_it(compose: Compose, name: str) -> None:
     config = compose(name)
     validate_config(config, need_reference_policy(config), need_critic(config))
-    read_settings(config).open_model()
+    read_settings(config).open_adapter()
     assert config.trainer.nnodes * config.trainer.n_gpus_per_node == {"1x8": 8, "4x8": 32}[name.rsplit("-", 1)[1]]
 
 

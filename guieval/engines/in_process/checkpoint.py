@@ -165,8 +165,8 @@ class InProcessEngine:
 
     images: ImageForm = "bytes"
 
-    def __init__(self, kind: type[HeldModel], checkpoint: Checkpoint) -> None:
-        self._model: HeldModel | None = kind.join(checkpoint)
+    def __init__(self, model: HeldModel | None) -> None:
+        self._model = model
 
     async def load(self) -> None:
         """Load the model before the first request, so that an error appears before any work."""

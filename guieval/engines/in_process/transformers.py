@@ -43,7 +43,7 @@ _FROM_CHECKPOINT = ("temperature", "top_p", "top_k", "min_p", "repetition_penalt
 def transformers_engine(checkpoint: Checkpoint) -> InProcessEngine:
     """The engine; :class:`UsageError` when torch or transformers is not installed. Equal checkpoints share one model."""
     require("torch", "transformers", engine="transformers", extra="transformers")
-    return InProcessEngine(TransformersModel, checkpoint)
+    return InProcessEngine(TransformersModel.join(checkpoint))
 
 
 class TransformersModel(HeldModel):

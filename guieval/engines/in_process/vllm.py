@@ -32,7 +32,7 @@ def vllm_engine(checkpoint: Checkpoint) -> InProcessEngine:
     if not sys.platform.startswith("linux"):
         raise UsageError("engine 'vllm-inprocess' is for Linux; start a server where vLLM runs and give its --base-url")
     require("vllm", engine="vllm-inprocess", extra="vllm")
-    return InProcessEngine(VLLMModel, checkpoint)
+    return InProcessEngine(VLLMModel.join(checkpoint))
 
 
 class VLLMModel(HeldModel):

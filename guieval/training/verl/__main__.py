@@ -79,7 +79,7 @@ def _check(folder: Path, config: str, overrides: list[str]) -> None:
     except (HydraException, OmegaConfBaseException):
         return
     settings = read_settings(composed)
-    settings.open_scorer(settings.open_model())
+    settings.reward.open_scorer(settings.open_adapter())
     if composed.trainer.v1.trainer_mode == GROUP:
         check_config(composed)
 

@@ -190,8 +190,8 @@ def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, c
 def _opened(settings: str) -> tuple[ABCModel, ReplyScorer]:
     """Adapter and scorer, cached because verl creates a loop for every session."""
     read = VerlSettings.model_validate_json(settings)
-    model = read.open_model()
-    return model, read.open_scorer(model)
+    model = read.open_adapter()
+    return model, read.reward.open_scorer(model)
 
 
 @lru_cache(maxsize=8)

@@ -10,32 +10,16 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from guieval.errors import UsageError
-from guieval.models import ABCModel
-from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
-from guieval.rewards.reply import ReplyScorer
-from guieval.rewards.shapes import weighed
-from guieval.training.config import (
-    DynamicSampling,
-    RewardSettings,
-    RolloutSettings,
-    Settings,
-    setting_error,
-)
+from guieval.training.config import AdapterSettings, DynamicSampling, RewardSettings, RolloutSettings, setting_error
 
 GROUP = "guieval"
 """The name of the group, of the agent loop, of the trainer, and of our place in a row's extra fields."""
 
 
-class VerlSettings(Settings):
+class VerlSettings(AdapterSettings):
     """The group ``guieval``; the meaning of a name is the same as in a training with TRL."""
 
-    model: str = Field(min_length=1, description="checkpoint name (`guieval models`), which says how it is asked and read")
-    adapter: str | None = Field(None, description="model family, or a Python file, of an unlisted checkpoint")
-    model_options: dict[str, Any] = Field(
-        default_factory=dict, description="adapter options over the checkpoint's, e.g. max_images"
-    )
-    thinking: bool | None = None
     history: Literal["reference", "none"] = Field("reference", description="the past of one-step rows")
     reward: RewardSettings = RewardSettings()
     rollout: RolloutSettings = RolloutSettings()
@@ -52,16 +36,6 @@ class VerlSettings(Settings):
                 "rollout.patch off-policy is for `guieval train` alone; with verl it is none, thought-free or on-policy"
             )
         return self
-
-    def open_model(self) -> ABCModel:
-        """The adapter, with ``model_options`` over the checkpoint's own. Raises :class:`UsageError` for an unknown name."""
-        checkpoint = model_config(self.model, self.adapter)
-        options = {**checkpoint.options, **self.model_options}
-        return build_model(checkpoint.model_copy(update={"options": options}), thinking=self.thinking)
-
-    def open_scorer(self, model: ABCModel) -> ReplyScorer:
-        """What rewards the replies of ``model``."""
-        return ReplyScorer(model, weighed(self.reward.name, self.reward.protocol, self.reward.weights))
 
 
 def read_settings(config: Any) -> VerlSettings:
