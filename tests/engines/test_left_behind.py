@@ -9,9 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from guieval.engines.in_process.left_behind import Watch, descendants
+from guieval.engines.in_process.left_behind import Watch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -19,11 +20,17 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 OWNER = """
 import subprocess, sys, time
 from guieval.engines.in_process.left_behind import Watch
-watched, other = (subprocess.Popen(sys.argv[1:], start_new_session=True) for _ in range(2))
-watch = Watch([watched.pid])
+with Watch():
+    watched = subprocess.Popen(sys.argv[1:], start_new_session=True)
+time.sleep(2.0)  # the last look is a moment after the block
+other = subprocess.Popen(sys.argv[1:], start_new_session=True)
 print(watched.pid, other.pid, flush=True)
 time.sleep(600)
 """
+
+
+def descendants(pid: int) -> set[int]:
+    return {process.pid for process in psutil.Process(pid).children(recursive=True)}
 
 
 def gone(pid: int) -> bool:
@@ -60,7 +67,7 @@ LOADING = """
 import os, subprocess, sys, time
 from guieval.engines.in_process.left_behind import Watch
 other = subprocess.Popen(sys.argv[1:])
-with Watch().adding_new():
+with Watch():
     watched = os.fork()
     if not watched:
         time.sleep(600)
@@ -85,9 +92,10 @@ def test_what_is_started_while_loading_ends_with_its_owner_too() -> None:
 
 
 def test_a_watch_called_off_harms_nobody() -> None:
-    child = subprocess.Popen(SLEEP)
+    with Watch() as watch:
+        child = subprocess.Popen(SLEEP)
+        time.sleep(1.0)
     try:
-        watch = Watch([child.pid])
         watch.end()
         watch.end()
         assert child.poll() is None and descendants(os.getpid()) >= {child.pid}

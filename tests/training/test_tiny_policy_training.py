@@ -20,10 +20,8 @@ from guieval.registry import load_model
 from guieval.testing.icons.screens import COLOURS, SHAPES, draw_screen, split_of
 from guieval.testing.phone.dice import Dice
 from guieval.training.tiny import language
-from guieval.training.tiny.building import Policy, build_policy
-from guieval.training.tiny.conversations import draw_conversation
-from guieval.training.tiny.language import RowWriter, look_at, token_losses
-from guieval.training.tiny.pixels import grid, patches, tokens_of
+from guieval.training.tiny.building import Policy, build_policy, tokens_of
+from guieval.training.tiny.language import RowWriter, draw_conversation, look_at, token_losses
 
 ADAPTER = load_model("tiny-policy")
 
@@ -52,14 +50,6 @@ def test_words_and_digits_are_tokens_wherever_they_stand(untrained: Policy) -> N
 def test_the_chat_template_adds_nothing_of_its_own(untrained: Policy) -> None:
     image = "<|vision_start|><|image_pad|><|vision_end|>"
     assert prompt(untrained, "tap red star") == f"<|im_start|>user\n{image}tap red star<|im_end|>\n<|im_start|>assistant\n"
-
-
-def test_screens_are_cut_as_the_processor_cuts_them(untrained: Policy) -> None:
-    screens = [draw_screen(Dice("cut", number)) for number in range(2)]
-    text = [prompt(untrained, "tap red star")] * 2
-    given = untrained.processor(text=text, images=[screen.render() for screen in screens], return_tensors="pt")
-    assert torch.equal(given["image_grid_thw"], grid(2))
-    assert torch.allclose(patches(screens), given["pixel_values"], atol=1e-5)
 
 
 def test_an_icon_is_shown_by_the_tokens_it_lies_on() -> None:

@@ -12,10 +12,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.engines.in_process.left_behind import descendants
 from guieval.engines.vllm.command import served_name
 from guieval.engines.vllm.server import VLLMServer
 from guieval.journal import METRICS, STEPS, Records
@@ -147,7 +147,7 @@ def test_nothing_stays_behind_a_killed_run(tmp_path: Path, screens: Path, tiny: 
             break
         time.sleep(0.01)
     assert process.poll() is None, "the run was over before it was killed"
-    below = descendants(process.pid)
+    below = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
     assert len(below) > 1, "vLLM works in processes of its own"
     process.kill()
     process.wait()
@@ -161,7 +161,7 @@ def test_nothing_stays_behind_a_killed_run(tmp_path: Path, screens: Path, tiny: 
 
 def children_of(pid: int, word: str) -> list[int]:
     """Processes below ``pid`` whose command line holds ``word``."""
-    return [child for child in descendants(pid) if word.encode() in words(child)]
+    return [child.pid for child in psutil.Process(pid).children(recursive=True) if word.encode() in words(child.pid)]
 
 
 def words(pid: int) -> bytes:

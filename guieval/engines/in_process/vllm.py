@@ -57,7 +57,7 @@ class VLLMModel(HeldModel):
         arguments.setdefault("disable_log_stats", True)
         self._known = {name for name in SamplingParams.__struct_fields__ if not name.startswith("_")} - _NOT_SAMPLING
         self._watch = Watch()
-        with self._watch.adding_new():  # this process may be killed during the minutes of loading
+        with self._watch:  # this process may be killed during the minutes of loading
             self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=self.checkpoint.path, **arguments))
         self._defaults = dict(self._engine.model_config.get_diff_sampling_param())
         self._tokenizer = self._engine.get_tokenizer()

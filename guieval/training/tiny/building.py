@@ -8,9 +8,11 @@ language model start equal to keys (so that attention begins by looking for like
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guieval.testing.icons.screens import HEIGHT, WIDTH, IconScreen, PlacedIcon
 from guieval.training.tiny.tokens import (
     CHAT_TEMPLATE,
     END_OF_TEXT,
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 PATCH, MERGE = 14, 2
 PIXEL_MEAN, PIXEL_STD = 0.9, 0.35
 """Centres pixel values in [0, 1] on the light backgrounds."""
+ROWS, COLUMNS = HEIGHT // PATCH // MERGE, WIDTH // PATCH // MERGE
+"""Image tokens of a screen: down and across."""
+TOKENS = ROWS * COLUMNS
+_TOKEN_PIXELS = PATCH * MERGE  # side of the square that an image token stands for
+_OVERLAP = 6  # pixels of an icon, in each direction, from which on a token shows it
 _POSITIONS = 32  # per side of the table of positions
 _HIDDEN, _LAYERS, _HEADS, _KEY_HEADS = 192, 4, 4, 2
 _VISION_HIDDEN, _VISION_LAYERS = 128, 2
@@ -39,6 +46,11 @@ class Policy(NamedTuple):
     model: Any
     processor: Any
 
+    def look_at(self, screens: Sequence[IconScreen]) -> Any:
+        """The vision model's output for drawn screens."""
+        inputs = self.processor.image_processor([screen.render() for screen in screens], return_tensors="pt")
+        return self.model.model.visual(inputs["pixel_values"], grid_thw=inputs["image_grid_thw"])
+
     def save(self, folder: Path, dtype: torch.dtype) -> None:
         """Write the checkpoint, weights as ``dtype``; the model itself stays as it is."""
         import copy
@@ -47,6 +59,18 @@ class Policy(NamedTuple):
         for file in folder.glob("*.safetensors"):
             file.chmod(0o644)  # transformers leaves it readable to its owner alone
         self.processor.save_pretrained(folder)
+
+
+def tokens_of(placed: PlacedIcon) -> list[int]:
+    """The numbers of the image tokens that show the icon, row by row from the top."""
+    x1, y1, x2, y2 = placed.pixels
+    down = [row for row in range(ROWS) if _overlap(y1, y2, row) > _OVERLAP]
+    across = [column for column in range(COLUMNS) if _overlap(x1, x2, column) > _OVERLAP]
+    return [row * COLUMNS + column for row in down for column in across]
+
+
+def _overlap(start: int, end: int, number: int) -> int:
+    return min(end, (number + 1) * _TOKEN_PIXELS) - max(start, number * _TOKEN_PIXELS)
 
 
 def build_policy(seed: int) -> Policy:

@@ -2,6 +2,8 @@
 
 A batch holds a few screens, and of each one several conversations in one row: the image comes first, and every conversation
 sees the image and itself, at the positions it would have alone. That is the policy's own input, at a fraction of its price.
+Prompts and replies are the adapter's own. The history takes every form that it has in an evaluation or a rollout: the model's
+own answers, the reference's steps, or bare actions.
 
 With the loss of the reply alone, the model soon names the right icon but guesses its position, because the goal's words draw
 the attention that should search the image. So one layer is trained where to look while a position is written.
@@ -13,13 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guieval.actions import Click, Point
+from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ABCModel
-from guieval.testing.icons.screens import IconScreen, draw_screen
+from guieval.steps import StepTaskModel
+from guieval.testing.icons.screens import SIZE, Icon, IconScreen, PlacedIcon, draw_goal, draw_screen, goal_text
 from guieval.testing.phone.dice import Dice
-from guieval.training.tiny.building import Policy
-from guieval.training.tiny.conversations import Conversation, draw_conversation
+from guieval.training.tiny.building import COLUMNS, ROWS, TOKENS, Policy, tokens_of
 from guieval.training.tiny.optimiser import Optimiser
-from guieval.training.tiny.pixels import COLUMNS, ROWS, TOKENS, grid, patches, tokens_of
 from guieval.training.tiny.speed import Watched, autocast
 from guieval.training.tiny.tokens import END_OF_TURN, IMAGE, TURN, VISION_END, VISION_START
 
@@ -61,11 +64,59 @@ def look_at(policy: Policy, *, screens: int, seed: int) -> list[Seen]:
     for start in range(0, screens, _CHUNK):
         drawn = [draw_screen(Dice("tiny language", seed, number)) for number in range(start, min(start + _CHUNK, screens))]
         with torch.no_grad(), autocast():
-            output = policy.model.model.visual(patches(drawn), grid_thw=grid(len(drawn)))
+            output = policy.look_at(drawn)
         features = output.pooler_output.float().split(TOKENS)
         shortcuts = zip(*(layer.float().split(TOKENS) for layer in output.deepstack_features), strict=True)
         found += [Seen(*each) for each in zip(drawn, features, shortcuts, strict=True)]
     return found
+
+
+class Conversation(NamedTuple):
+    """The user's text after the image, the policy's reply, and what it taps."""
+
+    question: str
+    answer: str
+    target: PlacedIcon
+
+
+def draw_conversation(dice: Dice, screen: IconScreen, adapter: ABCModel) -> Conversation:
+    """A step of a goal of the split ``train`` over some of the screen's icons; where the past was tapped is made up."""
+    shown = [placed.icon for placed in screen.icons]
+    goal = None
+    while goal is None:
+        goal = draw_goal(dice, "train", shown, dice.between(1, 4))
+    index = dice.below(len(goal))
+    own = dice.chance(0.5)
+    bare = dice.chance(0.1)
+    history = []
+    for past in range(index):
+        task = _task(goal, past, Point(dice.uniform(100, 900), dice.uniform(100, 950)))
+        entry = reference_entry(task)
+        if own:
+            entry = HistoryEntry(task, task.action, goal[past].name, None, adapter.render(task, task.action), "model")
+        if bare:
+            entry = HistoryEntry(task, task.action, None, None, None, entry.origin)
+        history.append(entry)
+    target = screen.find(goal[index])
+    task = _task(goal, index, target.centre)
+    prompt = adapter.prepare_input(task, history)
+    return Conversation(prompt.text, adapter.render(task, task.action, goal[index].name), target)
+
+
+def _task(goal: tuple[Icon, ...], index: int, place: Point) -> StepTaskModel:
+    return StepTaskModel(
+        benchmark="tiny",
+        dataset="tiny",
+        split="train",
+        episode_id="made up",
+        step_index=index,
+        episode_length=len(goal),
+        instruction=goal_text(goal),
+        low_level_instruction=goal_text(goal[index : index + 1]),
+        screenshot=f"{index}.png",
+        screenshot_size=SIZE,
+        action=Click(point=place),
+    )
 
 
 class Row(NamedTuple):

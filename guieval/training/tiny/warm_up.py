@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from guieval.frames import PER_999
 from guieval.testing.icons.screens import ICONS, SIZE, IconScreen, draw_screen
 from guieval.testing.phone.dice import Dice
-from guieval.training.tiny.building import Policy
+from guieval.training.tiny.building import TOKENS, Policy, tokens_of
 from guieval.training.tiny.optimiser import Optimiser
-from guieval.training.tiny.pixels import TOKENS, grid, patches, tokens_of
 from guieval.training.tiny.speed import autocast
 
 BATCH = 16
@@ -42,7 +41,7 @@ def warm_up_vision(policy: Policy, *, steps: int, seed: int, say: Callable[[str]
         screens = [draw_screen(Dice("tiny vision", seed, step, number)) for number in range(BATCH)]
         wanted = torch.from_numpy(np.concatenate([_targets(screen) for screen in screens]))
         with autocast():
-            features = visual(patches(screens), grid_thw=grid(BATCH)).pooler_output
+            features = policy.look_at(screens).pooler_output
         kinds, digits = heads.scores(features.float(), embeddings)
         loss = _loss(kinds, digits, wanted)
         share = min(1.0, (step + 1) / 30) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / steps)))
