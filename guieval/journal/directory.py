@@ -404,20 +404,18 @@ class Journal:
         """Raise :class:`JournalError` if another program changed the journal; ``path_too``: also check what its path names."""
         self.check()
         held = os.fstat(self._steps)
-        if held.st_nlink and held.st_size == self._end and path_too:
+        named: os.stat_result | None = held
+        if path_too or not held.st_nlink:
             try:
                 named = os.stat(self._path)
             except OSError:
                 named = None
-            if named is not None and (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
-                return
-            what = "replaced" if named is not None else "deleted"
-        elif held.st_nlink and held.st_size == self._end:
-            return
-        elif not held.st_nlink:
-            what = "replaced" if self._path.exists() else "deleted"
-        else:
+        if named is None or not os.path.samestat(named, held):
+            what = "deleted" if named is None else "replaced"
+        elif held.st_size != self._end:
             what = "cut short" if held.st_size < self._end else "added to"
+        else:
+            return
         self._failure = (
             f"another program has {what} the journal {str(self._path)!r}; {self._rescue(held)}, "
             f"and `guieval run --resume {self.directory}` continues from there"

@@ -9,7 +9,6 @@ differs from the one before. Until ``--served-model`` names such a model, all la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from guieval.errors import one_line
@@ -26,28 +25,20 @@ class ServedModel(NamedTuple):
     root: str | None = None
 
 
-@dataclass(frozen=True)
-class Served:
-    """The requested model, whether the user named it, and the models that each server lists (empty if unknown)."""
-
-    asked: str
-    named: bool
-    servers: Mapping[str, Sequence[ServedModel]]
-
-    def entry(self) -> ServedEntry:
-        """An entry of the manifest."""
-        servers = []
-        for url, models in self.servers.items():
-            root = next((model.root for model in models if model.name == self.asked), None)
-            servers.append(ServedBy(url=url, root=root, models=[model.name for model in models[:MOST_LISTED]]))
-        return ServedEntry(asked=self.asked, named=self.named, servers=servers)
+def served_entry(asked: str, named: bool, servers: Mapping[str, Sequence[ServedModel]]) -> ServedEntry:
+    """The manifest's entry for the requested model; ``servers`` are the models that each server lists (empty if unknown)."""
+    listed = []
+    for url, models in servers.items():
+        root = next((model.root for model in models if model.name == asked), None)
+        listed.append(ServedBy(url=url, root=root, models=[model.name for model in models[:MOST_LISTED]]))
+    return ServedEntry(asked=asked, named=named, servers=listed)
 
 
 @runtime_checkable
 class ReportsServed(Protocol):
     """An engine that reports which model its servers serve."""
 
-    def served(self) -> Served | None:
+    def served(self) -> ServedEntry | None:
         """The served model; ``None`` before the servers were asked."""
 
 
@@ -61,9 +52,8 @@ def is_checkpoint(name: str, manifest: Manifest) -> bool:
     return any(same_checkpoint(name, known) for known in _checkpoint_names(manifest))
 
 
-def add_served(entries: Sequence[ServedEntry], served: Served) -> list[ServedEntry]:
+def add_served(entries: Sequence[ServedEntry], entry: ServedEntry) -> list[ServedEntry]:
     """The manifest's entries with a new one, unless it equals the last entry except for the URLs."""
-    entry = served.entry()
     if entries and _without_urls(entries[-1]) == _without_urls(entry):
         return list(entries)
     return [*entries, entry]

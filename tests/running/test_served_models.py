@@ -13,7 +13,7 @@ from guieval.actions import Wait
 from guieval.journal import METRICS, read_manifest
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import RecordedConfig, RecordedModel
-from guieval.journal.served_model import Served, ServedModel, add_served, same_checkpoint, unconfirmed_models
+from guieval.journal.served_model import ServedModel, add_served, same_checkpoint, served_entry, unconfirmed_models
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 from tests.made_runs import record, step, write_run
@@ -137,8 +137,8 @@ def test_what_makes_two_names_one_checkpoint(tmp_path: Path) -> None:
     manifest = made.model_copy(
         update={"model": RecordedModel(name="m", hf_id="Org/Model"), "config": RecordedConfig(model="m")}
     )
-    alias = Served("default", False, {"http://a": [ServedModel("default", "/weights/model")]})
+    alias = served_entry("default", False, {"http://a": [ServedModel("default", "/weights/model")]})
     assert unconfirmed_models(manifest.model_copy(update={"served": add_served([], alias)})) == []
-    unknown = Served("default", False, {"http://a": [ServedModel("default", None)]})
-    entries = add_served(add_served([], unknown), Served("default", False, {"http://b": [ServedModel("default", None)]}))
+    unknown = served_entry("default", False, {"http://a": [ServedModel("default", None)]})
+    entries = add_served(add_served([], unknown), served_entry("default", False, {"http://b": [ServedModel("default", None)]}))
     assert len(entries) == 1 and model_label(manifest.model_copy(update={"served": entries})) == "m (served: default)"

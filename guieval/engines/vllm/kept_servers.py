@@ -1,17 +1,12 @@
-"""Records of servers that were left running, and whether one still runs.
-
-One JSON file per server in a folder of the user, named by the digest of the server's command, so that only a run that would
-start the same server finds it.
-"""
+"""Records of servers that were left running: one JSON file per server, named by the digest of the server's command."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -31,12 +26,12 @@ class KeptServer:
 
     @property
     def alive(self) -> bool:
-        """Whether that process still runs; another process may have its id by now."""
+        """Whether the process still runs; its id may have been reused."""
         return process_start(self.pid) == self.started
 
 
 def process_start(pid: int) -> int | None:
-    """When a process began, in kernel ticks since boot; ``None`` when it has ended, whether it was waited for or not."""
+    """The start of a process in kernel ticks since boot; ``None`` if it has ended, also if it is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -46,7 +41,7 @@ def process_start(pid: int) -> int | None:
 
 
 def command_digest(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """A digest of what would be started: the command, the contents of its chat templates, and the relevant variables."""
+    """A digest of the command, the contents of its chat templates, and the environment variables that vLLM reads."""
     templates = [Path(word) for option, word in pairwise(command) if option == "--chat-template"]
     texts = [sha256(file.read_bytes()).hexdigest() for file in templates if file.is_absolute() and file.is_file()]
     shaping = {name: value for name, value in environment.items() if name.startswith("VLLM_") or name in _SHAPING}
@@ -54,7 +49,7 @@ def command_digest(command: Sequence[str], environment: Mapping[str, str]) -> st
 
 
 def read_kept(file: Path) -> KeptServer | None:
-    """Read the record of a server that still runs; any other record is removed."""
+    """The record of a server that still runs; any other record is removed."""
     try:
         kept = KeptServer(**json.loads(file.read_text(encoding="utf-8")))
         if kept.alive:
@@ -64,16 +59,6 @@ def read_kept(file: Path) -> KeptServer | None:
     with contextlib.suppress(OSError):
         file.unlink()
     return None
-
-
-def write_kept(file: Path, kept: KeptServer) -> None:
-    """Write the record atomically."""
-    new = file.with_suffix(".new")
-    try:
-        new.write_text(json.dumps(asdict(kept)), encoding="utf-8")
-        os.replace(new, file)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

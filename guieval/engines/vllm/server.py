@@ -20,14 +20,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn
 
 from guieval.engines.vllm import supervisor
 from guieval.engines.vllm.command import HOST, VLLMSettings, find_start, served_name, server_command
-from guieval.engines.vllm.kept_servers import KeptServer, command_digest, only_one, process_start, read_kept, write_kept
+from guieval.engines.vllm.kept_servers import KeptServer, command_digest, only_one, process_start, read_kept
+from guieval.engines.vllm.supervisor import LAST_WAIT, wait_for
 from guieval.errors import FatalEngineError, UsageError
+from guieval.journal import write_atomically
 from guieval.models import ModelConfig
 
 PORT_TRIES = 5
@@ -36,25 +39,22 @@ LAST_LINES = 15
 """Lines of a failed server's log that its error shows."""
 _TAIL_BYTES = 64 * 1024
 _ANSWER_SECONDS = 2.0  # a server that is loading may accept a connection and leave it without an answer
-_KEPT_SECONDS = 20.0  # how long one left running may take to answer, busy as it may be
+_KEPT_SECONDS = 20.0  # time in which a busy server that was left running must answer
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[^\x20-\x7e\xa0-\U0010ffff]")
 
 
 class ServerFailure(FatalEngineError):
-    """The server that was started for a run did not start, or is gone: no request can succeed until another is started.
-
-    ``lines`` are the last ones of its log.
-    """
+    """A server that guieval launched did not start or has ended, so no request can succeed. ``lines`` are its log's last."""
 
     def __init__(self, message: str, lines: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.lines = tuple(lines)
         if lines:
-            self.add_note("\n".join(lines))  # a traceback, where nobody catches this, shows them too
+            self.add_note("\n".join(lines))  # an uncaught error's traceback shows them too
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on right now."""
+    """A free port of this machine."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -62,15 +62,14 @@ def free_port() -> int:
 
 
 class VLLMServer:
-    """A context manager, inside of which the server answers at ``base_url``.
+    """A context manager that runs the server at ``base_url``.
 
-    ``log`` gets everything the server prints (appended). ``on_wait(seconds, line)`` is called about twice a second while it
-    is starting, with the time since its launch and the log's last line. With ``settings.reuse`` a server that an earlier run
-    left is used when it was started by the same command and still answers, and is not taken down at the end.
+    The server's output is appended to ``log``. ``on_wait(seconds, line)`` is called about twice a second during the start,
+    with the time since the launch and the log's last line. With ``settings.reuse``, a server of an earlier run is used if it
+    was started by the same command and still answers, and the server is left running at the end.
 
-    Entering raises :class:`UsageError` when vLLM is not there (see :meth:`check`), and :class:`ServerFailure` when the server
-    ends, or is not ready in time. In the main thread SIGTERM or SIGHUP while starting or
-    ending is as Ctrl-C, a ``KeyboardInterrupt``.
+    Entering raises :class:`UsageError` if vLLM is not installed (see :meth:`check`), and :class:`ServerFailure` if the server
+    ends or is not ready in time. In the main thread, SIGTERM and SIGHUP raise ``KeyboardInterrupt`` during start and end.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class VLLMServer:
         self._kept: KeptServer | None = None
         self._port: int | None = None
         self._log_start = 0
-        server_command(model, self.settings, 0)  # so that a mistake in the arguments is raised now
+        server_command(model, self.settings, 0)  # raises an error for invalid arguments now
 
     @property
     def base_url(self) -> str:
@@ -105,7 +104,7 @@ class VLLMServer:
 
     @property
     def pid(self) -> int | None:
-        """The process to send SIGTERM to in order to take the server down."""
+        """The process that ends the server when it gets SIGTERM."""
         if self._kept is not None:
             return self._kept.pid
         return self._supervisor.pid if self._supervisor is not None else None
@@ -120,7 +119,7 @@ class VLLMServer:
         return process_start(self._server_pid) is not None
 
     def check(self) -> None:
-        """Find out how the server is started here; :class:`UsageError` when it cannot be: no Linux, or no vLLM."""
+        """Find out how to start the server; :class:`UsageError` without Linux or vLLM."""
         if not sys.platform.startswith("linux"):
             raise UsageError("guieval starts vLLM on Linux only; start it yourself and give --base-url URL")
         self.settings = self.settings.model_copy(update={"command": find_start(self.settings)})
@@ -133,7 +132,7 @@ class VLLMServer:
         self.stop()
 
     def start(self) -> None:
-        """Start the server, or find the one that was left, and wait until it answers; see the class for what it raises."""
+        """Start the server, or find the one left running, and wait until it answers. Raises the errors of the class."""
         with signals_as_interrupt():
             try:
                 self.check()
@@ -146,7 +145,7 @@ class VLLMServer:
                 raise
 
     def stop(self) -> None:
-        """Take the server and all its processes down, unless it is one to be left running. May be called twice."""
+        """End the server and all its processes, unless it is left running. May be called twice."""
         self._port = None
         if self._kept is not None:
             return
@@ -154,7 +153,7 @@ class VLLMServer:
             self._end()
 
     def check_alive(self) -> None:
-        """Raise :class:`ServerFailure` when the server is gone."""
+        """Raise :class:`ServerFailure` if the server has ended."""
         if self.alive:
             return
         if self._kept is None and self._supervisor is None:
@@ -162,7 +161,7 @@ class VLLMServer:
         raise self._failure("the vLLM server is gone" if self._kept is not None else f"the vLLM server {self._ending()}")
 
     async def pause(self, seconds: float) -> None:
-        """Sleep between two tries of a request, but raise :class:`ServerFailure` as soon as trying is of no use."""
+        """Sleep between two tries of a request; raises :class:`ServerFailure` as soon as the server has ended."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         self.check_alive()
@@ -185,13 +184,13 @@ class VLLMServer:
 
         with only_one(file.with_suffix(".lock"), waiting):
             kept = read_kept(file)
-            if kept is not None and _wait_for(lambda: self._answers(kept.port) or not kept.alive, _KEPT_SECONDS) and kept.alive:
+            if kept is not None and wait_for(lambda: self._answers(kept.port) or not kept.alive, _KEPT_SECONDS) and kept.alive:
                 self._kept, self._port, self.log, self.reused = kept, kept.port, Path(kept.log), True
                 return
             if kept is not None:  # it holds the accelerator that the new one needs
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(kept.pid, signal.SIGTERM)
-                _wait_for(lambda: not kept.alive, self.settings.stop_timeout + supervisor.LAST_WAIT + 5.0)
+                wait_for(lambda: not kept.alive, self.settings.stop_timeout + LAST_WAIT + 5.0)
             self._launch()
             process = self._supervisor
             assert process is not None and process.stdin is not None and self._port is not None
@@ -200,7 +199,7 @@ class VLLMServer:
                 raise self._failure(f"the vLLM server {self._ending()}")
             command = server_command(self.model, self.settings, self._port)
             new = KeptServer(process.pid, started, self._port, str(self.log.resolve()), command)
-            write_kept(file, new)
+            write_atomically(file, json.dumps(asdict(new)))
             process.stdin.write(b"k")  # from here on it stays, also when this process is killed
             process.stdin.close()
             self._kept = new
@@ -239,7 +238,7 @@ class VLLMServer:
             )
         self._supervisor = process
         assert process.stdout is not None and process.stdin is not None
-        # a child that is forked, as multiprocessing does, would hold the pipe open beyond our end
+        # a forked child (multiprocessing) would hold the pipe open after our end
         os.register_at_fork(after_in_child=process.stdin.close)
         with process.stdout as reports:
             try:
@@ -255,7 +254,7 @@ class VLLMServer:
         while True:
             self._check_started()
             if self._answers(port):
-                self._check_started()  # what answers is another's server when this one is gone
+                self._check_started()  # if ours has ended, another server answered
                 return
             seconds = time.monotonic() - began
             if seconds > self.settings.start_timeout:
@@ -270,7 +269,7 @@ class VLLMServer:
             raise self._failure(f"the vLLM server {self._ending()} while it was starting")
 
     def _answers(self, port: int) -> bool:
-        """Whether a server there is healthy and serves our model: it could be another program's that took the port."""
+        """Whether a healthy server of our model listens there; another program may have taken the port."""
         if _get(port, "/health") is None:
             return False
         try:
@@ -280,7 +279,7 @@ class VLLMServer:
             return False
 
     def _was_taken(self, port: int) -> bool:
-        """Whether the server ended because of its port: its log says so, or another program holds the port."""
+        """Whether the server ended because another program has its port."""
         if "address already in use" in "\n".join(self._tail(200)).lower():
             return True
         with socket.socket() as probe:
@@ -292,10 +291,9 @@ class VLLMServer:
         return False
 
     def _ending(self) -> str:
-        """How the server ended, in words; waits for its supervisor to find out."""
         assert self._supervisor is not None
         try:
-            code = self._supervisor.wait(self.settings.stop_timeout + supervisor.LAST_WAIT)
+            code = self._supervisor.wait(self.settings.stop_timeout + LAST_WAIT)
         except subprocess.TimeoutExpired:
             return "is gone"
         if code < 0:  # the supervisor itself was killed
@@ -313,7 +311,7 @@ class VLLMServer:
             with contextlib.suppress(OSError):
                 process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(self.settings.stop_timeout + supervisor.LAST_WAIT + 5.0)
+            process.wait(self.settings.stop_timeout + LAST_WAIT + 5.0)
         if process.returncode is None or process.returncode < 0:  # the supervisor was killed, or is stuck
             if self._server_pid is not None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -326,20 +324,20 @@ class VLLMServer:
         return ServerFailure(f"{what}; its log is {str(self.log)!r}", self._tail(LAST_LINES))
 
     def _tail(self, count: int) -> list[str]:
-        """The last lines of the log since the launch, without what terminals act on, each cut to 300 characters."""
+        """The last lines of the log since the launch, without control characters, each cut to 300 characters."""
         try:
             with self.log.open("rb") as file:
                 file.seek(max(self._log_start, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return []
-        # a progress bar draws over itself: only its last state is of use
+        # a progress bar overwrites itself, so only its last state is shown
         lines = [_CONTROL.sub("", line.rstrip("\r").rpartition("\r")[2]).rstrip()[:300] for line in text.split("\n")]
         return [line for line in lines if line][-count:]
 
 
 def _get(port: int, path: str) -> bytes | None:
-    """The body of a GET that is answered with status 200 within a few seconds, else ``None``."""
+    """The body of an answer with status 200, else ``None``."""
     key = os.environ.get("VLLM_API_KEY", "")
     headers = {"Authorization": f"Bearer {key}"} if key.isascii() and key.isprintable() and key else {}
     connection = http.client.HTTPConnection(HOST, port, timeout=_ANSWER_SECONDS)
@@ -354,16 +352,9 @@ def _get(port: int, path: str) -> bytes | None:
         connection.close()
 
 
-def _wait_for(done: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not (finished := done()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return finished
-
-
 @contextlib.contextmanager
 def signals_as_interrupt() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP a ``KeyboardInterrupt`` for a while, where they would end this process on the spot."""
+    """Raise ``KeyboardInterrupt`` on SIGTERM and SIGHUP if they would end this process without cleaning up."""
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

@@ -1,8 +1,8 @@
-"""Runs a launched server, and ends it with every process it started when the owner is gone.
+"""Runs a launched server, and ends it with every process it started when the owner ends.
 
-Started as a script by its path. Its standard input is a pipe whose other end the owner holds: however the owner ends, ``kill
--9`` included, the pipe closes. The byte ``k`` in it means: keep the server after the owner's end. Its standard error is the
-server's log. The first line of its standard output is ``{"pid": ...}`` of the server, or ``{"failed": ...}`` without one.
+A script, started by its path. Its standard input is a pipe from the owner, which closes however the owner ends (``kill -9``
+included). The byte ``k`` in it means: keep the server after the owner's end. Its standard error is the server's log. The first
+line of its standard output is ``{"pid": ...}`` of the server, or ``{"failed": ...}``.
 
 Arguments: seconds between SIGTERM and SIGKILL, then the server's command. The exit code is the server's, 128 + N if signal N
 ended it. Linux only: it adopts orphans of the server's processes (``PR_SET_CHILD_SUBREAPER``), also those that moved to a
@@ -34,7 +34,7 @@ LAST_WAIT = 5.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the server until it ends, its owner is gone, or a signal asks for the end; then end every process it started."""
+    """Run the server until it ends, its owner ends, or a signal comes; then end every process it started."""
     grace, command = float(arguments[0]), list(arguments[1:])
     signals: list[int] = []
 
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _report(message: dict[str, object]) -> None:
-    with contextlib.suppress(OSError):  # the owner may be gone already; the main loop notices that
+    with contextlib.suppress(OSError):  # the owner may have ended, which the main loop notices
         os.write(1, json.dumps(message).encode() + b"\n")
     os.dup2(2, 1)
 
@@ -84,10 +84,10 @@ def _ended(pid: int) -> bool:
 def _take_down(server: subprocess.Popen[bytes], grace: float) -> int:
     if not _ended(server.pid):
         _signal_group(server.pid, signal.SIGTERM)
-        _wait(lambda: _ended(server.pid), grace)
+        wait_for(lambda: _ended(server.pid), grace)
     _signal_group(server.pid, signal.SIGKILL)
     code = server.wait()
-    _wait(_none_left, LAST_WAIT)
+    wait_for(_none_left, LAST_WAIT)
     return code if code >= 0 else 128 - code
 
 
@@ -96,14 +96,16 @@ def _signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _wait(done: Callable[[], bool], seconds: float) -> None:
+def wait_for(done: Callable[[], bool], seconds: float) -> bool:
+    """Wait until ``done``, and return whether it is."""
     deadline = time.monotonic() + seconds
-    while not done() and time.monotonic() < deadline:
+    while not (finished := done()) and time.monotonic() < deadline:
         time.sleep(POLL / 5)
+    return finished
 
 
 def _none_left() -> bool:
-    """Kill and reap this process's children; whether none is left. A killed parent leaves its own children to this process."""
+    """Kill and reap this process's children, and return whether none is left. It adopts the children of a killed process."""
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
             child.kill()

@@ -24,8 +24,7 @@ from guieval.data.benchmark import EpisodeRef
 from guieval.engines import EndpointStats
 from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal import Journal, read_manifest
-from guieval.journal.run_files import Manifest
-from guieval.journal.served_model import Served
+from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
 from guieval.running.cluster.hand_out import HandOut, dealt_first
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
@@ -197,7 +196,7 @@ class _Session:
         self._models = models
         self._on_progress = on_progress
         self._halt = halt
-        self._served: list[Served] = []
+        self._served: list[ServedEntry] = []
         self._merger = Merger(run, journal)
         self._watch = AnswerWatch(run.model, journal.directory)
         self._interrupted = False

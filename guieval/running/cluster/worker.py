@@ -24,8 +24,8 @@ from guieval.engines import EndpointStats
 from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, Records, is_run
 from guieval.journal.lines import read_line
-from guieval.journal.run_files import Manifest
-from guieval.journal.served_model import ReportsServed, Served
+from guieval.journal.run_files import Manifest, ServedEntry
+from guieval.journal.served_model import ReportsServed
 from guieval.running.cluster.hand_out import dealt_first
 from guieval.running.cluster.merging import SHARDS, discard_shard
 from guieval.running.config import parse
@@ -88,7 +88,7 @@ class Reading:
     wants: bool
     in_flight: int = 0
     servers: tuple[EndpointStats, ...] = ()
-    served: Served | None = None
+    served: ServedEntry | None = None
     wait: str | None = None
 
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from guieval.errors import FatalEngineError
 from guieval.journal import Journal, read_manifest
-from guieval.journal.run_files import Manifest
-from guieval.journal.served_model import Served, add_served, is_checkpoint, same_checkpoint, served_note, unconfirmed_models
+from guieval.journal.run_files import Manifest, ServedEntry
+from guieval.journal.served_model import (
+    add_served,
+    is_checkpoint,
+    same_checkpoint,
+    served_entry,
+    served_note,
+    unconfirmed_models,
+)
 from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.changes import ACCEPT, with_changes
 from guieval.steps import StepRecord
@@ -24,9 +31,9 @@ class ServedModels:
         """Let ``--served-model`` name what an earlier session asked, even where no step is left to ask about."""
         name = self._run.config.served_model
         if name is not None and name in unconfirmed_models(read_manifest(self._journal.directory)):
-            self.note_served(Served(name, True, {}), resumed=True)
+            self.note_served(served_entry(name, True, {}), resumed=True)
 
-    def note_served(self, served: Served, *, resumed: bool) -> str | None:
+    def note_served(self, served: ServedEntry, *, resumed: bool) -> str | None:
         """Record which model is queried; returns a warning where it may not be the run's checkpoint.
 
         Raises :class:`FatalEngineError` where earlier sessions have answers of another one, unless the user accepts that.
@@ -66,12 +73,12 @@ class ServedModels:
         return with_changes(manifest, manifest, [change])
 
 
-def other_model(manifest: Manifest, served: Served) -> str | None:
+def other_model(manifest: Manifest, served: ServedEntry) -> str | None:
     """How the model that is queried now differs from that of earlier sessions, in words; ``None`` where it is the same."""
     asked = [entry for entry in manifest.served or () if entry.servers]
     if not asked:
         return None
-    last, now = asked[-1], served.entry()
+    last, now = asked[-1], served
     if last.asked != now.asked and not (is_checkpoint(last.asked, manifest) and is_checkpoint(now.asked, manifest)):
         return f"model asked of the servers (was {last.asked!r}, now {now.asked!r})"
     before, after = ({server.root for server in entry.servers if server.root} for entry in (last, now))
