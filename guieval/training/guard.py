@@ -1,9 +1,8 @@
-"""Checks the environment of a training: the extra is installed, and TRL is a supported version.
+"""Checks the environment of a training: the extra is installed, and TRL or verl is a supported version.
 
-TRL has no public hook through which semi-online rollouts or dynamic sampling could enter (its ``rollout_func`` keeps one row a
-prompt, its environments may not rewrite the policy's own turns), so two private methods are overridden and three are called.
-They are checked by their parameters before any use: a release that changes them is refused with one sentence instead of a
-traceback.
+Neither has a public hook for semi-online rollouts or dynamic sampling (TRL's ``rollout_func`` keeps one row per prompt, and its
+environments cannot rewrite the policy's own turns), so private methods are overridden or called. Their parameters are checked
+before a training begins, so that a release that changes them is refused with one sentence instead of a traceback.
 """
 
 from __future__ import annotations
@@ -53,6 +52,28 @@ PRIVATE: dict[str, tuple[str, ...]] = {
 }
 """Private methods of GRPOTrainer that are overridden (the first two) or called; their parameters in the supported versions."""
 
+VERL_SUPPORTED = "verl>=0.9.1,<0.10"
+VERL_PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")
+VERL_METHODS = {
+    "PPOTrainerSync": {
+        "_build_replay_buffer": ("self",),
+        "_compute_advantage": ("self", "batch", "metrics"),
+        "_get_required_batch_multiple": ("self", "dp_size"),
+        "_update_actor": ("self", "batch", "metrics"),
+        "_add_prompts_to_generate": ("self", "num_prompts"),
+    },
+    "ReplayBuffer": {
+        "sample": ("self", "global_steps", "partition_id", "batch_size"),
+        "_dapo_filtered_keys": ("self", "partition_id"),
+    },
+    "AgentLoopBase": {
+        "run": ("self", "sampling_params", "kwargs"),
+        "_assert_mm_supported": ("self", "has_multi_modal"),
+        "_get_mm_processor_kwargs": ("self", "audio_data"),
+    },
+}
+"""Private methods of verl's classes that are overridden or called, and their parameters in the supported versions."""
+
 
 def require_extra() -> None:
     """:class:`UsageError` with the pip line unless all packages of the extra are installed; none of them is imported."""
@@ -62,6 +83,22 @@ def require_extra() -> None:
 def check_trainer(trainer: Any) -> None:
     """:class:`UsageError` naming the supported versions unless ``trainer``, TRL's GRPOTrainer, is as this package knows it."""
     check_methods(trainer, PRIVATE, "trl", SUPPORTED)
+
+
+def require_verl() -> None:
+    """:class:`UsageError` unless the extra is installed, and verl's classes have the methods that are relied on."""
+    require_packages("training with verl", VERL_PACKAGES, "verl")
+    from verl.experimental.agent_loop.agent_loop import AgentLoopBase
+    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+    from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
+
+    for kind in (PPOTrainerSync, ReplayBuffer, AgentLoopBase):
+        check_verl_class(kind)
+
+
+def check_verl_class(kind: Any) -> None:
+    """:class:`UsageError` naming the supported versions unless a class of verl has the methods that are relied on."""
+    check_methods(kind, VERL_METHODS[kind.__name__], "verl", VERL_SUPPORTED)
 
 
 def require_packages(purpose: str, packages: Iterable[str], extra: str) -> None:

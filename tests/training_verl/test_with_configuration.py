@@ -22,8 +22,8 @@ from guieval.errors import UsageError
 from guieval.registry import load_model
 from guieval.rewards import open_scorer
 from guieval.training.examples import TrainingData
+from guieval.training.guard import check_verl_class, require_verl
 from guieval.training.verl.__main__ import config_folder
-from guieval.training.verl.guard import check_class, require_verl
 from guieval.training.verl.settings import read_settings
 from guieval.training.verl.trainer import GuiSemiOnlineTrainer
 from tests.training_verl.conftest import Compose
@@ -132,7 +132,7 @@ def test_another_verl_is_refused_by_what_it_changed() -> None:
     with pytest.raises(
         UsageError, match=r"ReplayBuffer\.sample takes \(self, partition\) .* pip install 'verl>=0\.9\.1,<0\.10'"
     ):
-        check_class(ReplayBuffer)
+        check_verl_class(ReplayBuffer)
 
 
 @pytest.mark.parametrize("right", [True, False])
