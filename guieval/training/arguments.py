@@ -1,4 +1,4 @@
-"""TRL's own arguments: those in a training's file, over defaults for this machine and this data."""
+"""TRL's own arguments: those in a training's file, with defaults for this machine and this data."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from guieval.errors import UsageError, first_problem, nearest
 from guieval.training.config import SFTTraining, TrainingConfig
 
 CHECKPOINTS = "checkpoints"
-"""Folder below a training's own in which TRL keeps its checkpoints."""
+"""Folder of TRL's checkpoints in a training's folder."""
 
 
 def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
     """TRL's ``SFTConfig`` or ``GRPOConfig``; ``template`` are the arguments of the chat template.
 
-    Raises :class:`UsageError` for a name that TRL does not have (with the nearest one), a value of the wrong type, values that
-    do not fit together, and a tracker that is not installed.
+    Raises :class:`UsageError` for an unknown name (with the nearest one), a value of the wrong type, values that contradict
+    each other, and a tracker that is not installed.
     """
     import torch
     from trl import GRPOConfig, SFTConfig
 
     kind = SFTConfig if isinstance(config, SFTTraining) else GRPOConfig
-    known = {each.name for each in fields(kind) if each.init}
+    known = {field.name for field in fields(kind) if field.init}
     for name in config.trainer:
         if name not in known:
             raise UsageError(f"setting 'trainer.{name}' is unknown to TRL's {kind.__name__}{nearest(name, known)}")
@@ -50,7 +50,7 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
         "output_dir": str(Path(config.out) / CHECKPOINTS),
         "seed": config.seed,
         "report_to": list(config.report_to) or "none",
-        "remove_unused_columns": False,  # rows are made when they are used, from a column TRL does not know
+        "remove_unused_columns": False,  # rows are built when they are used, from a column that TRL does not know
     }
     _check_trackers(config)
     try:

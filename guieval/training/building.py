@@ -23,7 +23,6 @@ from guieval.training.examples import (
     journal_examples,
     open_data,
     reference_completion,
-    supervised_examples,
     without_images,
 )
 from guieval.training.weights import Weights, load_weights, lora_config
@@ -83,7 +82,7 @@ class Parts:
 
 
 def _numbers(count: int, make: Callable[[int], dict[str, Any]] | None = None) -> Any:
-    """A data set of ``count`` indices; with ``make`` every row is built from its index when it is used."""
+    """A data set of ``count`` indices; with ``make``, a row is built from its index when it is used."""
     from datasets import Dataset
 
     numbers = Dataset.from_dict({"index": list(range(count))})
@@ -91,8 +90,8 @@ def _numbers(count: int, make: Callable[[int], dict[str, Any]] | None = None) ->
         return numbers
 
     def rows(batch: dict[str, list[int]]) -> dict[str, list[Any]]:
-        made = [make(number) for number in batch["index"]]
-        return {name: [row[name] for row in made] for name in made[0]}
+        built = [make(number) for number in batch["index"]]
+        return {name: [row[name] for row in built] for name in built[0]}
 
     return numbers.with_transform(rows)
 
@@ -126,19 +125,20 @@ def _made(trainer: Callable[..., Any], **arguments: Any) -> Any:
 
 
 def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int], Example]]:
-    """How many supervised examples there are, and the example of each number."""
     if config.journal is not None:
         own = list(journal_examples(Path(config.journal), parts.model))
         if not own:
             raise UsageError(f"the run {config.journal!r} has no exact reply to learn from")
         return len(own), own.__getitem__
-    kept, left_out = supervised_examples(parts.data, parts.model)
+    data = parts.data
+    tasks = (data.episode(episode).steps[index] for episode, index in data.steps)
+    kept = [number for number, task in enumerate(tasks) if reference_completion(parts.model, task) is not None]
     if not kept:
-        raise UsageError(f"model {config.model!r} can express none of the {left_out:,} reference actions")
+        raise UsageError(f"model {config.model!r} can express none of the {len(data.steps):,} reference actions")
 
     def example(number: int) -> Example:
-        found = parts.data.example(kept[number], history=config.history == "reference")
-        return found._replace(completion=reference_completion(parts.model, found.task))
+        step = data.example(kept[number], history=config.history == "reference")
+        return step._replace(completion=reference_completion(parts.model, step.task))
 
     return len(kept), example
 
@@ -196,19 +196,18 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
 
 
 def _thoughts(config: SemiOnlineTraining) -> Callable[[StepTaskModel], str | None] | None:
-    """Off-policy thoughts by step, from the file that holds them."""
     if config.rollout.patch != "off-policy":
         return None
     if config.rollout.thoughts is None:
         raise UsageError('patch off-policy needs \'rollout.thoughts\', a JSONL file of {"step": ..., "thought": ...} lines')
     file = Path(config.rollout.thoughts)
-    found: dict[str, str] = {}
+    thoughts: dict[str, str] = {}
     try:
         for line in filter(str.strip, file.read_text(encoding="utf-8").splitlines()):
             row = json.loads(line)
-            found[row["step"]] = row["thought"]
+            thoughts[row["step"]] = row["thought"]
     except OSError as error:
         raise UsageError(f"the file of thoughts {str(file)!r} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise UsageError(f'{str(file)!r}: expected {{"step": ..., "thought": ...}} on each line, got {line!r:.80}') from None
-    return lambda task: found.get(str(task.key))
+    return lambda task: thoughts.get(str(task.key))

@@ -1,7 +1,6 @@
-"""The configuration of a training: one YAML file and ``--set`` overrides in one merge, checked once, saved beside the weights.
+"""The configuration of a training: a YAML file and ``--set`` overrides, validated once and saved beside the weights.
 
-TRL's own arguments are passed on under TRL's names (group ``trainer``) and checked against the installed TRL when the training
-begins; everything else is a field here.
+The group ``trainer`` holds TRL's own arguments, which are checked against the installed TRL when the training begins.
 """
 
 from __future__ import annotations
@@ -96,12 +95,12 @@ class RolloutSettings(Settings):
     )
 
     def policy(self) -> PatchPolicy:
-        """As :mod:`guieval.history.modes` has it."""
+        """The policy for rollouts."""
         return PatchPolicy(self.patch, self.budget)
 
 
 class Evaluation(Settings):
-    """Held-out episodes run every so often with the evaluation runner; what is not given is the training's own."""
+    """Evaluates held-out episodes at intervals; values that are not given are the training's."""
 
     every: int = Field(ge=1, description="optimiser steps between two evaluations; one is made before the first step too")
     at_start: bool = Field(True, description="whether the weights are evaluated before the first step")
@@ -184,12 +183,12 @@ class TrainingConfig(AdapterSettings):
             )
         if self.lora is not None and self.freeze is not None:
             raise ValueError("freeze is given together with lora, which trains only its adapters: remove one of them")
-        if taken := sorted(_OURS & self.trainer.keys()):
-            raise ValueError(f"trainer.{taken[0]} is {_OURS_SAID[taken[0]]}")
+        if taken := sorted(_SET_ELSEWHERE.keys() & self.trainer.keys()):
+            raise ValueError(f"trainer.{taken[0]} is {_SET_ELSEWHERE[taken[0]]}")
         return self
 
 
-_OURS_SAID = {
+_SET_ELSEWHERE = {
     "output_dir": "given as out (--out)",
     "report_to": "given as report_to",
     "seed": "given as seed",
@@ -199,8 +198,7 @@ _OURS_SAID = {
     "eval_strategy": "not to be set: set evaluation.every",
     "eval_on_start": "given as evaluation.at_start",
 }
-"""TRL's arguments that are set elsewhere, and where."""
-_OURS = frozenset(_OURS_SAID)
+"""TRL's arguments that are not given in ``trainer``, and where they are set."""
 
 
 class SFTTraining(TrainingConfig):
@@ -208,7 +206,7 @@ class SFTTraining(TrainingConfig):
 
     needs = "sft"
 
-    history: Literal["reference", "none"] = Field("reference", description="the past that a prompt tells")
+    history: Literal["reference", "none"] = Field("reference", description="history in the prompt")
     journal: str | None = Field(
         None, description="run directory: its exact replies are the completions, thoughts kept, and its prompts the prompts"
     )
@@ -219,7 +217,7 @@ class GRPOTraining(TrainingConfig):
 
     needs = "grpo"
 
-    history: Literal["reference", "none"] = Field("reference", description="the past that a prompt tells")
+    history: Literal["reference", "none"] = Field("reference", description="history in the prompt")
     reward: RewardSettings = RewardSettings()
     dynamic_sampling: DynamicSampling | None = None
     max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
@@ -248,10 +246,10 @@ def read_config(
     data: str | None = None,
     out: str | None = None,
 ) -> TrainingConfig:
-    """The training that a YAML file describes, with ``key.sub=value`` overrides, ``data`` and ``out`` over it.
+    """The training in a YAML file, updated with ``key.sub=value`` overrides, ``data`` and ``out``.
 
-    Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), a value that does not
-    fit, and for a file of another ``kind`` than asked for.
+    Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), an invalid value, and
+    a file of another ``kind``.
     """
     from guieval.data.yaml_text import read_yaml
 
@@ -265,10 +263,10 @@ def read_config(
         raise UsageError(f"the training file {str(file)!r} must hold `name: value` lines")
     override(values, overrides)
     values |= {name: folder for name, folder in (("data", data), ("out", out)) if folder is not None}
-    found = values.get("kind")
-    if kind is not None and found != kind:
-        hint = f"`guieval train {found}`" if found in KINDS else f"`kind: {kind}` in it"
-        raise UsageError(f"the training file {str(file)!r} is of kind {found!r}, not {kind!r}: use {hint}")
+    given = values.get("kind")
+    if kind is not None and given != kind:
+        hint = f"`guieval train {given}`" if given in KINDS else f"`kind: {kind}` in it"
+        raise UsageError(f"the training file {str(file)!r} is of kind {given!r}, not {kind!r}: use {hint}")
     return parse_config(values)
 
 
@@ -305,12 +303,11 @@ def setting_error(error: ValidationError, model: type[BaseModel], *, place: str 
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """Names of the settings in a group."""
     for part in path:
         annotation = model.model_fields[part].annotation
-        group = next(each for each in (annotation, *get_args(annotation)) if isinstance(each, type))
+        group = next(kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type))
         if is_dataclass(group):
-            return [each.name for each in fields(group)]
+            return [field.name for field in fields(group)]
         assert issubclass(group, BaseModel)
         model = group
     return list(model.model_fields)

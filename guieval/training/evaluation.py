@@ -32,7 +32,7 @@ FILE = "evaluations.jsonl"
 
 
 class _LiveModel(TransformersModel):
-    """Answers as the engine ``transformers`` does, with a model that is already in memory."""
+    """A model that is already in memory, with the replies of engine ``transformers``."""
 
     def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
@@ -76,7 +76,7 @@ class Evaluator:
         ``weights`` is in training mode before and after. Raises ``KeyboardInterrupt`` when the user stops the run.
         """
         directory = self._out / "evaluations" / f"step-{step}"
-        shutil.rmtree(directory, ignore_errors=True)  # of an earlier session, which saved no checkpoint after it
+        shutil.rmtree(directory, ignore_errors=True)  # of an earlier session that saved no checkpoint after it
         with _as_evaluated(weights):
             self._engine.adopt(weights, processor)
             outcome = Runner(self._run, directory).execute(resume=False)
@@ -87,7 +87,7 @@ class Evaluator:
         return row
 
     def forget_after(self, step: int) -> None:
-        """Drop the lines of evaluations that a resumed training will make again."""
+        """Drop the lines of evaluations that a resumed training repeats."""
         file = self._out / FILE
         if file.exists():
             lines = file.read_text(encoding="utf-8").splitlines()
@@ -102,9 +102,9 @@ class Evaluator:
 
 
 def figures(summary: RunSummary) -> dict[str, float]:
-    """What is logged of an evaluation: shares in [0, 1], and how many steps and episodes they are of.
+    """The logged figures of an evaluation: shares in [0, 1], and the numbers of steps and episodes.
 
-    ``pg``, ``tsr`` and ``score`` are UI-S1's (appendix C), there in modes that stop at the first mismatch.
+    ``pg``, ``tsr`` and ``sop_score`` are UI-S1's (appendix C), in modes that stop at the first mismatch.
     """
     values: dict[str, float | None] = {
         "type_match": summary.type_match.value,
@@ -119,7 +119,7 @@ def figures(summary: RunSummary) -> dict[str, float]:
 
 
 def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) -> Any:
-    """What transformers' trainers call at each step to have the weights evaluated; figures are logged as ``eval/NAME``."""
+    """A callback for transformers' trainers that evaluates the weights and logs the figures as ``eval/NAME``."""
     from transformers import TrainerCallback
 
     accelerator = trainer.accelerator
@@ -144,16 +144,16 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
         def _evaluate(self, step: int) -> None:
             from trl.models.utils import unwrap_model_for_generation
 
-            found = None
+            result = None
             wrapped = trainer.model_wrapped
-            again = trainer.args.gradient_checkpointing_kwargs  # checkpointing is off meanwhile, and then on as it was
+            again = trainer.args.gradient_checkpointing_kwargs  # checkpointing is switched on again afterwards
             with unwrap_model_for_generation(wrapped, accelerator, gradient_checkpointing_kwargs=again) as model:
                 if accelerator.is_main_process:
-                    found = evaluator.evaluate(step, model, weights.processor)
+                    result = evaluator.evaluate(step, model, weights.processor)
             accelerator.wait_for_everyone()
-            if found is not None:
-                trainer.model.eval()  # TRL keeps the means of the step at hand for the next line of a model in training
-                trainer.log({f"eval/{name}": value for name, value in found.items()})
+            if result is not None:
+                trainer.model.eval()  # a model in training mode would add the means of the current step to this line
+                trainer.log({f"eval/{name}": value for name, value in result.items()})
                 trainer.model.train()
 
     return Callback()
@@ -179,7 +179,7 @@ def _as_evaluated(weights: Any) -> Iterator[None]:
 
 
 def _options(config: TrainingConfig, evaluation: Evaluation) -> dict[str, Any]:
-    """Loader options: the evaluation's, over the training's if the benchmark is the same."""
+    """The evaluation's loader options, over the training's if the benchmark is the same."""
     shared = {} if evaluation.bench not in (None, config.bench) else config.bench_options
     return {**shared, **(evaluation.bench_options or {})}
 

@@ -1,6 +1,6 @@
-"""From a benchmark to what is trained on: steps, prompts and screenshots, made by the adapter that an evaluation uses.
+"""Training examples from a benchmark: steps, prompts and screenshots, made by the adapter that an evaluation uses.
 
-Rows of a data set hold only an index; prompt and screenshots are created when a row is used, so memory does not grow with the
+Rows of a data set hold only an index. Prompt and screenshots are created when a row is used, so memory does not grow with the
 data.
 """
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Messages: TypeAlias = list[dict[str, Any]]
-"""A chat as processors of transformers read it: contents are lists of text and image blocks."""
+"""A chat for processors of transformers: contents are lists of text and image blocks."""
 
 IMAGES_KEPT = 256
-"""Screenshots kept decoded: those of the episodes in one generation batch, mostly."""
+"""Number of decoded screenshots that are cached, about those of one generation batch."""
 
 
 class Example(NamedTuple):
-    """One step to train on: its history, and for supervised training the answer."""
+    """One step to train on: its history, and in supervised training the answer."""
 
     task: StepTaskModel
     history: tuple[HistoryEntry, ...]
@@ -44,7 +44,7 @@ class Example(NamedTuple):
 
 
 class PromptBuilder:
-    """Writes a step's prompt as chat messages with decoded screenshots, exactly as an engine would be sent them."""
+    """Writes a step's prompt as chat messages with decoded screenshots, as an engine receives them."""
 
     def __init__(self, model: ABCModel, root: Path) -> None:
         self.model = model
@@ -52,11 +52,11 @@ class PromptBuilder:
         self._image = lru_cache(maxsize=IMAGES_KEPT)(self._read)
 
     def messages(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Messages:
-        """The prompt of a step, screenshots inside. Raises :class:`guieval.errors.ScreenshotError` for one that is damaged."""
+        """The prompt of a step. Raises :class:`guieval.errors.ScreenshotError` for a damaged screenshot."""
         return self.of(self.model.prepare_input(task, history))
 
     def of(self, prepared: ModelInput) -> Messages:
-        """Any request as messages; :class:`UsageError` for a begun answer, which no trainer continues."""
+        """A request as messages; :class:`UsageError` for a prefilled answer, which trainers do not continue."""
         if prepared.prefill:
             raise UsageError(
                 f"model {self.model.config.name!r} begins the answer in its prompt, which TRL cannot train; "
@@ -80,10 +80,10 @@ class PromptBuilder:
     def _read(self, screenshot: str, size: tuple[int, int], resize: tuple[int, int] | None) -> Image:
         from PIL import Image
 
-        found = read_screenshot(self._root, screenshot, size)
-        if resize is not None and resize != found.size:
-            found = resized_png(found, resize)
-        with Image.open(io.BytesIO(found.data)) as image:
+        shot = read_screenshot(self._root, screenshot, size)
+        if resize is not None and resize != shot.size:
+            shot = resized_png(shot, resize)
+        with Image.open(io.BytesIO(shot.data)) as image:
             return image.convert("RGB")
 
 
@@ -93,7 +93,7 @@ def images_of(messages: Messages) -> list[Image]:
 
 
 def without_images(messages: Messages) -> Messages:
-    """The prompt with a bare place for every screenshot, as TRL's supervised collator wants it beside their list."""
+    """The prompt with a placeholder for every screenshot, as TRL's supervised collator expects it."""
     return [
         {**message, "content": [{"type": "image"} if block["type"] == "image" else block for block in message["content"]]}
         for message in messages
@@ -131,14 +131,14 @@ class TrainingData:
         return list(self.selection.plan[self.refs[number].key])
 
     def example(self, number: int, *, history: bool = True) -> Example:
-        """The counted step of that number, with the reference's past (``history``) or none."""
+        """The counted step of that number, with the reference history or none."""
         episode_number, index = self.steps[number]
         steps = self.episode(episode_number).steps
         return Example(steps[index], reference_history(steps[:index]) if history else ())
 
 
 def open_data(config: TrainingConfig) -> TrainingData:
-    """The data of a training; :class:`UsageError` for an unknown name, a missing folder, an empty choice."""
+    """The data of a training; :class:`UsageError` for an unknown name, a missing folder, an empty selection."""
     benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
     if config.skip_damaged:
         benchmark = benchmark.skipping_damaged()
@@ -148,10 +148,10 @@ def open_data(config: TrainingConfig) -> TrainingData:
 
 
 def reference_completion(model: ABCModel, task: StepTaskModel) -> str | None:
-    """The reference's action as the model would write it, ``None`` where its format cannot express it.
+    """The reference action as the model would write it; ``None`` if its format cannot express it.
 
-    The step's own instruction, or a plain description of the action, is given as its conclusion, where the family writes one;
-    there is no thought, because benchmarks publish none.
+    The conclusion, in families that write one, is the step's instruction or a description of the action. There is no thought,
+    since benchmarks publish none.
     """
     entry = reference_entry(task)
     try:
@@ -161,9 +161,9 @@ def reference_completion(model: ABCModel, task: StepTaskModel) -> str | None:
 
 
 def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str | None:
-    """What the model itself answered, whole, thoughts kept, where it was exactly right; else ``None``.
+    """The model's own reply with its thought, if it was exactly right, else ``None``.
 
-    Where the server split a thought off, the reply is written again in the family's own form.
+    If the server separated the thought, the reply is rendered in the family's own format.
     """
     if not sample.outcome.exact_match or sample.raw_response is None or sample.action is None:
         return None
@@ -175,13 +175,6 @@ def own_completion(model: ABCModel, task: StepTaskModel, sample: Sample) -> str 
         return None
 
 
-def supervised_examples(data: TrainingData, model: ABCModel) -> tuple[list[int], int]:
-    """Numbers of the counted steps whose reference the model can express, and how many it cannot."""
-    tasks = (data.episode(episode).steps[index] for episode, index in data.steps)
-    kept = [number for number, task in enumerate(tasks) if reference_completion(model, task) is not None]
-    return kept, len(data.steps) - len(kept)
-
-
 _NOT_IN_THE_JOURNAL = {
     "mix": "answers of another run",
     "mix_artifacts": "answers of another run",
@@ -190,10 +183,10 @@ _NOT_IN_THE_JOURNAL = {
 
 
 def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
-    """The exact replies of a run, each with the past that its own prompt told, in the journal's order by episode.
+    """The exact replies of a run, each with the history of its own prompt, in the journal's order by episode.
 
     The prompts are rebuilt by ``model``, so the run should be of the same family. Raises :class:`UsageError` if there is no
-    run, or if its prompts contained what its journal does not: another run's answers, or fixed thoughts.
+    run, or if its prompts contain what its journal does not: another run's answers, or fixed thoughts.
     """
     config = read_manifest(run).config.to_json()
     for name, held in _NOT_IN_THE_JOURNAL.items():
@@ -214,5 +207,5 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
             if earlier is None:
                 break
             past.append(recalled("model" if origin == "model" else "reference", earlier.task, earlier))
-        if len(past) == len(record.history):  # else a step that this one was shown is not in the journal
+        if len(past) == len(record.history):  # else a step of its history is not in the journal
             yield Example(task, tuple(past), completion)

@@ -27,7 +27,7 @@ SETTINGS = "training.yaml"
 FINAL = "final"
 LOG = "log.jsonl"
 _MAY_CHANGE = frozenset({"data", "out", "evaluation", "report_to", "trainer", "notes"})
-"""Settings that may change when a training is resumed: where things are, how long and how fast it runs."""
+"""Settings that may change when a training is resumed: locations, length and speed."""
 
 
 def train(config: TrainingConfig, *, resume: bool = False) -> Path:
@@ -94,10 +94,10 @@ def _last_checkpoint(out: Path) -> Path:
     from transformers.trainer_utils import get_last_checkpoint
 
     folder = out / CHECKPOINTS
-    found = get_last_checkpoint(str(folder)) if folder.is_dir() and (out / SETTINGS).exists() else None
-    if found is None:
+    last = get_last_checkpoint(str(folder)) if folder.is_dir() and (out / SETTINGS).exists() else None
+    if last is None:
         raise UsageError(f"there is nothing to resume: {str(out)!r} holds no checkpoint of a training")
-    return Path(found)
+    return Path(last)
 
 
 def _log_callback(file: Path) -> Any:

@@ -1,8 +1,6 @@
-"""Loads the weights and the processor to train, by the rules of the engines that evaluate them later.
+"""Loads the weights and the processor to train, as the engines that evaluate them (:class:`.in_process.checkpoint.Checkpoint`).
 
-The location of a checkpoint, its chat template and the image limits of its adapter's options are found as
-:class:`guieval.engines.in_process.checkpoint.Checkpoint` finds them, so a prompt has the same tokens in training and
-evaluation.
+So a prompt has the same tokens in training and evaluation.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from guieval.training.config import Lora, TrainingConfig
 
 @dataclass(frozen=True)
 class Weights:
-    """A model of transformers, its processor, and where they came from."""
+    """A model of transformers, its processor, and the checkpoint that they were loaded from."""
 
     model: Any
     processor: Any
@@ -28,7 +26,7 @@ class Weights:
 
 
 def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
-    """The weights that a training begins with. Raises :class:`UsageError` when they cannot be found or loaded."""
+    """The weights that a training begins with; :class:`UsageError` if they cannot be found or loaded."""
     import torch
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
@@ -63,7 +61,7 @@ def _freeze(weights: Any, pattern: str) -> None:
 
 
 def lora_config(lora: Lora) -> Any:
-    """As peft has it."""
+    """The configuration for peft."""
     from peft import LoraConfig
 
     targets = "all-linear" if lora.targets == ("all-linear",) else list(lora.targets)
