@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote, unquote
 
+from guieval.journal.run_files import ServedEntry
 from guieval.steps import StepKey, known_logprob
 
 __all__ = [
     "EndpointStats",
-    "ReportsStats",
-    "ReportsWait",
+    "ReportsServers",
     "describe_endpoint",
     "mean_logprob",
     "parse_request_id",
@@ -83,19 +83,17 @@ def describe_endpoint(stats: EndpointStats) -> str:
 
 
 @runtime_checkable
-class ReportsStats(Protocol):
-    """An engine that reports figures of its servers. Optional; :meth:`stats` may be called from another thread."""
+class ReportsServers(Protocol):
+    """An engine that reports on its servers. Optional; :meth:`stats` and :meth:`waiting` may be called from another thread."""
 
     def stats(self) -> Sequence[EndpointStats]:
         """One entry for each server, as of now."""
 
-
-@runtime_checkable
-class ReportsWait(Protocol):
-    """An engine that reports a wait for its servers. Optional; :meth:`waiting` may be called from another thread."""
-
     def waiting(self) -> str | None:
         """A text with the awaited servers and the seconds so far; ``None`` when it does not wait."""
+
+    def served(self) -> ServedEntry | None:
+        """The model that the servers serve; ``None`` before they were asked."""
 
 
 def mean_logprob(tokens: Sequence[Any]) -> float | None:

@@ -246,13 +246,10 @@ class Journal:
 
     def __init__(self, directory: Path, *, compact: bool = False) -> None:
         self.directory = directory
+        self._lock = self._steps = -1
         try:
             _make_folder(directory)
             self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise JournalError(f"cannot write to the run directory {str(directory)!r}: {error.strerror}") from None
-        self._steps = -1
-        try:
             self._hold(self._lock)
             os.ftruncate(self._lock, 0)
             now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,7 +9,7 @@ differs from the one before. Until ``--served-model`` names such a model, all la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from guieval.errors import one_line
 from guieval.journal.run_files import Manifest, ServedBy, ServedEntry
@@ -32,14 +32,6 @@ def served_entry(asked: str, named: bool, servers: Mapping[str, Sequence[ServedM
         root = next((model.root for model in models if model.name == asked), None)
         listed.append(ServedBy(url=url, root=root, models=[model.name for model in models[:MOST_LISTED]]))
     return ServedEntry(asked=asked, named=named, servers=listed)
-
-
-@runtime_checkable
-class ReportsServed(Protocol):
-    """An engine that reports which model its servers serve."""
-
-    def served(self) -> ServedEntry | None:
-        """The served model; ``None`` before the servers were asked."""
 
 
 def same_checkpoint(one: str, other: str) -> bool:

@@ -16,7 +16,7 @@ from guieval.data.content_digest import Content, read_content
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.data.preflight import SECONDS, inspect
 from guieval.data.selection import Selection, select
-from guieval.engines import EndpointStats, ReportsStats, ReportsWait
+from guieval.engines import EndpointStats, ReportsServers
 from guieval.engines.vllm.command import named_arguments
 from guieval.errors import DataError, GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol
@@ -84,13 +84,13 @@ class ResolvedRun:
     @property
     def endpoints(self) -> Sequence[EndpointStats]:
         """How the servers fare, of an engine that knows it."""
-        return self.engine.stats() if isinstance(self.engine, ReportsStats) else ()
+        return self.engine.stats() if isinstance(self.engine, ReportsServers) else ()
 
     @property
     def waiting(self) -> str | None:
         """Which servers are waited for now, in words; ``None`` when none are."""
         for engine in (self.engine, self.thoughts):
-            if isinstance(engine, ReportsWait) and (wait := engine.waiting()) is not None:
+            if isinstance(engine, ReportsServers) and (wait := engine.waiting()) is not None:
                 return wait
         return None
 

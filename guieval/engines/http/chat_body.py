@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from guieval.engines.http.image_references import ShownImage, in_bytes
 from guieval.errors import UsageError
 from guieval.models import Message, Request
 
+_IMAGE = secrets.token_hex(16)
+"""The place of an image in the JSON; a random word, so that no text of a request holds it."""
 _DETAILS = ("low", "high", "auto")
 _SET_BY_ENGINE = ("model", "messages", "stream", "n")
 
@@ -36,21 +39,17 @@ class ChatBody:
 
     def __init__(self, request: Request, model: str) -> None:
         self.images = request.images
-        fields = _options(request, model)
+        fields = _fields(request, model)
         detail = fields.pop("image_detail", None)
         if detail not in (None, *_DETAILS):
             raise UsageError(f"image_detail is {detail!r}, not one of {', '.join(_DETAILS)}")
         self._detail = b"" if detail is None else b',"detail":' + _json(detail)
         try:
-            options = _json(fields)
+            body = _json({**fields, "messages": list(map(_message, request.input.messages))})
         except (TypeError, ValueError) as error:
             raise UsageError(f"the sampling parameters cannot be written as JSON: {error}") from None
-        self._pieces: list[bytes | None] = [options[:-1], b',"messages":[']
-        for index, message in enumerate(request.input.messages):
-            self._pieces.append(b"," if index else b"")
-            self._pieces += _message(message)
-        self._pieces.append(b"]}")
-        places = self._pieces.count(None)
+        self._pieces = body.split(_json(_IMAGE))
+        places = len(self._pieces) - 1
         if len(request.images) > places:
             raise ValueError(f"{len(request.images)} images are given, more than the messages show")
         if len(request.images) < places:
@@ -58,10 +57,9 @@ class ChatBody:
 
     def written(self, images: Sequence[ShownImage]) -> bytes:
         """The body with these images, one for each image of the request."""
-        parts = iter(images)
-        pieces: list[bytes] = []
-        for piece in self._pieces:
-            pieces += _image(next(parts), self._detail) if piece is None else (piece,)
+        pieces = [self._pieces[0]]
+        for image, text in zip(images, self._pieces[1:], strict=True):
+            pieces += (*_image(image, self._detail), text)
         return b"".join(pieces)
 
 
@@ -86,7 +84,7 @@ def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _options(request: Request, model: str) -> dict[str, Any]:
+def _fields(request: Request, model: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if request.input.prefill:
         options = {"continue_final_message": True, "add_generation_prompt": False}
@@ -96,19 +94,14 @@ def _options(request: Request, model: str) -> dict[str, Any]:
     return {"model": model, **options}
 
 
-def _message(message: Message) -> Iterable[bytes | None]:
-    """The pieces of a message; ``None`` is the place of an image."""
-    yield b'{"role":' + _json(message.role) + b',"content":'
+def _message(message: Message) -> dict[str, Any]:
     texts = [part for part in message.parts if isinstance(part, str)]
     if len(texts) == len(message.parts):
-        yield _json("".join(texts)) + b"}"
-        return
-    opening = b"["
-    for part in message.parts:
-        yield opening
-        yield b'{"type":"text","text":' + _json(part) + b"}" if isinstance(part, str) else None
-        opening = b","
-    yield b"]}"
+        return {"role": message.role, "content": "".join(texts)}
+    return {
+        "role": message.role,
+        "content": [{"type": "text", "text": part} if isinstance(part, str) else _IMAGE for part in message.parts],
+    }
 
 
 def _image(image: ShownImage, detail: bytes) -> Iterable[bytes]:

@@ -195,13 +195,13 @@ class OpenAIEngine:
         return chosen
 
     def served(self) -> ServedEntry | None:
-        """The requested model, and the models that the servers list (:class:`guieval.journal.served_model.ReportsServed`)."""
+        """The requested model, and the models that the servers list (:class:`guieval.engines.ReportsServers`)."""
         if self.model is None or not self._listed:
             return None
         return served_entry(self.model, self.settings.model is not None, self._listed)
 
     def stats(self) -> list[EndpointStats]:
-        """The figures of each server (:class:`guieval.engines.ReportsStats`)."""
+        """The figures of each server (:class:`guieval.engines.ReportsServers`)."""
         return self._router.stats()
 
     async def close(self) -> None:
@@ -210,7 +210,7 @@ class OpenAIEngine:
         await self._router.close()
 
     def waiting(self) -> str | None:
-        """The current wait for servers (:class:`guieval.engines.ReportsWait`)."""
+        """The current wait for servers (:class:`guieval.engines.ReportsServers`)."""
         return self._patience.waiting
 
     async def _answer(self, body: ChatBody, request: Request) -> tuple[Reply, int]:

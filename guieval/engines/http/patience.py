@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from guieval.engines.http.routing import Router, Server
 from guieval.errors import ServersAway
 
+_LOG = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Shortest and longest pause between two probes, in seconds; the pause doubles each time."""
 REACHED: set[str] = set()
@@ -107,10 +108,13 @@ class Patience:
                     self._since = now
                 left = self._since + self._seconds - now
                 if left <= 0:
-                    raise ServersAway(self._too_long(now - self._since))
+                    raise ServersAway(
+                        f"no answer from {self._names} for {now - self._since:.0f} s, and the run waits for "
+                        f"{self._seconds:g} s at most (--patience): {self._reason}"
+                    )
                 if not self._waits:
                     self._waits = True
-                    self._warn(f"waiting for {self._names}, up to {left:.0f} s: {self._reason}")
+                    _LOG.warning("%s", f"waiting for {self._names}, up to {left:.0f} s: {self._reason}")
                 pause = min(2 * pause or FIRST_PAUSE, LONGEST_PAUSE)
         finally:
             self._waits = False
@@ -123,7 +127,8 @@ class Patience:
         there = frozenset(server for server, answer in zip(probed, answers, strict=True) if answer)
         if self._waits and there:
             names = ", ".join(server.url for server in probed if server in there)
-            self._warn(f"{names} is back" + (f" after {self._clock() - self._since:.0f} s" if self._since is not None else ""))
+            after = f" after {self._clock() - self._since:.0f} s" if self._since is not None else ""
+            _LOG.warning("%s is back%s", names, after)
         for server in probed:
             if server in there:
                 self._router.alive(server)
@@ -131,15 +136,6 @@ class Patience:
                 self._router.gone(server)
         return there
 
-    def _too_long(self, seconds: float) -> str:
-        return (
-            f"no answer from {self._names} for {seconds:.0f} s, and the run waits for {self._seconds:g} s at most "
-            f"(--patience): {self._reason}"
-        )
-
     @property
     def _names(self) -> str:
         return ", ".join(server.url for server in self._router.left)
-
-    def _warn(self, text: str) -> None:
-        logging.getLogger(__name__).warning("%s", text)

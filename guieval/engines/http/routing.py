@@ -1,13 +1,9 @@
-"""Chooses the server of a request: the least loaded one, but an episode stays where its prefix is cached.
+"""Chooses the server of a request: the least loaded one, but an episode stays where its prefix is cached (docs/scaling.md).
 
-The steps of an episode begin with the same goal and history, which a server can reuse from its prefix cache. So an episode
-has a home server, and leaves it only when that is much busier than the others: consistent hashing with bounded loads
-(Mirrokni, Thorup and Zadimoghaddam 2016), with the least loaded server in place of a hash.
-
-An unreachable server gets no work until it answers a health check, then one request, and all work again once that is
-answered (a circuit breaker with a half-open state). A server with a wrong configuration (no access, another model, another
-address, or refusals of requests that others answer) is put aside permanently, if another is left. A server that sent
-Retry-After gets no work that another server can do. This module sends nothing: the caller supplies times and health check.
+An episode leaves its home server only when that is much busier than the others: consistent hashing with bounded loads
+(Mirrokni, Thorup and Zadimoghaddam 2016), with the least loaded server in place of a hash. An unreachable server gets no work
+until it answers a health check, then one request, and all work again once that is answered (a circuit breaker). A server with
+a wrong configuration is put aside permanently, if another is left; one that sent Retry-After gets no work that another can do.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ import logging
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from typing import Literal, TypeAlias
 
 from guieval.engines import EndpointStats
@@ -136,8 +132,9 @@ class Router:
         self._start_health_checks()
         left = [server for server in self.left if server not in refused] or self.servers
         usable = [server for server in left if server.takes_work]
-        calm = self._calm(usable)
-        candidates = _without(avoid, calm) or calm or _without(avoid, usable) or usable or _without(avoid, left) or left
+        calm = [server for server in usable if server.quiet_until <= self._clock()]
+        preferred = calm or usable or left
+        candidates = [server for server in preferred if server is not avoid] or preferred
         home = self._homes.get(key) if key is not None else None
         chosen = home if home in candidates and home is not None and self._has_room(home) else self._least_loaded(candidates)
         if key is not None:
@@ -297,19 +294,11 @@ class Router:
         mean = (sum(server.in_flight for server in up) + 1) / len(up)
         return home.in_flight + 1 <= math.ceil(BUSIER * mean)
 
-    def _calm(self, servers: Iterable[Server]) -> list[Server]:
-        now = self._clock()
-        return [server for server in servers if server.quiet_until <= now]
-
     def _least_loaded(self, candidates: Sequence[Server]) -> Server:
         """The server with the fewest requests in flight; ties are broken in turn."""
         start = self._turn % len(candidates)
         self._turn += 1
         return min((*candidates[start:], *candidates[:start]), key=lambda server: server.in_flight)
-
-
-def _without(avoid: Server | None, servers: Iterable[Server]) -> list[Server]:
-    return [server for server in servers if server is not avoid]
 
 
 def _quantile(latencies: Counter[int], share: float) -> float | None:

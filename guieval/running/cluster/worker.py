@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
-from guieval.engines import EndpointStats
+from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, Records, is_run
 from guieval.journal.lines import read_line
 from guieval.journal.run_files import Manifest, ServedEntry
-from guieval.journal.served_model import ReportsServed
 from guieval.running.cluster.hand_out import dealt_first
 from guieval.running.cluster.merging import SHARDS, discard_shard
 from guieval.running.config import parse
@@ -265,7 +264,7 @@ class Worker:
         run = self._run
         if run is None:
             return Reading(start, self._lines(start), self._wants, self._progress.in_flight)
-        served = run.engine.served() if isinstance(run.engine, ReportsServed) else None
+        served = run.engine.served() if isinstance(run.engine, ReportsServers) else None
         in_flight, servers = self._progress.in_flight, tuple(run.endpoints)
         return Reading(start, self._lines(start), self._wants, in_flight, servers, served, run.waiting)
 

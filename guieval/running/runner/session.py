@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
+from guieval.engines import ReportsServers
 from guieval.errors import DataError, EngineError, FatalEngineError
 from guieval.journal import Journal
-from guieval.journal.served_model import ReportsServed
 from guieval.models import Engine
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Trajectories
@@ -145,7 +145,7 @@ class Session:
             except EngineError as error:
                 raise FatalEngineError(str(error), attempts=error.attempts) from None
         engine = self._run.engine
-        if isinstance(engine, ReportsServed) and (served := engine.served()) is not None:
+        if isinstance(engine, ReportsServers) and (served := engine.served()) is not None:
             self._warn(self._served.note_served(served, resumed=self._progress.resumed > 0))
 
     async def _work(self) -> None:

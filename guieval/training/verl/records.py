@@ -80,11 +80,6 @@ def group_is_kept(records: Iterable[RowRecord], eta: float, settings: AdvantageS
     return keep_group([trajectory for trajectory, _ in trajectories(records)], eta, settings)
 
 
-def mean_return(records: Iterable[RowRecord]) -> float:
-    """Mean over the rollouts of the sum of their steps' rewards."""
-    return fmean(sum(trajectory.rewards) for trajectory, _ in trajectories(records))
-
-
 def figures(records: Sequence[RowRecord]) -> dict[str, float]:
     """What is worth logging of a batch."""
     rollouts = trajectories(records)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import transfer_queue as tq
@@ -16,7 +17,7 @@ from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.training.config import DynamicSampling
-from guieval.training.verl.records import RowRecord, group_is_kept, mean_return
+from guieval.training.verl.records import RowRecord, group_is_kept, trajectories
 from guieval.training.verl.settings import GROUP
 
 
@@ -95,7 +96,7 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
                 groups.setdefault(key.split("_")[0], []).append(record)
         for uid, records in groups.items():
             self._kept[uid] = group_is_kept(records, self._sampling.eta, self._settings)
-            self._level[uid] = round(mean_return(records), 1)
+            self._level[uid] = round(fmean(sum(rollout.rewards) for rollout, _ in trajectories(records)), 1)
 
 
 def read_record(extra_fields: Any) -> RowRecord | None:
