@@ -1,4 +1,4 @@
-"""TRL's trainers with what UI-S1 and DAPO need of them. They import torch and TRL; only code that trains imports them.
+"""TRL's trainers, extended for UI-S1 and DAPO. They import torch and TRL, so only code that trains imports them.
 
-Tried with CPUs, one process and two (DDP). Not run: GPUs and their 16-bit formats, vLLM, DeepSpeed, FSDP.
+Tested with CPUs, one process and two (DDP). Not tested: GPUs and their 16-bit formats, vLLM, DeepSpeed, FSDP.
 """

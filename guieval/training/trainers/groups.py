@@ -1,12 +1,10 @@
-"""GRPOTrainer that may draw further groups: the one overridden private method, shared by offline and semi-online training.
+"""GRPOTrainer with dynamic sampling (DAPO; UI-S1 section 3.4), the base of offline and semi-online training.
 
-TRL asks for one generation batch at a time and trains on whatever rows it is given. Here the batch is made of *groups* (all
-rollouts of one task), drawn until enough of them differ within themselves, with a cap (DAPO's dynamic sampling, UI-S1 section
-3.4); what a group is, and how its rows come about, is the subclasses'.
+TRL requests one generation batch at a time. Here it consists of *groups* (all rollouts of one task), which are drawn until
+enough of them differ within themselves, up to a limit. Subclasses generate the groups.
 
-Several processes: the rollouts of a group may lie on different ranks, so every rank sees the statistics of all groups that
-decide whether one is kept, and the rows of its own rollouts. All ranks decide alike and return equally many rows, filled up
-with rows that do not count.
+With several processes, the rollouts of a group may be on different ranks. Every rank sees the statistics of all groups and the
+rows of its own rollouts, so all ranks keep the same groups; they return equally many rows, some of which may not count.
 """
 
 from __future__ import annotations
@@ -31,24 +29,24 @@ from guieval.training.trainers.rows import Row, filled, packed
 check_trainer(GRPOTrainer)
 
 INDEX = "index"
-"""The one column of the data set: the number of a task in the training's data."""
+"""The only column of the data set: the number of a task in the training's data."""
 
 ROW_WEIGHT = "row_weight"
-"""Rows of a batch a row that counts, over all processes: what a loss that is a mean over rows is multiplied by."""
+"""Number of rows per row that counts, over all processes: the factor of a loss that is a mean over rows."""
 MEAN_OVER_ROWS = frozenset({"grpo", "sapo", "dr_grpo", "luspo"})
-"""TRL's losses that divide by the number of rows, of those that only fill the batch too."""
+"""TRL's losses that divide by the number of rows, including those that only fill the batch."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """All rollouts of one task in one draw: whether they differ enough, and the rows of those that this process made."""
+    """All rollouts of one task in one draw: whether they differ enough, and the rows of this process's rollouts."""
 
     kept: bool
     rows: tuple[Row, ...]
 
 
 class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
-    """TRL's order of the tasks, kept when a training is resumed: TRL's own sampler would restart with the first epoch's order.
+    """TRL's order of the tasks, also after a resume: TRL's own sampler would restart with the first epoch's order.
 
     ``epoch`` returns the number of the epoch that begins.
     """
@@ -66,10 +64,10 @@ class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
 
 
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
-    """Trains on groups of rollouts of the tasks whose numbers the data set's column ``index`` holds.
+    """Trains on groups of rollouts of the tasks in the data set's column ``index``.
 
-    ``tasks`` is how many tasks there are to draw further groups from. Rows whose prompt is longer than ``max_prompt_length``
-    tokens fill the batch and teach nothing. All other arguments are GRPOTrainer's.
+    Further groups are drawn from ``tasks`` tasks. Rows with a prompt of more than ``max_prompt_length`` tokens only fill the
+    batch. All other arguments are GRPOTrainer's.
     """
 
     def __init__(
@@ -84,28 +82,27 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         self._tasks = tasks
         self._sampling = sampling
         self._longest = math.inf if max_prompt_length is None else max_prompt_length
-        self._generated = (-1, 0)  # at which optimiser step, and how often since
+        self._generated = (-1, 0)  # optimiser step, and number of batches since
 
     def _get_train_sampler(self, dataset: Any = None) -> EpochSampler:
-        found = super()._get_train_sampler(dataset)
+        sampler = super()._get_train_sampler(dataset)
         settings = ("data_source", "mini_repeat_count", "batch_size", "repeat_count", "shuffle", "seed")
-        return EpochSampler(**{name: getattr(found, name) for name in settings}, epoch=self._epoch)
+        return EpochSampler(**{name: getattr(sampler, name) for name in settings}, epoch=self._epoch)
 
     def _epoch(self) -> int:
-        """Which epoch the optimiser step at hand is in, from 0."""
+        """The epoch of the current optimiser step, from 0."""
         batches = len(self.callback_handler.train_dataloader)
         return int(self.state.global_step // max(1, math.ceil(batches / self.args.gradient_accumulation_steps)))
 
     @abstractmethod
     def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
-        """Generate, score and judge one batch of this process: ``indices`` of tasks, one a rollout.
+        """Generate and score one batch of this process: ``indices`` of tasks, one per rollout.
 
-        ``first`` is the position of the first one among the rollouts of all processes, of which each run of
-        :meth:`_rollouts_each` is a group. Returns every group, of all processes, in that order.
+        ``first`` is the position of the first one among the rollouts of all processes; consecutive :meth:`_rollouts_each`
+        rollouts are a group. Returns the groups of all processes in that order.
         """
 
     def _rollouts_each(self) -> int:
-        """How many rollouts make a group."""
         return int(self.num_generations if self.model.training else self.num_generations_eval)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -134,12 +131,12 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         return self._batch([row for group in collected.kept for row in group.rows], seen, mode)
 
     def _batches(self, indices: list[int], groups: int) -> Iterator[list[int]]:
-        """The batch that TRL gave, then as many further ones as are allowed, drawn alike on all processes."""
+        """TRL's batch, then the allowed number of further ones, the same on all processes."""
         yield indices
         most = 1 if self._sampling is None or not self.model.training else self._sampling.most_draws
         step, before = self.state.global_step, self._generated
         self._generated = (step, before[1] + 1 if before[0] == step else 0)
-        dice = random.Random("/".join(map(str, (self.args.seed, *self._generated))))  # alike in all processes, and if resumed
+        dice = random.Random("/".join(map(str, (self.args.seed, *self._generated))))  # the same on all ranks, also if resumed
         for _ in range(most - 1):
             drawn = (
                 dice.sample(range(self._tasks), groups) if groups <= self._tasks else dice.choices(range(self._tasks), k=groups)
@@ -166,6 +163,6 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """TRL's, of the rows that count alone."""
+        """TRL's loss over the rows that count."""
         loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         return loss * inputs[ROW_WEIGHT] if ROW_WEIGHT in inputs else loss

@@ -18,7 +18,7 @@ from guieval.training.trainers.rows import unpacked
 class StepGRPOTrainer(GroupTrainer):
     """Each group is one step, answered several times; the reward is the scorer's, through its adapter for TRL.
 
-    ``example`` gives the step of a number. Everything but the drawing is TRL's own: generation, advantages, KL, logs.
+    ``example`` gives the step of a number. Generation, advantages, KL and logs are TRL's own.
     """
 
     def __init__(self, *, example: Callable[[int], Example], prompts: PromptBuilder, scorer: ReplyScorer, **named: Any) -> None:

@@ -1,8 +1,8 @@
-"""A batch of TRL's GRPOTrainer taken apart into rows and put together again: rows can then be left out, added and filled up.
+"""Splits a batch of TRL's GRPOTrainer into rows and builds batches from rows.
 
-A row is one prompt, one completion and its advantage. What ``GRPOTrainer._generate_and_score_completions`` returns is: prompts
-padded on the left and completions on the right, (rows, tokens) each; the images' patches of all rows one after another, with a
-grid (frames, rows, columns of patches) an image and the number of images a row; token types of prompt and completion together.
+A row is one prompt, one completion and its advantage. ``GRPOTrainer._generate_and_score_completions`` returns prompts padded on
+the left and completions padded on the right, (rows, tokens) each; the image patches of all rows, concatenated, with a grid
+(frames, rows, columns of patches) per image and the number of images per row; token types of prompt and completion together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from guieval.errors import UsageError
 
 PER_TOKEN = ("old_per_token_logps", "ref_per_token_logps", "importance_sampling_ratio", "sampling_per_token_logps", "tool_mask")
-"""Fields with one number a completion token, or, where TRL judges whole sequences, one a row."""
+"""Fields with one number per completion token, or one per row if TRL weighs whole sequences."""
 TYPES = ("token_type_ids", "mm_token_type_ids")
 KNOWN = frozenset(
     {"prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "advantages", "num_items_in_batch"}
@@ -32,8 +32,8 @@ class Row:
 
     ``prompt`` (p,) and ``completion`` (c,) are token numbers without padding. ``pixels`` (patches, values) and ``grid``
     (images, 3) are of the prompt's images, ``None`` without any. ``types`` are (p,) by TRL's field name. ``tokens`` are (c,) or
-    (1,) by TRL's field name. A row that does not ``count`` only fills the batch: none of its tokens is in the loss, in its
-    normaliser or in any mean.
+    (1,) by TRL's field name. A row that does not ``count`` only fills the batch: its tokens are not in the loss, its
+    normaliser or any mean.
     """
 
     prompt: Tensor
@@ -59,19 +59,19 @@ def unpacked(output: Mapping[str, Any]) -> list[Row]:
     images = _images(output, len(prompts))
     rows = []
     for number in range(len(prompts)):
-        shown, said = prompt_masks[number], completion_masks[number]
+        prompt, completion = prompt_masks[number], completion_masks[number]
         tokens = {}
         for name in PER_TOKEN:
             values = output.get(name)
             if values is not None:
-                tokens[name] = values[number][said] if values.shape[1] == said.shape[0] else values[number]
+                tokens[name] = values[number][completion] if values.shape[1] == completion.shape[0] else values[number]
         rows.append(
             Row(
-                prompts[number][shown],
-                completions[number][said],
+                prompts[number][prompt],
+                completions[number][completion],
                 float(output["advantages"][number]),
                 *images[number],
-                types={name: output[name][number, : len(shown)][shown] for name in TYPES if output.get(name) is not None},
+                types={name: output[name][number, : len(prompt)][prompt] for name in TYPES if output.get(name) is not None},
                 tokens=tokens,
             )
         )
@@ -88,7 +88,7 @@ def _images(output: Mapping[str, Any], rows: int) -> list[tuple[Tensor | None, T
 
 
 def images_by_row(pixels: Tensor, grids: Tensor, counts: Iterable[int]) -> list[tuple[Tensor | None, Tensor | None]]:
-    """The patches and the grids of each row, of which ``counts`` says how many images it has; ``grids`` is (images, 3)."""
+    """The patches and the grids of each row; ``counts`` are the images per row, ``grids`` is (images, 3)."""
     patches = [0, *accumulate(grids.prod(-1).tolist())]
     return [
         (pixels[patches[first] : patches[end]], grids[first:end]) if end > first else (None, None)
@@ -97,7 +97,7 @@ def images_by_row(pixels: Tensor, grids: Tensor, counts: Iterable[int]) -> list[
 
 
 def packed(rows: Sequence[Row], *, pad: int, device: Any) -> dict[str, Any]:
-    """The rows, at least one, as TRL's trainer takes them, but for ``num_items_in_batch``, which is over all processes."""
+    """A batch of at least one row for TRL's trainer, without ``num_items_in_batch``, which is over all processes."""
     prompts = _padded([row.prompt for row in rows], pad, left=True)
     completions = _padded([row.completion for row in rows], pad, left=False)
     counted = [torch.full_like(row.completion, int(row.counts)) for row in rows]
@@ -124,7 +124,7 @@ def packed(rows: Sequence[Row], *, pad: int, device: Any) -> dict[str, Any]:
 
 
 def filled(rows: Sequence[Row], count: int, filler: Row) -> list[Row]:
-    """The rows, followed by as many fillers as make ``count`` of them; ``ValueError`` where there are more already."""
+    """The rows, filled up to ``count``; ``ValueError`` if there are more already."""
     if len(rows) > count:
         raise ValueError(f"{len(rows)} rows do not fit into {count}")
     return [*rows, *[filler.filler()] * (count - len(rows))]

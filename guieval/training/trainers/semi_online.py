@@ -1,8 +1,7 @@
 """UI-S1's semi-online RL (arXiv 2509.11543, section 3): whole rollouts along reference trajectories in TRL's GRPOTrainer.
 
-The rollout, its patches and the advantages are :mod:`guieval.rewards`; this drives them with the policy in training. Every
-step of a rollout becomes a row of its own, with its own prompt (the rollout's own past, screenshots trimmed as the adapter does
-it) and its own advantage: TRL's loss takes any number of rows. All rollouts of a batch go forward together, a step at a time.
+Rollouts, patches and advantages are those of :mod:`guieval.rewards`. Every step of a rollout is a row with its own prompt (with
+the rollout's own history) and its own advantage. All rollouts of a batch advance together, one step at a time.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class _Answer(NamedTuple):
 class SemiOnlineTrainer(GroupTrainer):
     """Each group is one episode, rolled out several times.
 
-    ``episode`` gives the episode of a number and the indices of its steps that count. ``thoughts`` writes the thought of an
-    off-policy patch. Rewards are the scorer's; ``policy`` decides what follows a mismatch, ``settings`` how rewards become
-    advantages, and a group is kept when its spread is above the sampling's eta.
+    ``episode`` gives the episode of a number and the indices of its steps that count. ``thoughts`` gives the thought of an
+    off-policy patch. ``policy`` decides what follows a mismatch, ``settings`` how rewards become advantages; a group is kept if
+    the spread of its advantages is above the sampling's eta.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class SemiOnlineTrainer(GroupTrainer):
         worth = advantages(everywhere, self._settings)
         self._log(rollouts)
         if self.log_completions:
-            self._log_completions(rollouts, [value for each in worth for value in each])
+            self._log_completions(rollouts, [value for values in worth for value in values])
         groups = []
         for start in range(0, len(everywhere), size):
             members = everywhere[start : start + size]
@@ -88,7 +87,6 @@ class SemiOnlineTrainer(GroupTrainer):
         return groups
 
     def _roll_out(self, rollouts: Sequence[SemiOnlineRollout]) -> None:
-        """Run every rollout to its end, one step of all active ones at a time."""
         while True:
             asked = [rollout for rollout in rollouts if rollout.state == "ask"]
             patched = [rollout for rollout in rollouts if rollout.state == "patch"]
@@ -101,7 +99,6 @@ class SemiOnlineTrainer(GroupTrainer):
             self._patch([rollout for rollout in rollouts if rollout.state == "patch"], rollouts)
 
     def _patch(self, waiting: Sequence[SemiOnlineRollout], rollouts: Sequence[SemiOnlineRollout]) -> None:
-        """Give the rollouts that wait for it the thought of their patch."""
         if self._policy.method == "on-policy":
             if not self._any(len(waiting)):
                 return
@@ -114,11 +111,11 @@ class SemiOnlineTrainer(GroupTrainer):
                 rollout.patch(None if self._thoughts is None else self._thoughts(rollout.task))
 
     def _any(self, count: int) -> bool:
-        """Whether any process has something left to do; all must generate equally often."""
+        """Whether any process has work left; all must generate equally often."""
         return bool(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).sum() > 0)
 
     def _answers(self, prompts: Sequence[ModelInput], rollouts: Sequence[SemiOnlineRollout]) -> list[_Answer]:
-        """The policy's sampled answers, one a prompt; other processes' share of the work is matched with idle prompts."""
+        """The policy's sampled answers, one per prompt; idle prompts fill up to the number of the other processes."""
         count = len(prompts)
         most = int(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).max())
         if not most:
@@ -130,12 +127,12 @@ class SemiOnlineTrainer(GroupTrainer):
         prompt_ids, images, fields = self._tokenize_prompts(messages)
         completion_ids, _ = self._generate_single_turn(prompt_ids, images, fields, 1)
         texts = self.processing_class.batch_decode(completion_ids, skip_special_tokens=True)
-        shown = [0] * len(messages) if images is None else [len(each or ()) for each in images]
+        shown = [0] * len(messages) if images is None else [len(row or ()) for row in images]
         rows = _rows(prompt_ids, completion_ids, shown, fields)
         return [_Answer(self._unless_cut(row), text) for row, text in zip(rows[:count], texts[:count], strict=True)]
 
     def _unless_cut(self, row: Row) -> Row:
-        """With ``mask_truncated_completions`` a completion that never ended teaches nothing."""
+        """With ``mask_truncated_completions``, a truncated completion only fills the batch."""
         ends = [*self.eos_token_ids, self._tokenizer.pad_token_id]
         cut = self.mask_truncated_completions and (not len(row.completion) or int(row.completion[-1]) not in ends)
         return row.filler() if cut else row
@@ -144,7 +141,7 @@ class SemiOnlineTrainer(GroupTrainer):
         batch = super()._batch(rows, seen, mode)
         if "pixel_values" in batch:
             batch["pixel_values"] = batch["pixel_values"].to(self.model.dtype)
-        # TRL's own condition: only where rows are used after the weights have changed their own old probabilities are needed
+        # TRL's condition: old log-probabilities are needed only for rows that are used after the weights have changed
         changed = self.args.gradient_accumulation_steps % (self.args.steps_per_generation * self.num_iterations) != 0
         with torch.no_grad(), disable_gradient_checkpointing(self.model, self.args.gradient_checkpointing_kwargs):
             if changed:
@@ -174,7 +171,6 @@ class SemiOnlineTrainer(GroupTrainer):
         return logps
 
     def _log(self, rollouts: Sequence[SemiOnlineRollout]) -> None:
-        """Means over all processes' rollouts, in TRL's log."""
         steps = [step for rollout in rollouts for step in rollout.steps]
         lengths = [float(len(step.payload.completion)) for step in steps]
         figures = {
@@ -193,7 +189,7 @@ class SemiOnlineTrainer(GroupTrainer):
             log[name].append(added / count)
 
     def _log_completions(self, rollouts: Sequence[SemiOnlineRollout], worth: Sequence[float]) -> None:
-        """Every step of all processes, by its name, for TRL's table of completions; ``worth`` are their advantages."""
+        """Add the steps of all processes to TRL's table of completions; ``worth`` are their advantages."""
         steps = [step for rollout in rollouts for step in rollout.steps]
         self._logs["prompt"].extend(gather_object([[{"role": "user", "content": str(step.task.key)}] for step in steps]))
         replies = [[{"role": "assistant", "content": step.sample.raw_response or ""}] for step in steps]
@@ -203,12 +199,11 @@ class SemiOnlineTrainer(GroupTrainer):
 
 
 def _rewarded_by_the_rollout(**columns: Any) -> list[float | None]:
-    """TRL wants a reward function; semi-online rollouts are rewarded step by step while they are made."""
-    raise UsageError("semi-online rollouts are rewarded while they are made")
+    """A reward function for TRL, which requires one; rollouts are rewarded step by step."""
+    raise UsageError("semi-online rollouts are rewarded step by step")
 
 
 def _worth(step: RolloutStep, advantage: float) -> Row:
-    """The row of a step that was answered; one that could not be judged teaches nothing."""
     row: Row = step.payload
     if step.sample.outcome.verdict == "infrastructure_failure":
         return row.filler()
@@ -218,7 +213,7 @@ def _worth(step: RolloutStep, advantage: float) -> Row:
 def _rows(
     prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], shown: Sequence[int], fields: Mapping[str, Any]
 ) -> list[Row]:
-    """What was generated as rows, the images' patches cut out for each prompt, which shows so many images."""
+    """The generated rows; ``shown`` are the images per prompt."""
     grids = fields.get("image_grid_thw")
     if any(shown) and grids is None:
         raise UsageError("only models of the Qwen-VL kind (image_grid_thw) can be trained semi-online with TRL")

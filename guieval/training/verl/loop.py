@@ -1,8 +1,7 @@
-"""verl's agent loop of a GUI task: a rollout along the reference trajectory, or one step of it, one output a step.
+"""verl's agent loop of a GUI task: a rollout along the reference trajectory, or one step of it, with one output per step.
 
-The prompt is the adapter's, the screenshots are those it names, trimmed as it trims them, and the reply is read as an
-evaluation reads it. For whole episodes the rollout is UI-S1's (section 3.2): own outputs stay in the history, mismatches are
-patched.
+Prompts, screenshots and the reading of replies are the adapter's, as in an evaluation. Rollouts of whole episodes are UI-S1's
+(section 3.2): the history holds the policy's own outputs, and mismatches are patched.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ class _Answer(NamedTuple):
 
 
 class TooLong(Exception):
-    """A prompt has more tokens than ``rollout.prompt_length``; verl could not train on it, for images cannot be cut."""
+    """A prompt has more tokens than ``rollout.prompt_length``. verl cannot train on it, since images cannot be cut."""
 
 
 @register(GROUP)
 class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
-    """One session of a row that :func:`guieval.training.verl.rows.write_rows` made.
+    """One session of a row written by :func:`guieval.training.verl.rows.write_rows`.
 
-    A row of an episode gives one output a step, and its score is the mean reward over the episode's counted steps; what each
-    step earned is in ``extra_fields["guieval"]``. A row of one step gives one output and its reward. Both are computed here, by
-    the adapter that wrote the prompt, so verl calls no reward function.
+    A row of an episode gives one output per step; its score is the mean reward over the episode's counted steps, and the reward
+    of each step is in ``extra_fields["guieval"]``. A row of one step gives one output and its reward. verl calls no reward
+    function.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -57,7 +56,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         self._model, self._scorer = _opened(self._settings.model_dump_json())
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
-        """Make the session; verl gives the row's columns, ``uid`` and ``session_id``."""
+        """Run the session; verl passes the row's columns, ``uid`` and ``session_id``."""
         place = read_place(row.get("extra_info"))
         asking = partial(self._ask, _prompts(self._settings.model_dump_json(), place.root), sampling_params, uuid4().hex)
         if place.step is not None:
@@ -92,7 +91,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         except TooLong as error:
             if not rollout.steps:
                 raise UsageError(f"the first step of {place.episode.key}: {error}") from None
-            cut = True  # what was done so far can be trained on
+            cut = True  # the steps so far can be trained on
         outputs = []
         for number, step in enumerate(rollout.steps, 1):
             output: AgentLoopOutput = step.payload
@@ -108,7 +107,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         return read_thought(answer.text, model=self._model, task=task)
 
     async def _ask(self, prompts: PromptBuilder, sampling: dict[str, Any], request: str, prepared: ModelInput) -> _Answer:
-        """The policy's sampled answer to a prompt. All prompts of a session go to one server, which knows their beginning."""
+        """The policy's sampled answer. All prompts of a session go to one server, which has their prefix in its cache."""
         self._check_template(prepared)
         running = asyncio.get_running_loop()
         messages = await running.run_in_executor(None, prompts.of, prepared)  # reads screenshots
@@ -123,20 +122,20 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             )
         metrics: dict[str, Any] = {}
         with simple_timer("generate_sequences", metrics):
-            said = await self.server_manager.generate(
+            generated = await self.server_manager.generate(
                 request_id=request,
                 prompt_ids=prompt_ids,
                 sampling_params=sampling,
                 image_data=images,
                 mm_processor_kwargs=self._get_mm_processor_kwargs(),
             )
-        metrics["num_preempted"] = -1 if said.num_preempted is None else said.num_preempted
-        logprobs = said.log_probs or None
+        metrics["num_preempted"] = -1 if generated.num_preempted is None else generated.num_preempted
+        logprobs = generated.log_probs or None
         merged, mask, logprobs = await self.ct_merge_assistant_token(
-            prompt_ids, said.token_ids, [], None if logprobs is None else [], assistant_logprobs=logprobs
+            prompt_ids, generated.token_ids, [], None if logprobs is None else [], assistant_logprobs=logprobs
         )
         start, most = len(merged.token_ids) - len(mask), self.rollout_config.response_length
-        experts = said.routed_experts
+        experts = generated.routed_experts
         output = AgentLoopOutput(
             prompt_ids=merged.token_ids[:start],
             response_ids=merged.token_ids[start:][:most],
@@ -146,11 +145,11 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             multi_modal_data={"images": images} if images else {},
             num_turns=2,
             metrics=metrics,
-            # beside ours verl's own, above all which weights answered
-            extra_fields={**said.extra_fields, "turn_scores": [], "tool_rewards": []},
+            # includes verl's own fields, e.g. the version of the weights
+            extra_fields={**generated.extra_fields, "turn_scores": [], "tool_rewards": []},
         )
         skip = bool(self._model.config.sampling.get("skip_special_tokens", True))
-        return _Answer(self.tokenizer.decode(said.token_ids[:most], skip_special_tokens=skip), output)
+        return _Answer(self.tokenizer.decode(generated.token_ids[:most], skip_special_tokens=skip), output)
 
     def _check_template(self, prepared: ModelInput) -> None:
         """verl gives all prompts the same ``data.apply_chat_template_kwargs``; check that they are the model's."""

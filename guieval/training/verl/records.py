@@ -1,7 +1,7 @@
-"""What a step leaves beside its tokens, and how the steps of a batch become advantages: the part of the plug-in without verl.
+"""The record of a step, and the advantages of a batch of steps; does not import verl.
 
-verl keeps one row a step, in any order and filled up with rows that do not count, and overwrites every step's reward by its
-session's. So the numbers that advantages are made of travel in a record of our own.
+verl keeps one row per step, in any order and filled up with rows that do not count, and replaces every step's reward by its
+session's. So the numbers from which advantages are computed are kept in a record of our own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from guieval.rewards.rollout import RolloutStep
 
 @dataclass(frozen=True)
 class RowRecord:
-    """One answered step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode; how it went.
+    """The result of one step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode.
 
     ``measured`` is false where the reply could not be judged; such a step is not trained on.
     """
@@ -48,20 +48,20 @@ class RowRecord:
 
 
 def trajectories(records: Iterable[RowRecord]) -> list[tuple[Trajectory, list[RowRecord]]]:
-    """Every rollout among steps in any order, and its steps in theirs."""
+    """The rollouts in a list of steps in any order, each with its steps in order."""
     sessions: defaultdict[tuple[str, int], list[RowRecord]] = defaultdict(list)
     for record in records:
         sessions[record.uid, record.session].append(record)
-    found = []
+    rollouts = []
     for (uid, _), steps in sessions.items():
         steps.sort(key=lambda record: record.step)
-        indices, rewards, matched = zip(*((each.step, each.reward, each.matched) for each in steps), strict=True)
-        found.append((Trajectory(uid, indices, rewards, matched), steps))
-    return found
+        indices, rewards, matched = zip(*((step.step, step.reward, step.matched) for step in steps), strict=True)
+        rollouts.append((Trajectory(uid, indices, rewards, matched), steps))
+    return rollouts
 
 
 def row_advantages(records: Sequence[RowRecord | None], settings: AdvantageSettings) -> list[float]:
-    """The advantage of every row, in the order given; 0 for one that does not count (``None``, or a reply not judged)."""
+    """The advantage of every row; 0 for one that does not count (``None``, or a reply that was not judged)."""
     rollouts = trajectories(record for record in records if record is not None)
     worth = advantages([trajectory for trajectory, _ in rollouts], settings)
     by_step = {
@@ -81,7 +81,7 @@ def group_is_kept(records: Iterable[RowRecord], eta: float, settings: AdvantageS
 
 
 def figures(records: Sequence[RowRecord]) -> dict[str, float]:
-    """What is worth logging of a batch."""
+    """The logged figures of a batch."""
     rollouts = trajectories(records)
     if not rollouts:
         return {}

@@ -1,7 +1,7 @@
-"""The files that verl reads: one line per task, with the place of its episode; and the episodes, one JSON text per line.
+"""The files that verl reads: tasks, one per line with the place of its episode, and episodes, one JSON text per line.
 
-verl copies a row to every step of every rollout, so the row is kept small. Screenshots stay where they are. Both folders must
-be seen under the same path from all nodes.
+verl copies a row to every step of every rollout, so a row is small. Screenshots stay in the data folder. All nodes must see
+both folders under the same path.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
 class Place(NamedTuple):
     """The task that a row's ``extra_info`` names.
 
-    ``counted`` are the indices of the steps that count, ``step`` the one to be asked with the reference's past, or ``None``
-    for a rollout of the whole episode; ``validation`` asks for a rollout without patches, as evaluation makes it.
+    ``counted`` are the indices of the steps that count. ``step`` is the step to answer with reference history, ``None`` for a
+    rollout of the whole episode. ``validation`` is for a rollout without patches, as in an evaluation.
     """
 
     episode: Episode
@@ -34,10 +34,10 @@ class Place(NamedTuple):
 
 
 def write_rows(data: TrainingData, folder: Path, *, steps: bool = False, validation: bool = False) -> int:
-    """Write ``episodes.jsonl`` and ``rows.jsonl`` below ``folder``; returns how many rows there are.
+    """Write ``episodes.jsonl`` and ``rows.jsonl`` into ``folder``; returns the number of rows.
 
-    A row is an episode, or with ``steps`` one of its counted steps, whose record is then the ground truth that a reward
-    function gets. Raises :class:`UsageError` for a folder that already holds rows.
+    A row is an episode, or with ``steps`` one of its counted steps, whose record is then the ground truth for a reward
+    function. Raises :class:`UsageError` for a folder that already holds rows.
     """
     if (folder / ROWS).exists():
         raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
@@ -76,7 +76,7 @@ def _row(bench: str, episode: Episode, place: dict[str, Any], truth: str) -> dic
 
 
 def read_place(extra_info: Any) -> Place:
-    """The task that a row names. Raises :class:`UsageError` where it names none, or its episode is not there."""
+    """The task that a row names; :class:`UsageError` if it names none, or its episode does not exist."""
     try:
         file, offset, step = str(extra_info["episodes"]), int(extra_info["offset"]), int(extra_info["step"])
         counted = tuple(int(index) for index in extra_info["counted"])

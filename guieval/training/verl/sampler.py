@@ -1,8 +1,8 @@
-"""verl's replay buffer with UI-S1's dynamic sampling: groups whose rollouts hardly differ are replaced by others, with a cap.
+"""verl's replay buffer with UI-S1's dynamic sampling: groups whose rollouts hardly differ are replaced, up to a limit.
 
-verl's own filter drops a group when one number is exactly the same for all its rollouts, without a limit on draws.
-Here a group is kept when the spread of its advantages is above eta (UI-S1, section 3.4), and at most ``most_draws`` batches are
-drawn for one: what then is left is trained on, whatever its spread.
+verl's own filter drops a group if one number is exactly the same for all its rollouts, without a limit on draws. Here a group
+is kept if the spread of its advantages is above eta (UI-S1, section 3.4). At most ``most_draws`` batches are drawn for one; after
+that, groups are kept whatever their spread.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from guieval.training.verl.settings import GROUP
 
 
 class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no types
-    """Synchronous sampling of whole groups. ``train_batch_size`` and all else by name are verl's arguments.
+    """Synchronous sampling of whole groups. ``train_batch_size`` and the other named arguments are verl's.
 
-    A group of which every rollout failed, so that it has no step at all, is left to verl.
+    A group without any step, since every rollout failed, is left to verl.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
         )
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """A batch of ``batch_size`` groups, and figures about the drawing; see verl's own."""
+        """A batch of ``batch_size`` groups, and figures on the sampling."""
         self._drawn = self.train_batch_size
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
         if partition_id != "val":
@@ -59,23 +59,23 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
 
     @property
     def _left(self) -> int:
-        """How many groups may still be drawn for this batch."""
+        """Number of groups that may still be drawn for this batch."""
         return int(max(0, self._sampling.most_draws * self.train_batch_size - self._drawn))
 
     def _alive(self, partition_id: str) -> int:
-        """How many groups are on their way or done, and not dropped."""
-        every = (self.pending_keys, self.running_keys, self.finished_keys, self.failure_keys)
-        return sum(len(keys[partition_id]) for keys in every)
+        """Number of groups in progress or finished, and not dropped."""
+        states = (self.pending_keys, self.running_keys, self.finished_keys, self.failure_keys)
+        return sum(len(keys[partition_id]) for keys in states)
 
     def _refill(self, count: int) -> None:
-        """verl asks for twice as many groups as were dropped; the cap holds all the same, but never is a batch left short."""
+        """Draw groups within the limit (verl requests twice as many as were dropped), but enough for a full batch."""
         count = min(count, max(self._left, self.train_batch_size - self._alive("train")))
         if count > 0:
             self._drawn += count
             self._submit(count)
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """Finished groups that do not differ enough, of these as many as can still be replaced, and how good they were."""
+        """Finished groups that do not differ enough and can still be replaced, and their mean returns."""
         if partition_id == "val":
             return set(), Counter()
         finished = self.finished_keys[partition_id]
@@ -88,9 +88,9 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
         keys = [key for key in self.partitions[partition_id] if key.split("_")[0] in uids]
         if not keys:
             return
-        found = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["extra_fields"])
+        stored = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["extra_fields"])
         groups: dict[str, list[RowRecord]] = {}
-        for key, value in zip(keys, found["extra_fields"], strict=True):
+        for key, value in zip(keys, stored["extra_fields"], strict=True):
             record = read_record(value)
             if record is not None:
                 groups.setdefault(key.split("_")[0], []).append(record)
@@ -100,6 +100,6 @@ class SpreadReplayBuffer(ReplayBuffer):  # type: ignore[misc]  # verl has no typ
 
 
 def read_record(extra_fields: Any) -> RowRecord | None:
-    """The record in a row's extra fields, as verl's store gives them; ``None`` where the loop left none."""
+    """The record in a row's extra fields from verl's store; ``None`` without one."""
     fields = getattr(extra_fields, "data", extra_fields)
     return RowRecord(**fields[GROUP]) if GROUP in fields else None

@@ -14,11 +14,11 @@ from guieval.rewards.advantages import AdvantageSettings
 from guieval.training.config import AdapterSettings, DynamicSampling, RewardSettings, RolloutSettings, setting_error
 
 GROUP = "guieval"
-"""The name of the group, of the agent loop, of the trainer, and of our place in a row's extra fields."""
+"""The name of the group, the agent loop, the trainer, and our part of a row's extra fields."""
 
 
 class VerlSettings(AdapterSettings):
-    """The group ``guieval``; the meaning of a name is the same as in a training with TRL."""
+    """The group ``guieval``; names have the same meaning as in a training with TRL."""
 
     history: Literal["reference", "none"] = Field("reference", description="the past of one-step rows")
     reward: RewardSettings = RewardSettings()
@@ -26,7 +26,7 @@ class VerlSettings(AdapterSettings):
     advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)
     mini_batches: int | None = Field(
-        None, ge=1, description="optimiser steps a batch is cut into, however many rows it has; null: by ppo_mini_batch_size"
+        None, ge=1, description="optimiser steps per batch, for any number of rows; null: by ppo_mini_batch_size"
     )
 
     @model_validator(mode="after")
@@ -51,7 +51,6 @@ def read_settings(config: Any) -> VerlSettings:
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> VerlSettings:
-    """Cached, because every rollout needs it."""
     try:
         return VerlSettings.model_validate_json(text)
     except ValidationError as error:

@@ -1,7 +1,7 @@
-"""verl's synchronous trainer with UI-S1's advantages: an own number for every step, from all rollouts of its task.
+"""verl's synchronous trainer with UI-S1's advantages: one per step, from all rollouts of its task.
 
-verl's estimators see a session's last output alone and copy its advantage to the other steps; so the whole stage is run as verl
-has it (its correction for stale rollouts included), and the advantages it wrote are then replaced.
+verl's estimators use only a session's last output and copy its advantage to the other steps. So verl's stage is run, including
+its correction for stale rollouts, and the advantages that it wrote are then replaced.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
         self._advantages = self._settings.advantages
         check_config(config)
         with open_dict(config):
-            config.trainer.v1.trainer_mode = (
-                "sync"  # verl asks for this word in many places, and takes any other for asynchronous
-            )
+            config.trainer.v1.trainer_mode = "sync"  # verl treats any other word as asynchronous
             if self._settings.dynamic_sampling is not None:
                 config.data.gen_batch_size = 1  # further groups are drawn one by one
         super().__init__(config)
@@ -57,7 +55,7 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
         )
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
-        """verl's own, then the advantages of equation 12, the same for all tokens of a step's reply; 0 in filler rows."""
+        """verl's stage, then the advantages of equation 12, the same for all tokens of a reply; 0 in filler rows."""
         filler = [bool(tag.get("is_padding", False)) for tag in batch.tags]
         batch = super()._compute_advantage(batch, metrics)
         fields = ["response_mask", "extra_fields"]
