@@ -1,12 +1,9 @@
 """Finds the number of requests to keep in flight for an unknown server: as many as still increase the answers per second.
 
-By Little's law (requests in flight = answers per second x seconds per answer) there is a knee: below it more requests bring
-more answers, above it they only wait longer. The search doubles the number until the rate of answers stops rising, and holds
-it there; from time to time it tries a little more and a little less, because servers and prompts change. When the server is
-overloaded (status 429 or 503, no answer in time), the number is reduced at once, as in TCP (multiplicative decrease).
-
-Rates are noisy, since answers differ in duration. So a clear difference counts after one round of answers, a small one only
-after four.
+The search doubles the number until the rate of answers stops rising, and holds it there; from time to time it tries a little
+more and a little less, because servers and prompts change. When the server is overloaded (status 429 or 503, no answer in
+time), the number is reduced at once, as in TCP (multiplicative decrease). Rates are noisy, since answers differ in duration, so
+a clear difference counts after one round of answers, a small one only after four.
 """
 
 from __future__ import annotations
@@ -40,11 +37,12 @@ class AdaptiveConcurrency:
         self, *, start: int = START, least: int = 1, most: int = MOST, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.most = most
-        self._value = min(start, most)
+        self.value = min(start, most)
+        """The number of requests to keep in flight."""
         self._least = least
         self._clock = clock
         self._phase: _Phase = "first"
-        self._best = self._value
+        self._best = self.value
         self._best_rate: float | None = None
         self._has_grown = False
         self._patience = _PATIENCE
@@ -55,18 +53,13 @@ class AdaptiveConcurrency:
         self._calm_at = clock()
         self._window: tuple[float, int] | None = None
 
-    @property
-    def value(self) -> int:
-        """The number of requests to keep in flight."""
-        return self._value
-
     def answered(self, seconds: float, in_flight: int) -> None:
         """An answer came after ``seconds``, with ``in_flight`` requests in flight, this one included."""
         now = self._clock()
-        self._latency = seconds if not self._latency else self._latency + (seconds - self._latency) / self._value
+        self._latency = seconds if not self._latency else self._latency + (seconds - self._latency) / self.value
         if now < self._settled_at:
             return
-        if in_flight < _FULL * self._value:  # too few requests to measure the server
+        if in_flight < _FULL * self.value:  # too few requests to measure the server
             self._window = None
             return
         if self._window is None:
@@ -74,7 +67,7 @@ class AdaptiveConcurrency:
             return
         since, count = self._window[0], self._window[1] + 1
         self._window = (since, count)
-        a_round = max(self._value, _ROUND)
+        a_round = max(self.value, _ROUND)
         if count < a_round or now - since < self._latency or now == since:
             return
         full = count >= _ROUNDS * a_round
@@ -91,7 +84,7 @@ class AdaptiveConcurrency:
             self._patience = min(2 * self._patience, _MOST_PATIENCE)
         self._best_rate = None
         self._calm_at = now + max(self._latency, 1.0)
-        self._hold(int(self._value * _BACK))
+        self._hold(int(self.value * _BACK))
 
     def interrupted(self) -> None:
         """No server was reachable for a while: discard the rate measured across that time."""
@@ -100,7 +93,7 @@ class AdaptiveConcurrency:
     def _judge(self, rate: float, *, full: bool) -> bool:
         """Act on the rate measured at the current value; false when more answers are needed."""
         if self._phase == "first":
-            self._best, self._best_rate = self._value, rate
+            self._best, self._best_rate = self.value, rate
             self._go_on("rising")
             return True
         if self._best_rate is None:
@@ -123,7 +116,7 @@ class AdaptiveConcurrency:
 
     def _judge_more(self, rate: float, ratio: float, *, full: bool) -> bool:
         if ratio >= (_MORE if full else _CLEARLY_MORE):
-            self._best, self._best_rate, self._has_grown = self._value, rate, True
+            self._best, self._best_rate, self._has_grown = self.value, rate, True
             self._patience = _PATIENCE
             self._go_on(self._phase)
         elif not full:
@@ -131,7 +124,7 @@ class AdaptiveConcurrency:
         elif self._phase == "rising" and not self._has_grown:
             self._go_on("falling")  # the first value may have been too high already
         elif self._phase == "rising":
-            self._hold(min(self._value, round(1.05 * self._best * max(1.0, ratio))))
+            self._hold(min(self.value, round(1.05 * self._best * max(1.0, ratio))))
         else:
             self._patience = min(2 * self._patience, _MOST_PATIENCE)
             self._hold(self._best)
@@ -139,7 +132,7 @@ class AdaptiveConcurrency:
 
     def _judge_less(self, ratio: float, *, full: bool) -> bool:
         if full and ratio >= _AS_MUCH:
-            self._best = self._value
+            self._best = self.value
             self._patience = _PATIENCE
             self._go_on(self._phase)
         elif full or ratio <= _CLEARLY_LESS:
@@ -167,7 +160,7 @@ class AdaptiveConcurrency:
 
     def _move(self, phase: _Phase, value: int) -> None:
         """Continue with another value; answers to requests sent before are not measured."""
-        wait = 0.7 if value >= self._value else 1.0
-        self._phase, self._value = phase, value
+        wait = 0.7 if value >= self.value else 1.0
+        self._phase, self.value = phase, value
         self._window = None
         self._settled_at = self._clock() + wait * self._latency

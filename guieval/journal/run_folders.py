@@ -1,20 +1,21 @@
-"""Which run directory a path means: itself, or the only run below it."""
+"""Finds the runs of a path: the run itself, the runs below it, or the rounds of a rollout (one for each seed)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from guieval.errors import UsageError
-from guieval.journal.directory import MANIFEST, is_run
+from guieval.journal.directory import MANIFEST, ROLLOUT, is_run, read_manifest
+from guieval.journal.run_files import RolloutFile, read_file
 
 
 def runs_below(directory: Path) -> list[Path]:
-    """The runs one below a folder, as several modes make them."""
+    """The runs in the subfolders of a folder, e.g. of several modes."""
     return [path for path in sorted(directory.iterdir()) if path.is_dir() and is_run(path)] if directory.is_dir() else []
 
 
 def one_run(directory: Path) -> Path:
-    """The run that the directory is, or the only one below it; otherwise :class:`UsageError` naming them."""
+    """The run in a directory, or the only one in its subfolders; :class:`UsageError` if there are none or several."""
     if not directory.exists():
         raise UsageError(f"there is no run directory at {str(directory)!r}")
     if is_run(directory):
@@ -26,3 +27,22 @@ def one_run(directory: Path) -> Path:
         raise UsageError(f"{str(directory)!r} is not a run directory and holds no run: it has no {MANIFEST}")
     named = ", ".join(repr(str(path)) for path in below)
     raise UsageError(f"{str(directory)!r} is not a run directory: it has no {MANIFEST}; below it are the runs {named}")
+
+
+def is_rollout(directory: Path) -> bool:
+    """Whether a folder is a rollout."""
+    return (directory / ROLLOUT).is_file()
+
+
+def rounds_of(directory: Path) -> list[Path]:
+    """The runs of ``directory``: the run itself, or the rounds of a rollout that have begun, in order.
+
+    Raises :class:`UsageError` if there is neither, or the list of rounds is damaged.
+    """
+    if not is_rollout(directory):
+        read_manifest(directory)
+        return [directory]
+    rounds = [directory / entry.directory for entry in read_file(directory / ROLLOUT, RolloutFile).rounds]
+    if begun := [path for path in rounds if is_run(path)]:
+        return begun
+    raise UsageError(f"no round of the rollout {str(directory)!r} has begun")

@@ -11,7 +11,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.mixing import Artifact, Artifacts, Pick, drawn
 from guieval.journal import Records, read_manifest
-from guieval.journal.rounds import rounds_of
+from guieval.journal.run_folders import rounds_of
 from guieval.steps import Sample, StepKey, StepRecord
 
 

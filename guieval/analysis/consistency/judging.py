@@ -32,7 +32,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import read_manifest
 from guieval.journal.caveats import model_label
-from guieval.journal.rounds import rounds_of
+from guieval.journal.run_folders import rounds_of
 from guieval.running.fixed_thoughts import FixedThoughts, answered, read_thoughts
 from guieval.steps import StepKey, StepTaskModel
 

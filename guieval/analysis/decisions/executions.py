@@ -19,8 +19,8 @@ from guieval.actions import Action, Unsupported
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import ROLLOUT, Records, read_manifest, read_planned
-from guieval.journal.rounds import is_rollout, rounds_of
 from guieval.journal.run_files import RolloutFile, read_file
+from guieval.journal.run_folders import is_rollout, rounds_of
 from guieval.steps import StepKey, StepRecord, StepTaskModel
 
 

@@ -36,8 +36,8 @@ from guieval.history.mixing import (
     schedule_name,
 )
 from guieval.journal import SWEEP, Records, has_records, is_run, read_planned, write_atomically
-from guieval.journal.rounds import is_rollout
 from guieval.journal.run_files import Manifest, read_file
+from guieval.journal.run_folders import is_rollout
 from guieval.metrics.correlation import Rank, spearman
 from guieval.steps import StepKey
 

@@ -19,8 +19,7 @@ from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.tables import JSON, check_format, echo, print_json, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import is_run, read_manifest
-from guieval.journal.rounds import rounds_of
-from guieval.journal.run_folders import one_run
+from guieval.journal.run_folders import one_run, rounds_of
 from guieval.registry import load_benchmark
 from guieval.reports.consistency_page import consistency_page
 from guieval.reports.consistency_tables import consistency_json, example_table, step_lines, tables

@@ -22,9 +22,8 @@ from guieval.cli.tables import JSON, check_format, echo, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import read_manifest
 from guieval.journal.caveats import mark, notes
-from guieval.journal.rounds import is_rollout, rounds_of
 from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import one_run
+from guieval.journal.run_folders import is_rollout, one_run, rounds_of
 from guieval.reports.decision_tables import run_tables, sensitivity_tables, shift_tables, trend_tables
 from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
 from guieval.reports.plots.paper import Width, check_file, write

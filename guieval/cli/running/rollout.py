@@ -17,7 +17,7 @@ from guieval.cli.tables import JSON, echo, print_json, show
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import new_directory, refuse_nested
-from guieval.journal.rounds import is_rollout
+from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
 from guieval.reports.tables import Cell, Table, columns, per_cent
 from guieval.running.config import RunConfig, merge

@@ -8,8 +8,7 @@ from pathlib import Path
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.journal import is_run, read_manifest, read_planned
-from guieval.journal.rounds import is_rollout
-from guieval.journal.run_folders import one_run, runs_below
+from guieval.journal.run_folders import is_rollout, one_run, runs_below
 
 
 def several_runs(directories: Iterable[Path], *, rollouts: bool = False) -> list[Path]:

@@ -12,16 +12,14 @@ import importlib.util
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from guieval.engines.vllm.command import find_chat_template, merged_arguments
 from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.models import ImageForm, ModelConfig, Reply, Request
-
-Result = TypeVar("Result")
 
 
 class Checkpoint:
@@ -125,10 +123,7 @@ class HeldModel(ABC):
     async def answer(self, request: Request) -> Reply:
         """Answer one request in the model's thread; a cancellation is passed on to it."""
         await self.load()
-        return await self._in_thread(self._answer(request))
-
-    async def _in_thread(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._answer(request), self._loop))
 
     async def _load_or_raise(self) -> None:
         try:

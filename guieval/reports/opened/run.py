@@ -21,9 +21,8 @@ from guieval.errors import GuievalError, UsageError, nearest
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
-from guieval.journal.rounds import is_rollout
 from guieval.journal.run_files import Manifest
-from guieval.journal.run_folders import one_run
+from guieval.journal.run_folders import is_rollout, one_run
 from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
 from guieval.reports.opened.figures import Figures, score_figures

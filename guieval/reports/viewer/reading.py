@@ -14,8 +14,8 @@ from typing import TypeAlias
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
-from guieval.journal.rounds import rounds_of
 from guieval.journal.run_files import Manifest
+from guieval.journal.run_folders import rounds_of
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
 
 Prompter: TypeAlias = Callable[[StepRecord, Mapping[int, StepRecord]], tuple[str, str]]

@@ -1,8 +1,8 @@
 """verl's replay buffer with UI-S1's dynamic sampling: groups whose rollouts hardly differ are replaced, up to a limit.
 
 verl's own filter drops a group if one number is exactly the same for all its rollouts, without a limit on draws. Here a group
-is kept if the spread of its advantages is above eta (UI-S1, section 3.4). At most ``most_draws`` batches are drawn for one; after
-that, groups are kept whatever their spread.
+is kept if the spread of its advantages is above eta (UI-S1, section 3.4). At most ``most_draws`` batches are drawn for one;
+then groups are kept whatever their spread.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from guieval.actions import Click, Point, Press, Unsupported
 from guieval.analysis.decisions.executions import read_executions
 from guieval.errors import UsageError
 from guieval.journal import ROLLOUT
-from guieval.journal.rounds import rounds_of
+from guieval.journal.run_folders import rounds_of
 from guieval.steps import StepRecord
 from tests.made_runs import record, sample, step, write_run
 

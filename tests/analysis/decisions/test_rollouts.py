@@ -18,7 +18,7 @@ from guieval.analysis.decisions.subset import get_subset, list_subsets
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import PACKED_STEPS, Records, read_manifest
-from guieval.journal.rounds import rounds_of
+from guieval.journal.run_folders import rounds_of
 from guieval.registry import benchmarks, load_benchmark, load_model
 from guieval.running.config import RunConfig
 from guieval.running.rollouts import PAPER_SEEDS, plan_rounds
