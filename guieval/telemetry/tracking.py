@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from queue import Empty, Full, Queue
 from typing import Any, NamedTuple, Protocol
 
 from guieval.errors import UsageError, nearest
@@ -211,24 +210,25 @@ class _TrackerThread:
         self._name = name
         self._run = run
         self._warn = warn
-        self._latest: Queue[Callable[[Tracker], None]] = Queue(1)
+        self._pending: list[Callable[[Tracker], None]] = []
+        self._changed = threading.Condition()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._serve, name=f"tracking {name}", daemon=True)
         self._thread.start()
 
     def log(self, figures: Mapping[str, float], step: int) -> None:
-        self._put(lambda tracker: tracker.log(figures, step))
+        with self._changed:
+            self._pending = [lambda tracker: tracker.log(figures, step)]
+            self._changed.notify()
 
     def end(self, figures: Mapping[str, float], facts: Mapping[str, str], *, failed: bool) -> None:
-        before = self._take_pending()  # a short run may have no other figures
-
         def last(tracker: Tracker) -> None:
-            if before is not None:
-                before(tracker)
             tracker.finish(figures, facts, failed=failed)
             self._over.set()
 
-        self._put(last)
+        with self._changed:
+            self._pending.append(last)  # after pending figures, since a short run may have no others
+            self._changed.notify()
 
     def wait(self, until: float) -> None:
         self._thread.join(max(0.0, until - time.monotonic()))
@@ -236,27 +236,15 @@ class _TrackerThread:
             self._over.set()
             self._warn(f"tracking with {self._name} did not end in time; its data may be incomplete")
 
-    def _put(self, call: Callable[[Tracker], None]) -> None:
-        """Schedule ``call`` next, in place of a pending one."""
-        while not self._over.is_set():
-            try:
-                self._latest.put_nowait(call)
-                return
-            except Full:
-                self._take_pending()
-
-    def _take_pending(self) -> Callable[[Tracker], None] | None:
-        """Remove and return the pending call, if there is one."""
-        try:
-            return self._latest.get_nowait()
-        except Empty:
-            return None
-
     def _serve(self) -> None:
         try:
             tracker = _CLIENTS[self._name](self._run)
             while not self._over.is_set():
-                self._latest.get()(tracker)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._pending)
+                    calls, self._pending = self._pending, []
+                for call in calls:
+                    call(tracker)
         except BaseException as error:  # a tracker may raise anything, even SystemExit; the run goes on without it
             if not self._over.is_set():
                 self._over.set()
