@@ -186,7 +186,6 @@ def _drawn(kept: list[EpisodeRef], choice: Choice, title: list[str]) -> tuple[li
 
 
 def _check_listed(refs: Sequence[EpisodeRef], where: str) -> None:
-    """Refuse an index that is empty, has an episode twice, or an episode without steps."""
     if not refs:
         raise UsageError(f"{where} holds no episode")
     seen: set[EpisodeKey] = set()
@@ -232,7 +231,6 @@ def _elsewhere(refs: Sequence[EpisodeRef], choice: Choice) -> str:
 
 
 def _meet(one: Plan, other: Plan) -> dict[EpisodeKey, Sequence[int]]:
-    """The steps that two plans share."""
     both: dict[EpisodeKey, Sequence[int]] = {}
     for key, steps in one.items():
         if key in other:

@@ -180,7 +180,6 @@ def step_overlay(
 
 
 def _round(centre: _Place, across: float, down: float) -> list[_Place]:
-    """An ellipse as a polygon."""
     turns = (math.tau * part / 72 for part in range(72))
     return [(centre[0] + across * math.cos(turn), centre[1] + down * math.sin(turn)) for turn in turns]
 

@@ -240,7 +240,6 @@ def _exists(path: Path) -> bool:
 
 
 def _compared(comparisons: Sequence[Comparison]) -> list[Remark]:
-    """Remarks on the parts of the data with published counts."""
     remarks: list[Remark] = []
     if other := [str(comparison) for comparison in comparisons if comparison.verdict == "differs"]:
         why = "the published figures are over other steps or other labels than these"

@@ -47,7 +47,6 @@ class StepLine(BaseModel):
     @field_validator("extras")
     @classmethod
     def _read_by_rules(cls, extras: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what the rules would pass over silently."""
         patterns = extras.get("text_patterns", [])
         if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
             raise ValueError(f"text_patterns must be a list of regular expressions, got {patterns!r:.80}")

@@ -190,8 +190,6 @@ def _transfer(release: Release, parts: Sequence[str], writer: _Writer, on_progre
 
 
 class _Writer:
-    """The one writer of a folder being prepared."""
-
     def __init__(self, out: Path, state: Preparation) -> None:
         self.state = state
         self.done: set[EpisodeKey] = set()

@@ -123,7 +123,6 @@ def _writes(suite: _Suite) -> Iterator[str]:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes by its relative name."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -281,7 +280,6 @@ def _damage(suite: _Suite) -> Iterator[str]:
 
 
 def _after(suite: _Suite, damage: Damage, whole: Sequence[Episode]) -> Iterator[str]:
-    """The violations when the benchmark reads the damaged files."""
     where = f"{damage.file.relative_to(suite.data)}: {damage.what}"
     try:
         read = suite.episodes()
@@ -300,7 +298,6 @@ def _after(suite: _Suite, damage: Damage, whole: Sequence[Episode]) -> Iterator[
 
 
 def _silently(damage: Damage, whole: Sequence[Episode], read: Sequence[Episode]) -> str:
-    """The forbidden silent changes of the records; empty without any."""
     before = [step for episode in whole for step in episode.steps]
     after = [step for episode in read for step in episode.steps]
     if damage.demand == "survive" or before == after:

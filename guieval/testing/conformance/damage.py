@@ -100,7 +100,6 @@ def _pack(file: Path, content: bytes) -> bytes:
 
 
 def _inner(file: Path) -> str:
-    """The suffix below any ``.gz``."""
     return (file.with_suffix("") if file.suffix == ".gz" else file).suffix.lower()
 
 
@@ -191,7 +190,6 @@ def _to_values(folder: Path, documents: Sequence[_Document], most: int, dice: Ra
 
 
 def _walk(value: Any, path: JsonPath = ()) -> Iterator[tuple[JsonPath, Any]]:
-    """Every value below the top one, with its path."""
     if path:
         yield path, value
     if isinstance(value, dict):

@@ -395,7 +395,6 @@ def _reset(transport: asyncio.Transport) -> None:
 
 
 async def _send_twice(exchange: _Exchange, body: bytes) -> None:
-    """Send an answer and, in the same packet, the same answer again."""
     transport = exchange.transport
     connection = None if transport is None else transport.get_extra_info("socket")
     if transport is None or connection is None:

@@ -117,7 +117,6 @@ def _spread(action: Any, deviation: float, source: random.Random) -> Any:
 
 
 def _sampling_seed(body: bytes) -> object:
-    """The sampling ``seed`` of a request, ``None`` if it has none."""
     try:
         return json.loads(body).get("seed")
     except (ValueError, AttributeError):

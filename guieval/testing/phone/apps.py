@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from guieval.testing.phone import transitions as do
+from guieval.testing.phone import widgets as ui
 from guieval.testing.phone import words
-from guieval.testing.phone.state import Choice, Effect, Effects, Item, Overlay, State, View, bind
+from guieval.testing.phone.state import Choice, Effect, Item, Overlay, State, View, bind
 from guieval.testing.phone.widgets import Page, Widget
 
 SYMBOLS = {
@@ -33,79 +34,6 @@ def icons(apps: Iterable[str]) -> tuple[Widget, ...]:
     return tuple(Widget("icon", f"icon:{app}", app, symbol=SYMBOLS.get(app, ""), tap=(bind(do.launch, app),)) for app in apps)
 
 
-def _row(
-    collection: str,
-    item: Item,
-    detail: str = "",
-    *,
-    page: str = "",
-    tap: Effects = (),
-    hold: Overlay | None = None,
-    symbol: str = "",
-    trailing: str = "",
-    on: bool | None = None,
-) -> Widget:
-    """An item's row. A tap opens ``page``, or has the effects ``tap``; a long press opens the menu ``hold``."""
-    return Widget(
-        "row",
-        f"row:{collection}/{item.key}",
-        item.title,
-        detail,
-        trailing,
-        symbol=symbol,
-        on=on,
-        tap=(bind(do.go, page, item.key),) if page else tap,
-        hold=(bind(do.show, hold),) if hold else (),
-    )
-
-
-def _field(view: View, name: str, label: str = "", *, hint: str = "", lines: int = 1) -> Widget:
-    focus = (bind(do.focus, name),)
-    on = view.focus == name
-    return Widget("field", f"field:{name}", label or name, view.text(name), hint=hint, on=on, tap=focus, lines=lines)
-
-
-def _search(view: View, hint: str) -> tuple[Widget, ...]:
-    tap = (bind(do.focus, "search"),)
-    on = view.focus == "search"
-    return (Widget("search", "field:search", "Search", view.text("search"), hint=hint, symbol="search", on=on, tap=tap),)
-
-
-def _action(name: str, label: str, symbol: str, *effects: Effect) -> Widget:
-    return Widget("action", f"action:{name}", label, symbol=symbol, tap=effects)
-
-
-def _toggle(
-    name: str, collection: str, item: Item, flag: str, symbol: str, labels: tuple[str, str], messages: tuple[str, ...] = ()
-) -> Widget:
-    """The action that sets an item's flag, or removes it: a label, and possibly a message, for either."""
-    on = flag in item.flags
-    effects = [bind(do.mark, collection, item.key, flag, not on)]
-    if messages:
-        effects.append(bind(do.say, messages[on]))
-    return _action(name, labels[on], symbol if on else f"{symbol} outline", *effects)
-
-
-def _button(name: str, label: str, *effects: Effect) -> Widget:
-    return Widget("button", name, label, tap=effects)
-
-
-def _fab(label: str, page: str, symbol: str = "add") -> Widget:
-    return Widget("fab", "fab", label, symbol=symbol, tap=(bind(do.go, page),))
-
-
-def _tabs(view: View, names: tuple[tuple[str, str], ...]) -> tuple[Widget, ...]:
-    present = view.tab or names[0][0]
-    return tuple(
-        Widget("tab", f"tab:{name}", name, symbol=symbol, on=name == present, tap=(bind(do.switch_tab, name),))
-        for name, symbol in names
-    )
-
-
-def _nothing(text: str, hint: str = "") -> tuple[Widget, ...]:
-    return (Widget("empty", label=text, detail=hint),)
-
-
 def _matches(query: str, *texts: str) -> bool:
     text = " ".join(texts).lower()
     return all(word in text for word in query.lower().split())
@@ -127,8 +55,8 @@ def _settings_main(state: State, view: View) -> Page:
     if query:
         matching = [item for item in state.items("settings") if _matches(query, item.title)]
         body = tuple(
-            _row("settings", item, item.group, tap=(bind(do.go, "section", item.group),)) for item in matching
-        ) or _nothing("No results", f"Nothing matches {query}")
+            ui.row("settings", item, item.group, tap=(bind(do.go, "section", item.group),)) for item in matching
+        ) or ui.nothing("No results", f"Nothing matches {query}")
     else:
         body = (
             *(
@@ -137,7 +65,7 @@ def _settings_main(state: State, view: View) -> Page:
             ),
             Widget("row", "section:About phone", "About phone", "Version, device name", tap=(bind(do.go, "about"),)),
         )
-    return Page("Settings", body, pinned=_search(view, "Search settings"), live_search=True)
+    return Page("Settings", body, pinned=ui.search(view, "Search settings"), live_search=True)
 
 
 def _settings_section(state: State, view: View) -> Page:
@@ -148,16 +76,16 @@ def _settings_section(state: State, view: View) -> Page:
 def _setting(item: Item) -> Widget:
     if not item.options:
         on = "on" in item.flags
-        return _row("settings", item, on=on, tap=(bind(do.mark, "settings", item.key, "on", not on),))
+        return ui.row("settings", item, on=on, tap=(bind(do.mark, "settings", item.key, "on", not on),))
     choices = tuple(
         Choice(option, (bind(do.choose, "settings", item.key, option), bind(do.close)), option == item.value)
         for option in item.options
     )
-    return _row("settings", item, item.value, tap=(bind(do.show, Overlay("options", item.title, choices)),))
+    return ui.row("settings", item, item.value, tap=(bind(do.show, Overlay("options", item.title, choices)),))
 
 
 def _settings_about(state: State, view: View) -> Page:
-    rows = (_row("about", item, item.value, tap=(bind(do.say, "Copied to clipboard"),)) for item in state.items("about"))
+    rows = (ui.row("about", item, item.value, tap=(bind(do.say, "Copied to clipboard"),)) for item in state.items("about"))
     return Page("About phone", (Widget("header", label="This device"), *rows))
 
 
@@ -169,9 +97,9 @@ def _notes_main(state: State, view: View) -> Page:
     notes.sort(key=lambda note: "pinned" not in note.flags)
     return Page(
         "Notes",
-        tuple(map(_note_row, notes)) or _nothing("No notes found"),
-        pinned=_search(view, "Search notes"),
-        fab=_fab("New note", "edit"),
+        tuple(map(_note_row, notes)) or ui.nothing("No notes found"),
+        pinned=ui.search(view, "Search notes"),
+        fab=ui.fab("New note", "edit"),
         live_search=True,
     )
 
@@ -187,13 +115,13 @@ def _note_row(note: Item) -> Widget:
     edit = bind(do.go, "edit", note.key, (("Title", note.title), ("Note", note.body)))
     first_line = note.body.partition("\n")[0]
     menu = Overlay("sheet", note.title, choices)
-    return _row("notes", note, first_line, symbol="pin" if pinned else "", tap=(edit,), hold=menu)
+    return ui.row("notes", note, first_line, symbol="pin" if pinned else "", tap=(edit,), hold=menu)
 
 
 def _notes_edit(state: State, view: View) -> Page:
-    fields = (_field(view, "Title", hint="Title"), _field(view, "Note", hint="Write something", lines=6))
+    fields = (ui.field(view, "Title", hint="Title"), ui.field(view, "Note", hint="Write something", lines=6))
     title = "Edit note" if view.item else "New note"
-    return Page(title, fields, actions=(_action("save", "Save", "", bind(do.save_note)),))
+    return Page(title, fields, actions=(ui.action("save", "Save", "", bind(do.save_note)),))
 
 
 # Contacts
@@ -209,12 +137,12 @@ def _contacts_main(state: State, view: View) -> Page:
         if person.title[0].upper() != letter:
             letter = person.title[0].upper()
             body.append(Widget("header", label=letter))
-        body.append(_row("contacts", person, page="person", symbol=f"avatar:{person.title}"))
+        body.append(ui.row("contacts", person, page="person", symbol=f"avatar:{person.title}"))
     return Page(
         "Contacts",
-        tuple(body) or _nothing("No contacts found", f"Nobody matches {query}"),
-        pinned=_search(view, "Search contacts"),
-        fab=_fab("New contact", "new"),
+        tuple(body) or ui.nothing("No contacts found", f"Nobody matches {query}"),
+        pinned=ui.search(view, "Search contacts"),
+        fab=ui.fab("New contact", "new"),
         live_search=True,
     )
 
@@ -238,13 +166,13 @@ def _contacts_person(state: State, view: View) -> Page:
     )
     labels = ("Add to favourites", "Remove from favourites")
     messages = ("Added to favourites", "Removed from favourites")
-    star = _toggle("favourite", "contacts", person, "favourite", "star", labels, messages)
-    return Page("Contact", body, actions=(star, _action("delete", "Delete contact", "trash", delete)))
+    star = ui.toggle("favourite", "contacts", person, "favourite", "star", labels, messages)
+    return Page("Contact", body, actions=(star, ui.action("delete", "Delete contact", "trash", delete)))
 
 
 def _contacts_new(state: State, view: View) -> Page:
-    fields = tuple(_field(view, name) for name in ("First name", "Last name", "Phone", "Email"))
-    return Page("New contact", fields, actions=(_action("save", "Save", "", bind(do.save_contact)),))
+    fields = tuple(ui.field(view, name) for name in ("First name", "Last name", "Phone", "Email"))
+    return Page("New contact", fields, actions=(ui.action("save", "Save", "", bind(do.save_contact)),))
 
 
 # Clock
@@ -254,19 +182,19 @@ CLOCK_TABS = (("Alarm", "bell"), ("World clock", "globe"), ("Timer", "clock"))
 
 
 def _clock_main(state: State, view: View) -> Page:
-    tabs = _tabs(view, CLOCK_TABS)
+    tabs = ui.tabs(view, CLOCK_TABS)
     if view.tab == "World clock":
         cities = (city for city in state.items("cities") if "shown" in city.flags)
-        rows = tuple(_row("cities", city, "Local time", trailing=city.detail) for city in cities)
-        return Page("Clock", rows, tabs=tabs, fab=_fab("Add city", "cities"))
+        rows = tuple(ui.row("cities", city, "Local time", trailing=city.detail) for city in cities)
+        return Page("Clock", rows, tabs=tabs, fab=ui.fab("Add city", "cities"))
     if view.tab == "Timer":
         presets = (
-            _button(f"timer:{minutes}", f"Start {minutes} minutes", bind(do.say, f"Timer set for {minutes} minutes"))
+            ui.button(f"timer:{minutes}", f"Start {minutes} minutes", bind(do.say, f"Timer set for {minutes} minutes"))
             for minutes in (3, 5, 10, 20)
         )
         return Page("Clock", (Widget("big", label="00:00:00"), *presets), tabs=tabs)
-    rows = tuple(map(_alarm, state.items("alarms"))) or _nothing("No alarms")
-    return Page("Clock", rows, tabs=tabs, fab=_fab("Add alarm", "alarm"))
+    rows = tuple(map(_alarm, state.items("alarms"))) or ui.nothing("No alarms")
+    return Page("Clock", rows, tabs=tabs, fab=ui.fab("Add alarm", "alarm"))
 
 
 def _alarm(alarm: Item) -> Widget:
@@ -274,22 +202,22 @@ def _alarm(alarm: Item) -> Widget:
     flip = bind(do.mark, "alarms", alarm.key, "on", not on)
     delete = _menu_choice("Delete", bind(do.remove, "alarms", alarm.key), bind(do.say, "Alarm deleted"))
     menu = Overlay("sheet", f"Alarm {alarm.title}", (_menu_choice("Turn off" if on else "Turn on", flip), delete))
-    return _row("alarms", alarm, ", ".join(filter(None, (alarm.detail, alarm.group))), on=on, tap=(flip,), hold=menu)
+    return ui.row("alarms", alarm, ", ".join(filter(None, (alarm.detail, alarm.group))), on=on, tap=(flip,), hold=menu)
 
 
 def _clock_alarm(state: State, view: View) -> Page:
-    fields = (_field(view, "Time", hint="HH:MM"), _field(view, "Label", hint="Optional"))
-    return Page("New alarm", fields, actions=(_action("save", "Save", "", bind(do.save_alarm)),))
+    fields = (ui.field(view, "Time", hint="HH:MM"), ui.field(view, "Label", hint="Optional"))
+    return Page("New alarm", fields, actions=(ui.action("save", "Save", "", bind(do.save_alarm)),))
 
 
 def _clock_cities(state: State, view: View) -> Page:
     query = view.text("search")
     rows = tuple(
-        _row("cities", city, tap=(bind(do.mark, "cities", city.key, "shown", True), bind(do.back)))
+        ui.row("cities", city, tap=(bind(do.mark, "cities", city.key, "shown", True), bind(do.back)))
         for city in state.items("cities")
         if "shown" not in city.flags and _matches(query, city.title)
     )
-    return Page("Add city", rows or _nothing("No city found"), pinned=_search(view, "Search for a city"), live_search=True)
+    return Page("Add city", rows or ui.nothing("No city found"), pinned=ui.search(view, "Search for a city"), live_search=True)
 
 
 # Shop
@@ -300,20 +228,20 @@ SHOP_TABS = (("Store", "house"), ("Wishlist", "heart"), ("Cart", "bag"))
 
 def _shop_main(state: State, view: View) -> Page:
     products = state.items("products")
-    tabs = _tabs(view, SHOP_TABS)
+    tabs = ui.tabs(view, SHOP_TABS)
     if view.tab == "Wishlist":
         saved = tuple(_product_row(item) for item in products if "wished" in item.flags)
-        return Page("Wishlist", saved or _nothing("Your wishlist is empty"), tabs=tabs)
+        return Page("Wishlist", saved or ui.nothing("Your wishlist is empty"), tabs=tabs)
     if view.tab == "Cart":
         rows = tuple(_product_row(item) for item in products if "cart" in item.flags)
         if not rows:
-            return Page("Cart", _nothing("Your cart is empty"), tabs=tabs)
+            return Page("Cart", ui.nothing("Your cart is empty"), tabs=tabs)
         buy = _confirm("Place this order?", "You pay on delivery.", "Place order", bind(do.order), bind(do.go, "ordered"))
-        return Page("Cart", (*rows, _button("button:checkout", "Check out", buy)), tabs=tabs)
-    pinned = _search(view, "Search products")
+        return Page("Cart", (*rows, ui.button("button:checkout", "Check out", buy)), tabs=tabs)
+    pinned = ui.search(view, "Search products")
     if view.query:
         rows = tuple(_product_row(item) for item in products if _matches(view.query, item.title))
-        body = rows or _nothing("No products found", f"Nothing matches {view.query}")
+        body = rows or ui.nothing("No products found", f"Nothing matches {view.query}")
         return Page("Shop", (Widget("header", label=f"Results for {view.query}"), *body), pinned=pinned)
     tiles = (replace(_product_row(item), role="tile", detail=item.detail, symbol=item.group) for item in products[:16])
     return Page("Shop", (Widget("header", label="Today's offers"), *tiles), pinned=pinned, tabs=tabs)
@@ -321,7 +249,7 @@ def _shop_main(state: State, view: View) -> Page:
 
 def _product_row(item: Item) -> Widget:
     detail = "Out of stock" if "sold out" in item.flags else item.detail
-    return _row("products", item, detail, page="product", symbol=f"thumb:{item.group}")
+    return ui.row("products", item, detail, page="product", symbol=f"thumb:{item.group}")
 
 
 def _shop_product(state: State, view: View) -> Page:
@@ -332,10 +260,10 @@ def _shop_product(state: State, view: View) -> Page:
         buy = Widget("text", label="This product is in your cart.")
     else:
         add = bind(do.mark, "products", item.key, "cart", True)
-        buy = _button("button:cart", "Add to cart", add, bind(do.say, "Added to cart"))
+        buy = ui.button("button:cart", "Add to cart", add, bind(do.say, "Added to cart"))
     labels = ("Add to wishlist", "Remove from wishlist")
     messages = ("Saved to wishlist", "Removed from wishlist")
-    heart = _toggle("wish", "products", item, "wished", "heart", labels, messages)
+    heart = ui.toggle("wish", "products", item, "wished", "heart", labels, messages)
     body = (
         Widget("art", symbol=item.group),
         Widget("big", label=item.title, detail=item.detail),
@@ -347,7 +275,7 @@ def _shop_product(state: State, view: View) -> Page:
 
 
 def _shop_ordered(state: State, view: View) -> Page:
-    return Page("Order", _nothing("Order placed", "Thank you. We will write when it ships."))
+    return Page("Order", ui.nothing("Order placed", "Thank you. We will write when it ships."))
 
 
 # Messages
@@ -355,8 +283,8 @@ def _shop_ordered(state: State, view: View) -> Page:
 
 def _messages_main(state: State, view: View) -> Page:
     chats = (chat for chat in state.items("chats") if chat.lines and "archived" not in chat.flags)
-    rows = tuple(map(_chat_row, chats)) or _nothing("No conversations")
-    return Page("Messages", rows, fab=_fab("Start chat", "pick", "bubble"))
+    rows = tuple(map(_chat_row, chats)) or ui.nothing("No conversations")
+    return Page("Messages", rows, fab=ui.fab("Start chat", "pick", "bubble"))
 
 
 def _chat_row(chat: Item) -> Widget:
@@ -367,7 +295,7 @@ def _chat_row(chat: Item) -> Widget:
         _menu_choice("Unmute" if muted else "Mute", bind(do.mark, "chats", chat.key, "muted", not muted)),
         Choice("Delete", (_confirm("Delete this conversation?", "", "Delete", bind(do.remove, "chats", chat.key)),)),
     )
-    return _row(
+    return ui.row(
         "chats",
         chat,
         chat.lines[-1][1:],
@@ -382,19 +310,19 @@ def _messages_pick(state: State, view: View) -> Page:
     query = view.text("search")
     known = {chat.key for chat in state.items("chats")}
     rows = tuple(
-        _row("contacts", person, person.detail, page="chat", symbol=f"avatar:{person.title}")
+        ui.row("contacts", person, person.detail, page="chat", symbol=f"avatar:{person.title}")
         for person in state.items("contacts")
         if person.key in known and _matches(query, person.title)
     )
-    return Page("New chat", rows or _nothing("Nobody found"), pinned=_search(view, "Search people"), live_search=True)
+    return Page("New chat", rows or ui.nothing("Nobody found"), pinned=ui.search(view, "Search people"), live_search=True)
 
 
 def _messages_chat(state: State, view: View) -> Page:
     chat = state.item("chats", view.item)
     body = tuple(Widget("received" if line[0] == "<" else "sent", label=line[1:]) for line in chat.lines)
-    field = _field(view, "message", "Message", hint="Text message")
-    send = _action("send", "Send", "send", bind(do.send_message))
-    return Page(chat.title, body or _nothing("No messages yet"), footer=(field, send), from_end=bool(body))
+    field = ui.field(view, "message", "Message", hint="Text message")
+    send = ui.action("send", "Send", "send", bind(do.send_message))
+    return Page(chat.title, body or ui.nothing("No messages yet"), footer=(field, send), from_end=bool(body))
 
 
 # Mail
@@ -402,7 +330,7 @@ def _messages_chat(state: State, view: View) -> Page:
 
 def _mail_main(state: State, view: View) -> Page:
     rows = tuple(
-        _row(
+        ui.row(
             "mails",
             mail,
             mail.detail,
@@ -415,9 +343,9 @@ def _mail_main(state: State, view: View) -> Page:
     )
     return Page(
         "Inbox",
-        rows or _nothing("No mail found"),
-        pinned=_search(view, "Search mail"),
-        fab=_fab("Compose", "compose", "edit"),
+        rows or ui.nothing("No mail found"),
+        pinned=ui.search(view, "Search mail"),
+        fab=ui.fab("Compose", "compose", "edit"),
         refreshes=not view.query,
     )
 
@@ -427,23 +355,23 @@ def _mail_mail(state: State, view: View) -> Page:
     archive = (bind(do.mark, "mails", mail.key, "archived", True), bind(do.back), bind(do.say, "Mail archived"))
     delete = (bind(do.back), bind(do.remove, "mails", mail.key), bind(do.say, "Mail deleted"))
     actions = (
-        _toggle("star", "mails", mail, "starred", "star", ("Add star", "Remove star")),
-        _action("archive", "Archive", "archive", *archive),
-        _action("delete", "Delete mail", "trash", *delete),
+        ui.toggle("star", "mails", mail, "starred", "star", ("Add star", "Remove star")),
+        ui.action("archive", "Archive", "archive", *archive),
+        ui.action("delete", "Delete mail", "trash", *delete),
     )
     reply = bind(do.go, "compose", "", (("To", mail.detail), ("Subject", f"Re: {mail.title}")))
     body = (
         Widget("big", label=mail.title),
         Widget("row", "row:sender", mail.detail, "to me", symbol=f"avatar:{mail.detail}"),
         Widget("text", label=mail.body),
-        _button("button:reply", "Reply", reply),
+        ui.button("button:reply", "Reply", reply),
     )
     return Page("Mail", body, actions=actions)
 
 
 def _mail_compose(state: State, view: View) -> Page:
-    fields = (_field(view, "To"), _field(view, "Subject"), _field(view, "Message", hint="Write your mail", lines=4))
-    return Page("New mail", fields, actions=(_action("send", "Send", "send", bind(do.send_mail)),))
+    fields = (ui.field(view, "To"), ui.field(view, "Subject"), ui.field(view, "Message", hint="Write your mail", lines=4))
+    return Page("New mail", fields, actions=(ui.action("send", "Send", "send", bind(do.send_mail)),))
 
 
 # Music
@@ -453,44 +381,44 @@ MUSIC_TABS = (("Songs", "music"), ("Liked", "heart"), ("Playlists", "list"))
 
 
 def _music_main(state: State, view: View) -> Page:
-    tabs = _tabs(view, MUSIC_TABS)
+    tabs = ui.tabs(view, MUSIC_TABS)
     if view.tab == "Playlists":
         return Page("Music", tuple(_playlist_row(state, item) for item in state.items("playlists")), tabs=tabs)
     songs = [song for song in state.items("songs") if view.tab != "Liked" or "liked" in song.flags]
-    pinned = _search(view, "Search songs") if view.tab in ("", "Songs") else ()
+    pinned = ui.search(view, "Search songs") if view.tab in ("", "Songs") else ()
     if view.query:
         songs = [song for song in songs if _matches(view.query, song.title, song.detail)]
-        rows = tuple(map(_song_row, songs)) or _nothing("No songs found", f"Nothing matches {view.query}")
+        rows = tuple(map(_song_row, songs)) or ui.nothing("No songs found", f"Nothing matches {view.query}")
         return Page("Music", rows, pinned=pinned)
-    return Page("Music", tuple(map(_song_row, songs)) or _nothing("Nothing here yet"), tabs=tabs, pinned=pinned)
+    return Page("Music", tuple(map(_song_row, songs)) or ui.nothing("Nothing here yet"), tabs=tabs, pinned=pinned)
 
 
 def _song_row(song: Item) -> Widget:
     trailing = "Playing" if "playing" in song.flags else ""
-    return _row("songs", song, song.detail, page="song", trailing=trailing, symbol="thumb:music")
+    return ui.row("songs", song, song.detail, page="song", trailing=trailing, symbol="thumb:music")
 
 
 def _playlist_row(state: State, playlist: Item) -> Widget:
     count = sum(f"in {playlist.key}" in song.flags for song in state.items("songs"))
-    return _row("playlists", playlist, f"{count} song{'' if count == 1 else 's'}", page="playlist", symbol="thumb:list")
+    return ui.row("playlists", playlist, f"{count} song{'' if count == 1 else 's'}", page="playlist", symbol="thumb:list")
 
 
 def _music_playlist(state: State, view: View) -> Page:
     rows = tuple(_song_row(song) for song in state.items("songs") if f"in {view.item}" in song.flags)
-    return Page(state.item("playlists", view.item).title, rows or _nothing("No songs in this playlist"))
+    return Page(state.item("playlists", view.item).title, rows or ui.nothing("No songs in this playlist"))
 
 
 def _music_song(state: State, view: View) -> Page:
     song = state.item("songs", view.item)
     playing = "playing" in song.flags
-    heart = _toggle("like", "songs", song, "liked", "heart", ("Like", "Unlike"))
+    heart = ui.toggle("like", "songs", song, "liked", "heart", ("Like", "Unlike"))
     choices = tuple(_playlist_choice(song, playlist) for playlist in state.items("playlists"))
     play = bind(do.mark, "songs", song.key, "playing", not playing)
     body = (
         Widget("art", symbol="music"),
         Widget("big", label=song.title, detail=song.detail),
-        _button("button:play", "Pause" if playing else "Play", play),
-        _button("button:add", "Add to playlist", bind(do.show, Overlay("options", "Choose a playlist", choices))),
+        ui.button("button:play", "Pause" if playing else "Play", play),
+        ui.button("button:add", "Add to playlist", bind(do.show, Overlay("options", "Choose a playlist", choices))),
     )
     return Page("Now playing", body, actions=(heart,))
 
@@ -502,8 +430,8 @@ def _playlist_choice(song: Item, playlist: Item) -> Choice:
 
 
 def _unreachable(view: View) -> Page:
-    empty = _nothing("Service unavailable", f"{view.app} cannot reach its server.")
-    return Page(view.app, (*empty, _button("button:retry", "Try again", bind(do.reload))))
+    empty = ui.nothing("Service unavailable", f"{view.app} cannot reach its server.")
+    return Page(view.app, (*empty, ui.button("button:retry", "Try again", bind(do.reload))))
 
 
 PAGES: dict[tuple[str, str], Callable[[State, View], Page]] = {

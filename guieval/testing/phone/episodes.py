@@ -141,8 +141,6 @@ def _solve(task: Task, start: Phone, dice: Dice) -> tuple[PhoneStep, ...]:
 
 @dataclass
 class _Walk:
-    """A solver in progress: the current phone and the steps so far."""
-
     phone: Phone
     dice: Dice
     steps: list[PhoneStep] = field(default_factory=list)

@@ -397,7 +397,6 @@ def _height(grid: _Grid, widget: Widget) -> float:
 def _parts(
     grid: _Grid, widget: Widget, x1: float, y1: float, x2: float, y2: float, *, shift: float, area: PixelBox
 ) -> Iterator[Element]:
-    """The element of a widget of the body, and its row's switch."""
     yield grid.place(widget, x1, y1 + shift, x2, y2 + shift, within=area)
     if widget.role == "row" and widget.on is not None:
         name = "switch:" + widget.name.partition(":")[2]
