@@ -212,9 +212,9 @@ def check_dataset(name: str, dataset: str, whose: str) -> None:
         )
 
 
-def _check_known(kind: str, asked: Iterable[str], there: Iterable[str], where: str, more: str = "") -> None:
-    counts = Counter(there)
-    for name in asked:
+def _check_known(kind: str, names: Iterable[str], present: Iterable[str], where: str, more: str = "") -> None:
+    counts = Counter(present)
+    for name in names:
         if name not in counts:
             if not any(counts):
                 raise UsageError(f"{where} has no {kind}s; leave out --{kind} {name}")

@@ -127,23 +127,23 @@ def _has_lines(out: Path) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
-def _same(found: Preparation, requested: Preparation, out: Path) -> Preparation:
+def _same(begun: Preparation, requested: Preparation, out: Path) -> Preparation:
     """The preparation that was begun, if it is the requested one; ``UsageError`` names the difference."""
-    other = found.source != requested.source and Path(found.source).is_dir()  # a release that was only moved is the same one
-    if found.benchmark != requested.benchmark or other:
+    other = begun.source != requested.source and Path(begun.source).is_dir()  # a release that was only moved is the same one
+    if begun.benchmark != requested.benchmark or other:
         raise UsageError(
-            f"the folder {str(out)!r} holds {found.benchmark!r} prepared from {found.source!r}; take another --out"
+            f"the folder {str(out)!r} holds {begun.benchmark!r} prepared from {begun.source!r}; take another --out"
         )
-    if found.options != requested.options:
+    if begun.options != requested.options:
         raise UsageError(
-            f"the folder {str(out)!r} was begun with the options {found.options}, not {requested.options}; take another --out"
+            f"the folder {str(out)!r} was begun with the options {begun.options}, not {requested.options}; take another --out"
         )
-    if found.screenshots != requested.screenshots:
-        how = "with" if found.screenshots else "without"
+    if begun.screenshots != requested.screenshots:
+        how = "with" if begun.screenshots else "without"
         raise UsageError(f"the folder {str(out)!r} was begun {how} screenshots; go on so, or take another --out")
-    _check_limit(found.episodes, requested.limit, out)
-    found.source = requested.source
-    return found
+    _check_limit(begun.episodes, requested.limit, out)
+    begun.source = requested.source
+    return begun
 
 
 def _check_limit(episodes: int, limit: int | None, out: Path) -> None:

@@ -303,7 +303,7 @@ def _silently(damage: Damage, whole: Sequence[Episode], read: Sequence[Episode])
     if damage.demand == "survive" or before == after:
         return ""
     if damage.demand == "refuse":
-        return "was read without an error, as other records" if before != after else ""
+        return "was read without an error, as other records"
     if len(before) != len(after):
         return f"was read without an error, as {len(after)} steps instead of {len(before)}"
     same = {"label": _same_label, "word": _same_kind_and_place, "absent": _same_needed}[damage.demand]
