@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from _thread import interrupt_main
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
@@ -22,7 +23,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from guieval.cli.completion import complete_names
 from guieval.cli.help_panels import arrange
 from guieval.cli.tables import echo
 from guieval.errors import DataError, FatalEngineError, GuievalError, ServersAway, UsageError
@@ -51,6 +51,19 @@ COMMANDS = {
 }
 """The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second."""
+
+LISTED_BY = {"models": "model", "benchmarks": "bench", "protocols": "protocol", "sample-sets": "sample_set"}
+"""Commands that list names of one kind, and how options that take such a name are called."""
+
+_NAMES = {
+    "model": ("guieval.registry", "list_models"),
+    "adapter": ("guieval.registry", "list_adapters"),
+    "bench": ("guieval.registry", "list_benchmarks"),
+    "protocol": ("guieval.evaluation", "list_protocols"),
+    "sample_set": ("guieval.data.sample_sets", "list_sample_sets"),
+    "mode": ("guieval.history.modes", "MODES"),
+}
+"""What lists the names that an option or argument takes, a function or a mapping; imported only to complete one."""
 
 
 class Commands(TyperGroup):
@@ -83,12 +96,28 @@ def load(name: str) -> TyperCommand | TyperGroup:
     command.name = name
     assert isinstance(command, TyperCommand | TyperGroup)
     arrange(command)
-    complete_names(command)
+    _complete_names(command)
     return command
 
 
+def _complete_names(command: TyperCommand | TyperGroup) -> None:
+    """Let the shell complete the names that a command's options and arguments take."""
+    for parameter in command.params:
+        name = LISTED_BY.get(command.name or "") if parameter.name == "name" else parameter.name
+        if name in _NAMES:
+            # Typer sets the same attribute for its own `autocompletion`, which every option would have to repeat
+            parameter._custom_shell_complete = _beginning(*_NAMES[name])
+
+
+def _beginning(module: str, attribute: str) -> Callable[[Any, Any, str], list[str]]:
+    def names(context: Any, parameter: Any, incomplete: str) -> list[str]:
+        listed = getattr(import_module(module), attribute)
+        return [name for name in (listed() if callable(listed) else listed) if name.startswith(incomplete)]
+
+    return names
+
+
 def _summary(name: str) -> str:
-    """The first paragraph of a command's help, read from its source."""
     file = Path(__file__).parent / (COMMANDS[name].replace(".", "/") + ".py")
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name == COMMANDS[name].rpartition(".")[2]:

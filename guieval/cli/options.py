@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from guieval.cli.paths import path_option
-from guieval.cli.settings import RUN
+from guieval.cli.settings import RUN, path_option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from guieval.data.benchmark import ABCBenchmark
     from guieval.reports.plots.paper import Width as ColumnWidth
+
+Name = TypeVar("Name", bound=str)
 
 Data: TypeAlias = Annotated[Path | None, RUN.fields["data"].mark()]
 Subset: TypeAlias = Annotated[list[str] | None, typer.Option(help="Only this subset; may be repeated.")]
@@ -61,12 +63,48 @@ def refuse(given: Mapping[str, object], why: str) -> None:
             raise UsageError(f"--{name} {why}")
 
 
-def check_width(name: str) -> ColumnWidth:
-    """The width of a picture; :class:`guieval.errors.UsageError` with the nearest name for an unknown one."""
+def one_of(option: str, name: str, known: Iterable[Name]) -> Name:
+    """The value of an option; :class:`guieval.errors.UsageError` with the nearest for one that is not ``known``."""
     from guieval.errors import UsageError, nearest
+
+    for each in known:
+        if name == each:
+            return each
+    raise UsageError(f"unknown --{option} {name!r}{nearest(name, known)}; it is one of {', '.join(known)}")
+
+
+def check_width(name: str) -> ColumnWidth:
+    """The width of a picture."""
     from guieval.reports.plots.paper import WIDTHS
 
-    for width in WIDTHS:
-        if name == width:
-            return width
-    raise UsageError(f"unknown --width {name!r}{nearest(name, WIDTHS)}; it is one of {', '.join(WIDTHS)}")
+    return one_of("width", name, WIDTHS)
+
+
+def open_benchmark(name: str, data: Path | None, override: Sequence[str] | None) -> ABCBenchmark:
+    """The benchmark on its data folder, with the options that ``--set`` gives to its loader."""
+    from guieval.registry import load_benchmark
+
+    return load_benchmark(name, data, **loader_options(override or ()))
+
+
+def loader_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Options of a loader by name, from ``option=value`` with YAML values, or ``bench_options.option`` as in `guieval run`.
+
+    Raises :class:`guieval.errors.UsageError` for anything else.
+    """
+    from guieval.errors import UsageError
+    from guieval.running.config import read_value
+    from guieval.steps import whole_text
+
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.removeprefix("bench_options.").partition("=")
+        if not separator or not name.isidentifier():
+            raise UsageError(f"--set needs option=value, got {pair!r}")
+        if whole_text(pair) != pair:
+            raise UsageError(f"--set {pair!r} is not valid text")
+        if name in options:
+            raise UsageError(f"--set gives the option {name!r} twice")
+        value = read_value(pair, text)
+        options[name] = value if isinstance(value, str | int | float | list | dict | None) else text  # no dates
+    return options

@@ -10,11 +10,14 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from guieval.cli.paths import path_option
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from guieval.errors import UsageError
 
 Given: TypeAlias = dict[str, Any]
 """The settings that were given on the command line, by the names of their fields."""
@@ -24,6 +27,23 @@ _PACKAGE = Path(__file__).parents[1]
 _BY_NAME = Parameter.KEYWORD_ONLY
 _PATHS = ("Path", "_File")
 """Types of fields that hold a path."""
+
+
+def path(text: str) -> Path:
+    """A path option's value; an empty one, as an unset shell variable gives it, is not the current folder."""
+    if not text.strip():
+        raise typer.BadParameter("a path must not be empty")
+    return Path(text)
+
+
+def path_option(help: str, *names: str, metavar: str = "PATH") -> Any:
+    """What marks an option that takes a path."""
+    return typer.Option(*names, parser=path, metavar=metavar, help=help)
+
+
+def path_argument(metavar: str, help: str) -> Any:
+    """What marks an argument that takes a path."""
+    return typer.Argument(parser=path, metavar=metavar, help=help)
 
 
 class Setting(NamedTuple):
@@ -88,6 +108,14 @@ class SettingsClass(NamedTuple):
         """The option of a field, as it is typed; the name itself where it is not a field."""
         return "--" + (self.option(field) if field in self.fields else field).replace("_", "-")
 
+    def refusal(self, error: ValidationError) -> UsageError:
+        """What to raise for settings that the class refuses: the option, its value and what was expected."""
+        from guieval.errors import UsageError, first_problem
+
+        problem = first_problem(error)
+        flag = self.flag(str(problem.path[0]) if problem.path else "setting")
+        return UsageError(f"{flag} is {problem.value!r}: {problem.message}")
+
     def options(
         self, *names: str, without: Collection[str] = (), into: str = "settings", **words: str
     ) -> Callable[[Command], Command]:
@@ -131,7 +159,6 @@ def run_panels() -> dict[str, list[str]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as settings hold it; ``None`` where nothing was given."""
     if isinstance(value, Path):
         return str(value)
     return (tuple(value) or None) if isinstance(value, list) else value

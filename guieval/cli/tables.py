@@ -1,9 +1,10 @@
-"""How commands print: tables and sentences as wide as the terminal, or plain values as JSON."""
+"""How commands print: tables and sentences as wide as the terminal, plain values as JSON, and progress bars."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
@@ -12,7 +13,7 @@ import typer
 from guieval.errors import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from guieval.reports.tables import Table
@@ -64,15 +65,6 @@ def show(*tables: Table | None, full: str = LEFT_OUT) -> None:
             console.print(line, soft_wrap=True, highlight=False)
 
 
-def check_format(name: str) -> str:
-    """A format of :func:`write_tables`; :class:`guieval.errors.UsageError` naming the nearest for any other."""
-    from guieval.errors import UsageError, nearest
-
-    if name not in FORMATS:
-        raise UsageError(f"unknown --format {name!r}{nearest(name, FORMATS)}; it is one of {', '.join(FORMATS)}")
-    return name
-
-
 def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) -> None:
     """Print tables in one of :data:`FORMATS`, or write them to a file and print its name."""
     from guieval.reports.tables import PIPED_WIDTH, comma_separated, json_text, markdown, rendered
@@ -118,3 +110,16 @@ def print_json(values: Any) -> None:
 def print_text(text: str) -> None:
     """Print what another program reads as it is."""
     typer.echo(text, nl=False, file=_json_to.get())
+
+
+@contextmanager
+def progress_bar(title: str, unit: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar that counts ``unit``s; yields what updates it: called with how many are done, and of how many if known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

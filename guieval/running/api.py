@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
@@ -17,11 +17,10 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.journal import new_directory, refuse_nested
-from guieval.running.config import RunConfig, merge
+from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
-from guieval.running.presets import run_file
-from guieval.running.resume.directories import resumed_runs
+from guieval.running.resume.trust import resumed_runs
 
 logging.getLogger("guieval").addHandler(logging.NullHandler())
 
@@ -97,18 +96,20 @@ def run(
     modes = [mode] if isinstance(mode, str) else None if mode is None else list(mode)
     file, base = (None, config.model_dump(mode="json")) if isinstance(config, RunConfig) else (config, None)
     given = {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
-    if given.get("replay") is not None:
-        given.setdefault("engine", "replay")
-    path = run_file(None if file is None else Path(file))
-    if resume is not None:
-        if out is not None:
-            raise UsageError("'resume' names the run directory; leave out 'out'")
-        if base is not None:
-            raise UsageError("'resume' continues with the settings of the run; give those that differ by name")
-        runs = resumed_runs(Path(resume), modes, path, [], given, trust=trust_run)
-    else:
-        first = merge(path, [], {**given, "mode": modes[0] if modes else None}, base=base)
-        runs = new_runs(first, modes or [first.mode], None if out is None else Path(out))
+    if resume is not None and out is not None:
+        raise UsageError("'resume' names the run directory; leave out 'out'")
+    if resume is not None and base is not None:
+        raise UsageError("'resume' continues with the settings of the run; give those that differ by name")
+    runs = planned_runs(
+        None if file is None else Path(file),
+        [],
+        given,
+        modes=modes,
+        out=None if out is None else Path(out),
+        resume=None if resume is None else Path(resume),
+        trust=trust_run,
+        base=base,
+    )
     root = common_folder([directory for _, directory in runs])
     jobs = resolve_jobs(runs, root=root, accept_changes=accept_changes)
     display = LogDisplay(bar=shows_bars() if progress is None else progress)
@@ -116,8 +117,28 @@ def run(
     return RunResult(root, tuple(results), tuple(job.directory for job in jobs[len(results) :]))
 
 
-def new_runs(first: RunConfig, modes: Sequence[str], out: Path | None) -> list[tuple[RunConfig, Path]]:
-    """A configuration and a new directory for each mode; :class:`UsageError` where that would lie inside another run."""
+def planned_runs(
+    file: Path | None,
+    overrides: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    modes: Sequence[str] | None,
+    out: Path | None,
+    resume: Path | None,
+    trust: bool,
+    base: Mapping[str, Any] | None = None,
+) -> list[tuple[RunConfig, Path]]:
+    """The configuration of every run with its directory: a new one for each mode, or those that ``resume`` holds.
+
+    Raises :class:`UsageError` where a new directory would lie inside another run.
+    """
+    path = run_file(file)
+    if settings.get("replay") is not None:
+        settings = {"engine": "replay", **settings}
+    if resume is not None:
+        return resumed_runs(resume, modes, path, overrides, settings, trust=trust)
+    first = merge(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
+    modes = modes or [first.mode]
     configs = [first.model_copy(update={"mode": mode}) for mode in dict.fromkeys(modes)]
     parent = out or new_directory(first.model, first.bench, *(modes if len(modes) == 1 else []))
     runs = [(config, parent / config.mode if len(configs) > 1 else parent) for config in configs]

@@ -10,18 +10,19 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from guieval.data.selection import Choice
+from guieval.data.yaml_text import AliasError, read_yaml
 from guieval.errors import UsageError, first_problem, nearest
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling, request_parameters
-
-if TYPE_CHECKING:
-    pass
+from guieval.registry import config_folder
 
 RUNTIME_FIELDS = frozenset(
     {"data", "base_urls", "api_key_env", "concurrency", "timeout", "max_attempts", "patience", "served_model", "episodes"}
@@ -92,7 +93,6 @@ def _no_secrets(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _secret_name(value: Any) -> str | None:
-    """Where in nested settings the first secret stands, as ``a.b``."""
     items: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         items = list(value.items())
@@ -116,30 +116,22 @@ def _one_or_more(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-def _number_or_auto(value: Any) -> Any:
-    if value is None or value == "auto":
-        return value
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if not 1 <= number <= MOST_CONCURRENCY:
-        raise ValueError(f"expected a number from 1 to {MOST_CONCURRENCY}, or auto")
-    return number
+def _number_or(word: str, least: int, most: float, expected: str) -> BeforeValidator:
+    """Take a whole number from ``least`` to ``most``, as a number or as text, or ``word``."""
+
+    def check(value: Any) -> Any:
+        if value is None or value == word:
+            return value
+        with suppress(ValueError):
+            if least <= (number := int(str(value))) <= most:
+                return number
+        raise ValueError(f"expected {expected}, or {word}")
+
+    return BeforeValidator(check)
 
 
-def _number_or_unlimited(value: Any) -> Any:
-    if value is None or value == "unlimited":
-        return value
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise ValueError("expected a whole number from 0, or unlimited")
-    return number
-
-
+_OrAuto = _number_or("auto", 1, MOST_CONCURRENCY, f"a number from 1 to {MOST_CONCURRENCY}")
+_OrUnlimited = _number_or("unlimited", 0, inf, "a whole number from 0")
 _Text: TypeAlias = Annotated[str, Field(min_length=1)]
 _File: TypeAlias = _Text
 """A path: the option that sets it refuses an empty one, as an unset shell variable gives it."""
@@ -166,7 +158,7 @@ class RunConfig(BaseModel):
     )
     max_steps: int | None = Field(None, ge=1, le=1000, description="most steps of a task, below the task's own (mode online)")
     patch: _Text = Field("none", description="patches of mismatches in mode sop: none, thought-free, off-policy or on-policy")
-    patch_budget: Annotated[int | Literal["unlimited"] | None, BeforeValidator(_number_or_unlimited)] = Field(
+    patch_budget: Annotated[int | Literal["unlimited"] | None, _OrUnlimited] = Field(
         None, description="mismatches of an episode that are patched, or unlimited; 1 when not given (UI-S1 paper, Table 9)"
     )
     patch_model: _Text | None = Field(
@@ -228,7 +220,7 @@ class RunConfig(BaseModel):
         None, description="proxy for requests to servers, e.g. http://proxy:3128; one with a password: trust_env"
     )
     trust_env: bool = Field(False, description="whether requests go through HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
-    concurrency: Annotated[int | Literal["auto"] | None, BeforeValidator(_number_or_auto)] = Field(
+    concurrency: Annotated[int | Literal["auto"] | None, _OrAuto] = Field(
         None, description="requests in flight, or auto to find out (default 64; engine vllm: auto; local agents: CPU cores)"
     )
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds before one attempt of a request times out")
@@ -280,6 +272,28 @@ class RunConfig(BaseModel):
         return {**values, "vllm": {name: value for name, value in named.items() if name not in _SERVING_ONLY}}
 
 
+def settings_file(given: Path, kind: str, of_what: str) -> Path:
+    """The file itself, or the shipped one of that name in the folder ``kind``.
+
+    Raises :class:`guieval.errors.UsageError` with the nearest name, and what ``of_what`` is shipped.
+    """
+    if given.is_file() or given.suffix or len(given.parts) > 1:
+        return given
+    folder = config_folder() / kind
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    if given.name not in known:
+        raise UsageError(
+            f"there is no file {str(given)!r}, and no shipped {of_what} of that name{nearest(given.name, known)}; "
+            f"shipped: {', '.join(known)}"
+        )
+    return folder / f"{given.name}.yaml"
+
+
+def run_file(given: Path | None) -> Path | None:
+    """The settings of a run: the file itself, or the shipped one of that name; ``None`` for ``None``."""
+    return None if given is None else settings_file(given, "runs", "run settings")
+
+
 def merge(
     file: Path | None, overrides: Sequence[str], flags: Mapping[str, Any], *, base: Mapping[str, Any] | None = None
 ) -> RunConfig:
@@ -288,40 +302,45 @@ def merge(
     ``base`` may be the configuration of an earlier run, whose sampling settings are accepted as they are.
     Raises :class:`UsageError` naming the field, its value and what was expected.
     """
-    from guieval.data.yaml_text import read_yaml
-
     values: dict[str, Any] = dict(base or {})
     if file is not None:
-        try:
-            loaded = read_yaml(file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"the configuration file {str(file)!r} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise UsageError(f"the configuration file {str(file)!r} is not YAML: {error}") from None
-        if not isinstance(loaded, dict):
-            raise UsageError(f"the configuration file {str(file)!r} must hold `name: value` lines")
-        values.update(loaded)
+        values.update(read_settings(file, "configuration"))
     override(values, overrides)
     values.update({name: value for name, value in flags.items() if value is not None})
     return parse(values, kept=base)
 
 
+def read_settings(file: Path, kind: str) -> dict[str, Any]:
+    """The settings in a YAML file; :class:`UsageError` that calls it a ``kind`` file where it holds none."""
+    try:
+        values = read_yaml(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"the {kind} file {str(file)!r} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"the {kind} file {str(file)!r} is not YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"the {kind} file {str(file)!r} must hold `name: value` lines")
+    return values
+
+
 def override(values: dict[str, Any], overrides: Sequence[str]) -> None:
     """Put ``key.sub=value`` settings into nested ``values``; :class:`UsageError` for what is none."""
-    from guieval.data.yaml_text import AliasError, read_yaml
-
     for given in overrides:
         key, separator, text = given.partition("=")
         path = key.split(".")
         if not separator or not all(path):
             raise UsageError(f"--set needs key=value, got {given!r}")
-        try:
-            value = read_yaml(text)
-        except AliasError as error:
-            raise UsageError(f"--set {given!r:.80}: {error}") from None
-        except ValueError:
-            value = text
-        _assign(values, path, value, given)
+        _assign(values, path, read_value(given, text), given)
+
+
+def read_value(given: str, text: str) -> Any:
+    """The YAML value of ``--set given``, or its text where that is not YAML."""
+    try:
+        return read_yaml(text)
+    except AliasError as error:
+        raise UsageError(f"--set {given!r:.80}: {error}") from None
+    except ValueError:
+        return text
 
 
 def _assign(values: dict[str, Any], path: list[str], value: Any, given: str) -> None:
@@ -370,7 +389,6 @@ def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -
 
 
 def _refuse_the_key(config: RunConfig) -> None:
-    """Raise :class:`UsageError` where a setting holds the key that the environment holds, whatever it is called."""
     for variable in dict.fromkeys((config.api_key_env, config.patch_api_key_env)):
         key = os.environ.get(variable, "").strip()
         if len(key) < _SHORTEST_KEY:

@@ -6,7 +6,6 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Protocol
 
 from guieval.running.progress import Progress
 from guieval.telemetry.costs import Tokens
@@ -17,8 +16,8 @@ Waited = Callable[[float, str], None]
 """Called while a server starts, with the seconds since and the last line of its log."""
 
 
-class RunDisplay(Protocol):
-    """Shows one run."""
+class RunDisplay:
+    """Shows nothing of one run."""
 
     def update(self, progress: Progress) -> None:
         """Show where the run stands; new warnings at once."""
@@ -32,7 +31,7 @@ class Display:
 
     def following(self, title: str, cost: Cost) -> AbstractContextManager[RunDisplay]:
         """What shows a run while it goes; ``cost`` says what its tokens cost."""
-        return nullcontext(_Nothing())
+        return nullcontext(RunDisplay())
 
     @contextmanager
     def starting(self, title: str) -> Iterator[Waited]:
@@ -41,14 +40,6 @@ class Display:
 
     def note(self, text: str) -> None:
         """Show a remark."""
-
-
-class _Nothing:
-    def update(self, progress: Progress) -> None:
-        pass
-
-    def warn(self, text: str) -> None:
-        pass
 
 
 class LogDisplay(Display):
@@ -70,9 +61,7 @@ class LogDisplay(Display):
         self._log.info(text)
 
 
-class _Followed:
-    """One run: its warnings in the log, its steps on a bar."""
-
+class _Followed(RunDisplay):
     def __init__(self, log: logging.Logger, title: str, *, bar: bool) -> None:
         from tqdm.auto import tqdm
 

@@ -11,18 +11,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from guieval.engines.vllm.server import signals_as_interrupt
+from guieval.engines.vllm.server import VLLMServer, signals_as_interrupt
 from guieval.errors import GuievalError
 from guieval.journal import is_run
 from guieval.metrics import RunSummary
 from guieval.running.cluster import Cluster, absorb_shards, has_shards
 from guieval.running.config import RunConfig
 from guieval.running.display import Display
+from guieval.running.engine_choice import open_server
 from guieval.running.progress import RunOutcome
 from guieval.running.resolve import ResolvedRun, resolve
 from guieval.running.resume.trust import remember
 from guieval.running.runner import Runner
-from guieval.running.servers import Servers, open_servers
 from guieval.running.telemetry import Telemetry
 
 
@@ -72,6 +72,64 @@ def resolve_jobs(configs: Sequence[tuple[RunConfig, Path]], *, root: Path, accep
         like = jobs[0].run if jobs else None
         jobs.append(Job(resolve(config, server, like=like, accept_changes=accept_changes), directory))
     return jobs
+
+
+def open_servers(configs: Sequence[RunConfig], log: Path) -> list[VLLMServer | None]:
+    """The server each run needs, ``None`` where it needs none; runs that differ in their mode alone share one.
+
+    Raises :class:`guieval.errors.UsageError` when one could not be started. Nothing is started here.
+    """
+    made: list[tuple[RunConfig, VLLMServer | None]] = []
+    servers: list[VLLMServer | None] = []
+    for config in configs:
+        alike = config.model_copy(update={"mode": ""})
+        shared = next((server for other, server in made if other == alike), None)
+        if shared is None:
+            shared = open_server(config, log)
+            made.append((alike, shared))
+        servers.append(shared)
+    return servers
+
+
+class Servers:
+    """Keeps at most one server running, since the next one will need the GPUs of this one. A context manager."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._running: VLLMServer | None = None
+
+    def use(self, server: VLLMServer | None) -> None:
+        """Start ``server``, and end another one first; raises what :class:`VLLMServer` raises when it starts.
+
+        One that has died since it was last used is started again.
+        """
+        if server is None or (server is self._running and server.alive):
+            return
+        self._end()
+        with self._display.starting(f"vLLM with {server.model.name}") as waited:
+            server.on_wait = waited
+            server.start()
+        self._running = server
+
+    def check(self) -> None:
+        """Raise :class:`ServerFailure` when the server in use is gone."""
+        if self._running is not None:
+            self._running.check_alive()
+
+    def _end(self) -> None:
+        if self._running is None:
+            return
+        server, self._running = self._running, None
+        where, pid, kept = server.base_url, server.pid, server.settings.reuse and server.alive
+        server.stop()
+        if kept:
+            self._display.note(f"server:   {where} is left running; `kill {pid}` ends it, {str(server.log)!r} is its log")
+
+    def __enter__(self) -> Servers:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._end()
 
 
 class Executor:

@@ -66,7 +66,6 @@ def _of_run(
 
 
 def _exact(record: StepRecord, evaluator: ActionEvaluator) -> Iterator[tuple[int, Sample]]:
-    """The samples of a record that are exact matches, each with its place among all."""
     known: dict[Action, bool] = {}
     for place, sample in enumerate(record.samples):
         action = sample.action

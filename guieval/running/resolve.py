@@ -263,13 +263,11 @@ def _blaming(what: str) -> Iterator[None]:
 
 
 def _over(config: RunConfig) -> tuple[Any, ...]:
-    """The settings that decide which steps a run is over, and what they hold."""
     names = ("bench", "data", "bench_options", "overlay", "skip_damaged", "fixed_thoughts", "engine", "replay", "max_steps")
     return config.choice, config.mode == ONLINE, *(getattr(config, name) for name in names)
 
 
 def _parts(config: RunConfig, server: VLLMServer | None, shared: ResolvedRun | None) -> Parts:
-    """The benchmark, the model and the engine that a configuration names; the benchmark is that of ``shared``, if given."""
     benchmark, overlay = _benchmark(config) if shared is None else (shared.benchmark, shared.overlay)
     checkpoint = model_config(config.model, config.adapter)
     options = {"options": {**checkpoint.options, **config.options}}
@@ -313,7 +311,6 @@ def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]
 
 
 def _select(config: RunConfig, benchmark: ABCBenchmark, model: ABCModel, engine: Engine) -> Selection:
-    """What is to be run; :class:`UsageError` when the benchmark cannot give what the configuration selects."""
     with _blaming(f"benchmark {benchmark.name!r} cannot be listed"):
         unusable: Mapping[EpisodeKey, str] = {}
         if benchmark.skip_damaged and benchmark.needs_data:
@@ -336,7 +333,6 @@ def _shows_screenshots(benchmark: ABCBenchmark, model: ABCModel, engine: Engine,
 
 
 def _fixed_thoughts(config: RunConfig, model: ABCModel, benchmark: ABCBenchmark) -> FixedThoughts | None:
-    """The thoughts of an earlier run, for a model that takes them, over the benchmark that they are about."""
     if config.fixed_thoughts is None:
         return None
     if not model.fixes_thought:
@@ -363,7 +359,6 @@ def _try_thought(benchmark: ABCBenchmark, model: ABCModel, selection: Selection,
 def _mixture(
     config: RunConfig, model: ABCModel, benchmark: ABCBenchmark, evaluator: ActionEvaluator, like: ResolvedRun | None
 ) -> Mixture | None:
-    """The histories that a configuration wants mixed, of the answers of an earlier run of the same model."""
     from guieval.history.mixing import Mixture, read_mix
     from guieval.running.history_artifacts import read_artifacts
 

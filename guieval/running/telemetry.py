@@ -19,6 +19,7 @@ from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.identity import manifest_of
 from guieval.running.view import View, Watch
 from guieval.scoring.score import store_summary
+from guieval.steps import VERDICTS
 from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.telemetry.tracking import Tracking, check_tracking, final_figures
 
@@ -152,21 +153,20 @@ class Telemetry:
 def live_figures(view: View) -> dict[str, float]:
     """What trackers get of a run as it goes: counts, and exact match as a fraction of the done steps."""
     figures: dict[str, float] = {
-        "steps_done": view.done,
-        "steps_total": view.total,
-        "prompt_tokens": view.tokens_in,
-        "completion_tokens": view.tokens_out,
-        **view.verdicts,
+        "steps_done": view.progress.done,
+        "steps_total": view.progress.total,
+        "prompt_tokens": view.progress.tokens.prompt,
+        "completion_tokens": view.progress.tokens.completion,
+        **{name: view.progress.verdicts[name] for name in VERDICTS},
     }
     if view.recent is not None:
         figures["steps_per_second"] = view.recent
-    if view.done:
-        figures["exact_match"] = view.exact / view.done
+    if view.progress.done:
+        figures["exact_match"] = view.progress.exact / view.progress.done
     return figures
 
 
 def _names(run: ResolvedRun) -> list[str]:
-    """By which names the model may be priced, the one that is surely asked first."""
     config = run.model.config
     return [run.config.served_model] if run.config.served_model else [name for name in (config.hf_id, config.name) if name]
 
@@ -178,6 +178,5 @@ def _price(run: ResolvedRun) -> Price | None:
 
 
 def _facts(run: ResolvedRun) -> dict[str, Any]:
-    """What a tracker gets of a run: what its manifest holds, but for the machine."""
     manifest = manifest_of(run)
     return {name: manifest[name] for name in ("guieval", "config", "benchmark", "protocol", "prompts", "selection")}

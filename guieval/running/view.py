@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from guieval.engines import EndpointStats
-from guieval.running.progress import Progress
-from guieval.steps import VERDICTS
+from guieval.running.progress import Load, Progress
 from guieval.telemetry.costs import Tokens
 from guieval.telemetry.rates import STALLED, Rate, spoken
 
@@ -17,59 +16,47 @@ class View:
     """A run at one moment, ready to be shown. Times are in seconds, rates per second; ``None`` is what is not known."""
 
     title: str
-    done: int
-    total: int
+    progress: Progress
+    """A copy of the run's counts."""
+    load: Load
     elapsed: float
     recent: float | None
     mean: float | None
     left: float | None
     still: float
-    shrinks: bool
-    in_flight: int
-    ready: int
-    waiting: int
-    endpoints: Sequence[EndpointStats]
-    wait: str | None
-    verdicts: Mapping[str, int]
-    measure: str
-    exact: int
-    answers: int
-    reported: int
-    tokens_in: int
-    tokens_out: int
     tokens_rate: float | None
     cost: str | None
-    halted: str | None
-    last_failure: tuple[str, str] | None
 
     @property
     def time_left(self) -> str:
         """How long it will still take, in words."""
-        if self.done >= self.total:
+        if self.progress.done >= self.progress.total:
             return "done"
-        if self.wait is not None:
-            return self.wait
-        if self.halted is not None:
+        if self.load.wait is not None:
+            return self.load.wait
+        if self.progress.halted is not None:
             return "ending"
         if self.still >= STALLED:
             return f"no answer for {spoken(self.still)}"
         if self.left is None:
             return "time left not known yet"
-        return f"{'at most' if self.shrinks else 'about'} {spoken(self.left)} left"
+        return f"{'at most' if self.progress.shrinks else 'about'} {spoken(self.left)} left"
 
     @property
     def exact_match(self) -> str:
         """The share of exact matches, or of successes, so far, with its n."""
-        return f"{self.measure} {100 * self.exact / self.done:.1f} % of {self.done:,}" if self.done else f"{self.measure} -"
+        run = self.progress
+        return f"{run.measure} {100 * run.exact / run.done:.1f} % of {run.done:,}" if run.done else f"{run.measure} -"
 
     @property
     def tokens(self) -> str | None:
         """Tokens so far, in words; ``None`` before the first answer."""
-        if not self.answers:
+        tokens = self.progress.tokens
+        if not tokens.answers:
             return None
-        if not self.reported:
+        if not tokens.reported:
             return "the server reports no token counts"
-        counts = f"{self.tokens_in:,} in, {self.tokens_out:,} out"
+        counts = f"{tokens.prompt:,} in, {tokens.completion:,} out"
         return counts if self.tokens_rate is None else f"{counts} ({self.tokens_rate:,.0f}/s out)"
 
 
@@ -91,31 +78,15 @@ class Watch:
             self._tokens_before = tokens.completion
         self._steps.sample(now, progress.done - progress.resumed)
         self._tokens.sample(now, tokens.completion - self._tokens_before)
-        load = progress.load()
         return View(
             title=self._title,
-            done=progress.done,
-            total=progress.total,
+            progress=replace(progress, verdicts=Counter(progress.verdicts), tokens=replace(tokens)),
+            load=progress.load(),
             elapsed=self._steps.elapsed,
             recent=self._steps.recent,
             mean=self._steps.mean,
             left=self._steps.seconds_left(progress.total - progress.done, progress.in_flight),
             still=self._steps.quiet,
-            shrinks=progress.shrinks,
-            in_flight=progress.in_flight,
-            ready=load.ready,
-            waiting=load.waiting,
-            endpoints=load.endpoints,
-            wait=load.wait,
-            verdicts={name: progress.verdicts[name] for name in VERDICTS},
-            measure=progress.measure,
-            exact=progress.exact,
-            answers=tokens.answers,
-            reported=tokens.reported,
-            tokens_in=tokens.prompt,
-            tokens_out=tokens.completion,
             tokens_rate=self._tokens.recent,
             cost=self._cost(tokens),
-            halted=progress.halted,
-            last_failure=progress.last_failure,
         )

@@ -21,7 +21,7 @@ from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.shapes import weighed
-from guieval.running.config import override
+from guieval.running.config import override, read_settings
 
 Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -251,16 +251,7 @@ def read_config(
     Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), an invalid value, and
     a file of another ``kind``.
     """
-    from guieval.data.yaml_text import read_yaml
-
-    try:
-        values = read_yaml(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"the training file {str(file)!r} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"the training file {str(file)!r} is not YAML: {error}") from None
-    if not isinstance(values, dict):
-        raise UsageError(f"the training file {str(file)!r} must hold `name: value` lines")
+    values = read_settings(file, "training")
     override(values, overrides)
     values |= {name: folder for name, folder in (("data", data), ("out", out)) if folder is not None}
     given = values.get("kind")

@@ -234,7 +234,7 @@ def test_one_that_is_killed_later_is_told_at_once(tmp_path: Path, fake: Fake, vi
 
 def test_a_server_that_died_between_two_runs_is_started_anew(tmp_path: Path, fake: Fake) -> None:
     from guieval.running.display import Display
-    from guieval.running.servers import Servers
+    from guieval.running.execute import Servers
 
     server = VLLMServer(MODEL, settings(), tmp_path / "vllm.log")
     with Servers(Display()) as launching:

@@ -194,7 +194,7 @@ def test_answers_of_earlier_sessions_are_in_the_counts_but_not_in_the_rate() -> 
     watch.look(progress, 0.0)
     progress.count(record("wrong", tokens=(1000, 50)))
     view = watch.look(progress, 2.0)
-    assert (view.done, view.mean, view.tokens_rate) == (11, 0.5, 25.0)
+    assert (view.progress.done, view.mean, view.tokens_rate) == (11, 0.5, 25.0)
     assert view.exact_match == "exact match 90.9 % of 11"
 
 

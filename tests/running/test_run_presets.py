@@ -11,8 +11,7 @@ from guieval.data.sample_sets import get_sample_set
 from guieval.evaluation import get_protocol
 from guieval.history.modes import get_mode
 from guieval.registry import benchmarks, config_folder, load_model
-from guieval.running.config import RunConfig, merge
-from guieval.running.presets import run_file
+from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.resolve import patch_policy, sample_parameters
 from guieval.running.rollouts import plan_rounds
 from tests.command_line import CommandLine

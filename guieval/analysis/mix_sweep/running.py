@@ -25,14 +25,13 @@ from guieval.journal.run_files import Manifest
 from guieval.models.sampling import is_greedy
 from guieval.running.config import RunConfig
 from guieval.running.display import Display
-from guieval.running.engine_choice import asks_a_model
+from guieval.running.engine_choice import asks_a_model, open_server
 from guieval.running.execute import Executor, Job
 from guieval.running.progress import RunOutcome
 from guieval.running.resolve import ResolvedRun, resolve
 from guieval.running.resume.identity import manifest_of, refuse_unlike
 from guieval.running.resume.trust import remember
 from guieval.running.runner import Runner
-from guieval.running.servers import open_servers
 from guieval.running.telemetry import Telemetry
 from guieval.steps import StepKey
 
@@ -66,7 +65,7 @@ class OpenSweep:
             refuse_unlike(begun, asked, directory)
         if not left:
             return None
-        (server,) = open_servers([given], directory / "vllm.log")
+        server = open_server(given, directory / "vllm.log")
         first = resolve(given, server)
         manifest = Manifest.of(manifest_of(first))
         remember([given])

@@ -14,8 +14,7 @@ import typer
 
 from guieval import __version__
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
-from guieval.cli.paths import path_option
+from guieval.cli.settings import path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.doctor.counts import counted
 from guieval.data.doctor.examine import Examination, examine
@@ -50,7 +49,7 @@ def doctor(
     kind = benchmarks().get(bench)
     if kind is not None and not kind.needs_data and data is not None and not data.is_dir():  # opening it would create it
         raise UsageError(f"the data folder {str(data)!r} does not exist; without --data, {bench!r} draws its own")
-    benchmark = open_benchmark(bench, data, override)
+    benchmark = options.open_benchmark(bench, data, override)
     if overlay is not None:
         benchmark = Overlaid(benchmark, read_overlay(overlay))
     found = examine(benchmark, sample_set)
@@ -77,7 +76,6 @@ def _installation(*, json: bool) -> None:
 
 
 def _requirements() -> Iterator[str]:
-    """What this version asks for, extra by extra, and what is there."""
     for requirement in requires("guieval") or []:
         name = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"""extra == ['"]([\w-]+)""", requirement)

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
-from guieval.cli.paths import path_option
+from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.data.episodes.prepare import export_episodes
 
@@ -24,7 +23,7 @@ def export(
     skip_damaged: options.SkipDamaged = False,
 ) -> None:
     """Write the annotations of a benchmark as episodes JSONL, without screenshots; `--bench episodes` reads it."""
-    benchmark = open_benchmark(bench, data, override)
+    benchmark = options.open_benchmark(bench, data, override)
     if skip_damaged:
         benchmark = benchmark.skipping_damaged()
     episodes, steps = export_episodes(benchmark, out, limit=limit)

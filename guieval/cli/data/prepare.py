@@ -9,10 +9,8 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import loader_options
-from guieval.cli.paths import path_option
-from guieval.cli.progress_bar import ProgressBar
-from guieval.cli.tables import echo
+from guieval.cli.settings import path_option
+from guieval.cli.tables import echo, progress_bar
 from guieval.data.doctor.counts import counted
 from guieval.data.episodes.prepare import Prepared
 from guieval.data.episodes.prepare import prepare as prepare_release
@@ -40,26 +38,32 @@ def prepare(
 ) -> None:
     """Convert a benchmark's release; after an interruption the same command continues where it stopped."""
     kind = benchmark_class(bench)
-    with ProgressBar(f"preparing {bench}", "episodes") as bar:
-        try:
+    done = 0
+    try:
+        with progress_bar(f"preparing {bench}", "episodes") as show:
+
+            def count(episodes: int, total: int | None) -> None:
+                nonlocal done
+                done = episodes
+                show(episodes, total)
+
             prepared = prepare_release(
                 kind,
                 source,
                 out,
-                options=loader_options(override or []),
+                options=options.loader_options(override or []),
                 limit=limit,
                 skip_damaged=skip_damaged,
                 screenshots=not without_screenshots,
-                on_progress=bar.update,
+                on_progress=count,
             )
-        except DataError as error:
-            raise DataError(
-                f"{error}; nothing before it is lost: repair the release, or add --skip-damaged, and give the command again"
-            ) from None
-        except KeyboardInterrupt:
-            bar.close()
-            echo(f"guieval: stopped after {bar.done:,} episodes; the same command continues from there", err=True)
-            raise typer.Exit(130) from None
+    except DataError as error:
+        raise DataError(
+            f"{error}; nothing before it is lost: repair the release, or add --skip-damaged, and give the command again"
+        ) from None
+    except KeyboardInterrupt:
+        echo(f"guieval: stopped after {done:,} episodes; the same command continues from there", err=True)
+        raise typer.Exit(130) from None
     _print(prepared)
 
 

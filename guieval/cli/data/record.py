@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from guieval.cli.paths import path_option
 from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import several_runs
+from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.journal import Records

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
 from guieval.data.selection import Choice, select, type_differences
@@ -44,7 +43,7 @@ def sample_sets(
         else:
             _show(sample_set)
         return
-    benchmark = open_benchmark(bench, data, override)
+    benchmark = options.open_benchmark(bench, data, override)
     selection = select(benchmark, Choice(sample_set=name))
     differences = type_differences(benchmark, selection, sample_set)
     steps = sum(map(len, selection.plan.values()))

@@ -23,10 +23,9 @@ from guieval.analysis.data_selection import (
     write_nested,
 )
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
@@ -114,7 +113,6 @@ def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, fil
 
 
 def _recipe(given: dict[str, Any], seed: int, labels: list[str]) -> Recipe:
-    """The preset's recipe, or the plain one, with what the options say in its place."""
     recipe = Recipe() if given["preset"] is None else get_preset(given["preset"])
     changed: dict[str, Any] = {"seed": seed}
     if given["stages"] is not None:
@@ -166,7 +164,7 @@ def _select_nested(
     if file is None:
         raise UsageError("--out names the sample sets to write, e.g. --out train.json for train-16.json, train-32.json, ...")
     wanted = HYPERTRACK_SIZES if sizes == "hypertrack" else tuple(_size(text) for text in sizes.split(","))
-    benchmark = open_benchmark(bench, data, override)
+    benchmark = options.open_benchmark(bench, data, override)
     pool = select_episodes(benchmark, Choice(split=split))
     subsets = nested_episodes(pool.refs, wanted, seed)
     dataset = benchmark.dataset or benchmark.load(pool.refs[0]).steps[0].dataset

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli import options
-from guieval.cli.paths import path_argument
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs
+from guieval.cli.settings import path_argument
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.journal import Records, read_manifest
 from guieval.metrics.intervals import wilson

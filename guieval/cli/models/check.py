@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from guieval.cli.data.loader_options import loader_options
+from guieval.cli.options import loader_options
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
 from guieval.online.conformance import check_environment
@@ -50,7 +50,6 @@ def check(
 
 
 def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Finding]]]:
-    """Each plug-in's name with what is wrong with it, one after the other."""
     loaders, checkpoints, families, places = list_benchmarks(), list_models(), list_adapters(), list(environments())
     known = [*loaders, *checkpoints, *families, *places]
     for name in names:

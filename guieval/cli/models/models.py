@@ -64,7 +64,6 @@ def _details(model: ABCModel) -> Iterator[str]:
 
 
 def _serve(config: ModelConfig) -> str:
-    """The command that serves the checkpoint, with a chat template of ours by its whole path."""
     if config.hf_id is None or config.engine != "openai":
         return ""
     words = ["vllm", "serve", config.hf_id]
@@ -78,5 +77,4 @@ def _serve(config: ModelConfig) -> str:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts the numbers within names as numbers: 3b before 32b."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from guieval.cli.paths import path_option
+from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.registry import list_adapters

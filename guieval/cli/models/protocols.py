@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from guieval.cli.paths import path_option
+from guieval.cli.settings import path_option
 from guieval.cli.tables import echo, show
 from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol, list_protocols
@@ -49,7 +49,6 @@ def protocols(
 
 
 def _dataset(name: str) -> str:
-    """The data set of that name, or that of the benchmark of that name."""
     known = {benchmark: each.dataset or benchmark for benchmark, each in benchmarks().items()}
     known |= {dataset: dataset for each in list_protocols() for dataset in get_protocol(each).datasets or ()}
     known |= {dataset: dataset for dataset in list(known.values())}

@@ -13,10 +13,10 @@ from guieval.analysis.consistency.human_labels import read_human_labels
 from guieval.analysis.consistency.judging import Consistency, read_consistency
 from guieval.analysis.decisions.clustering import DEFAULTS
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable
-from guieval.cli.tables import JSON, check_format, echo, print_json, write_tables
+from guieval.cli.settings import path_argument, path_option
+from guieval.cli.tables import FORMATS, JSON, echo, print_json, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import is_run, read_manifest
 from guieval.journal.run_folders import one_run, rounds_of
@@ -50,7 +50,7 @@ def consistency(
     json: JSON = False,
 ) -> None:
     """Compare each action with what judge models do when given its reasoning (GUIEvalKit paper, section 5.4.1)."""
-    chosen = "json" if json else check_format(form)
+    chosen = "json" if json else options.one_of("format", form, FORMATS)
     if undecided not in UNDECIDED:
         raise UsageError(f"--undecided is {undecided!r}{nearest(undecided, UNDECIDED)}; expected {' or '.join(UNDECIDED)}")
     named = _directories(judges)

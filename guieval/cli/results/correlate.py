@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.run_folders import several_runs
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics.correlation import Correlation

@@ -15,10 +15,10 @@ from guieval.analysis.decisions.points import METRICS
 from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.analysis.decisions.shifts import Shifts, shift
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable
-from guieval.cli.tables import JSON, check_format, echo, write_tables
+from guieval.cli.settings import path_argument, path_option
+from guieval.cli.tables import FORMATS, JSON, echo, write_tables
 from guieval.errors import UsageError, nearest
 from guieval.journal import read_manifest
 from guieval.journal.caveats import mark, notes
@@ -73,7 +73,7 @@ def decisions(
     seed: options.Seed = 0,
 ) -> None:
     """Measure a model's decisions from several samples per step: diversity, stability, PASS@n, and shifts between runs."""
-    chosen = "json" if json else check_format(form)
+    chosen = "json" if json else options.one_of("format", form, FORMATS)
     settings = _settings(radius, metric, min_samples, loose, strict)
     shown = _figure(figure, plot, against)
     wide = options.check_width(width)
@@ -143,8 +143,7 @@ def _read(
 def _figure(figure: str | None, plot: Path | None, against: Path | None) -> str:
     if figure is None:
         return "shift" if against is not None else "diversity"
-    if figure not in FIGURES:
-        raise UsageError(f"unknown --figure {figure!r}{nearest(figure, FIGURES)}; it is one of {', '.join(FIGURES)}")
+    options.one_of("figure", figure, FIGURES)
     if plot is None:
         raise UsageError(f"--figure {figure} is drawn into a file: name it with --plot, e.g. --plot figure.pdf")
     if figure in AGAINST and against is None:

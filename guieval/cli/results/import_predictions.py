@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
-from guieval.cli.paths import path_argument, path_option
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
@@ -45,7 +44,7 @@ def import_predictions(
 
 
 def _steps(bench: str, data: Path, override: list[str]) -> Iterator[StepTaskModel]:
-    benchmark = open_benchmark(bench, data, override)
+    benchmark = options.open_benchmark(bench, data, override)
     return (step for ref in benchmark.index() for step in benchmark.load(ref).steps)
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.run_folders import several_runs, writable
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_text, show
 from guieval.errors import UsageError
 from guieval.reports.leaderboards.formats import board_tables, format_named, written

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
@@ -197,15 +197,12 @@ def _horizon(runs: dict[str, RunColumns], protocols: list[str], by: str | None, 
 
 
 def _plain(figures: Mapping[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
-    """What is drawn of each run as plain values."""
     return {label: [asdict(each) for each in held] for label, held in figures.items()}
 
 
 def _matrix(runs: dict[str, RunColumns], protocols: list[str], figure: str | None, width: Width) -> Drawn:
     known = {"exact": EXACT_MATCH, "type": TYPE_MATCH, "progress": PROGRESS, "success": SUCCESS_RATE}
-    if figure is not None and figure not in known:
-        raise UsageError(f"unknown --figure {figure!r}{nearest(figure, known)}; it is one of {', '.join(known)}")
-    shown = known[figure or "exact"]
+    shown = known[options.one_of("figure", figure or "exact", known)]
     if len(runs) > 1 or figure in ("progress", "success"):
         values = [[compute(shown, FailurePolicy(), run, run.judged[name]).value for run in runs.values()] for name in protocols]
         grid, by = Grid(protocols, list(runs), values), ""

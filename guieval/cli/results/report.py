@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
-from guieval.cli.progress_bar import ProgressBar
 from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import paired_runs, several_runs
-from guieval.cli.tables import echo
+from guieval.cli.settings import path_argument, path_option
+from guieval.cli.tables import echo, progress_bar
 from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.history import recalled
@@ -50,9 +49,8 @@ def report(
 
 
 def _write_online(run: Path, folder: Path, *, images: bool) -> None:
-    """Write the page of an online run, and print what is in it."""
-    with ProgressBar("writing the report", "tasks") as bar:
-        written = write_trajectories(folder, read_online(run), images=images, on_progress=bar.update)
+    with progress_bar("writing the report", "tasks") as bar:
+        written = write_trajectories(folder, read_online(run), images=images, on_progress=bar)
     number = written.trajectories
     parts = f"{number:,} trajector{'y' if number == 1 else 'ies'}", counted(written.steps, "step")
     _print(", ".join((*parts, counted(written.images, "screenshot"))), written)
@@ -68,7 +66,6 @@ def _write(
     *,
     images: bool,
 ) -> None:
-    """Write the report of one run, and print what is in it."""
     shown = shown_run(run)
     beside = None if against is None else shown_run(against)
     protocols = protocols_to_show(shown, names)
@@ -77,14 +74,13 @@ def _write(
     root, absent = _screenshots(shown.manifest, data) if images else (None, "the report was written without images")
     if root is None and images:
         echo(f"note: {absent}", err=True)
-    with ProgressBar("writing the report", "steps") as bar:
-        written = write_report(folder, shown, Pictures(root, folder, absent), protocols, against=beside, on_progress=bar.update)
+    with progress_bar("writing the report", "steps") as bar:
+        written = write_report(folder, shown, Pictures(root, folder, absent), protocols, against=beside, on_progress=bar)
     parts = counted(written.steps, "step"), counted(written.episodes, "episode"), counted(written.images, "screenshot")
     _print("{} of {}, {}".format(*parts), written)
 
 
 def _print(contents: str, written: Written | WrittenTrajectories) -> None:
-    """Print what is in a report, and where it is."""
     for note in written.notes:
         echo(f"note: {note}", err=True)
     if written.lacking:

@@ -16,10 +16,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import loader_options
-from guieval.cli.paths import path_argument, path_option
 from guieval.cli.running.online import is_online, online_run
 from guieval.cli.running.run_folders import apart, several_runs
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
@@ -93,7 +92,7 @@ def score(
             raise UsageError("the outcome of an online run is the environment's: leave out --reparse and --overlay")
     else:
         predicted = partial(answered_file, source, bench, data, format=format, model=model, mode=mode or "offline")
-        loading = loader_options(override or [])
+        loading = options.loader_options(override or [])
         opened = {source: partial(predicted, bench_options=loading, overlay=added, skip_damaged=skip_damaged)}
     _print(opened, names, choice, list(dict.fromkeys(by or ())), disagreements, json=json)
 
@@ -111,7 +110,6 @@ def _print(
     *,
     json: bool,
 ) -> None:
-    """Print the figures of each run, or of the file, under the protocols ``names``."""
     plain: list[Any] = []
     unfinished = False
     for place, open_answers in opened.items():
@@ -151,7 +149,6 @@ class _Shown(NamedTuple):
 
 
 def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[str], *, json: bool) -> _Shown:
-    """Print the figures of one protocol with their intervals, unless ``json`` is set."""
     figures = score_figures(answers, scored, choice, by)
     for warning in scored.warnings:
         say(f"note: {warning}", err=True)
@@ -169,7 +166,6 @@ def _print_one(answers: JudgedAnswers, scored: Scored, choice: Choice, by: list[
 
 
 def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagreements: Path | None, *, json: bool) -> _Shown:
-    """Print the figures of every protocol, unless ``json`` is set, and write the disagreements."""
     if disagreements is not None:
         check_ending(disagreements)
     placed = on_own_sets(answers, choice)

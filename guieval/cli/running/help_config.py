@@ -64,7 +64,6 @@ def _in_words(setting: Setting) -> str:
 
 
 def _settings() -> Iterator[Setting]:
-    """The settings of a run, those of a group after the group itself."""
     groups = {
         "sampling": list(_fields(SamplingSettings)),
         "resampling": list(_fields(SamplingSettings)),

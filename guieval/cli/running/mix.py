@@ -22,18 +22,16 @@ from guieval.analysis.mix_sweep.sweep import (
     read_sweep,
 )
 from guieval.cli import options
-from guieval.cli.paths import path_option
-from guieval.cli.running.launching import Terminal, print_failure
-from guieval.cli.settings import RUN, Given, SettingsClass
+from guieval.cli.running.perform import Terminal, print_failure
+from guieval.cli.settings import RUN, Given, SettingsClass, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.engines.vllm.server import ServerFailure
-from guieval.errors import FatalEngineError, ServersAway, UsageError, first_problem
+from guieval.errors import FatalEngineError, ServersAway, UsageError
 from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
 from guieval.reports.plots.mixing import mixing
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.tables import Table, columns
-from guieval.running.config import RunConfig, merge
-from guieval.running.presets import run_file
+from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.progress import RunOutcome
 from guieval.running.resume.trust import resumed
 
@@ -113,13 +111,11 @@ def _pair(text: str) -> tuple[float, float]:
 
 
 def _sweep(preset: str, given: Given) -> Sweep:
-    """The preset with the given settings over it."""
     pairs = {"pairs": tuple(map(_pair, given["pairs"]))} if "pairs" in given else {}
     try:
         return Sweep.model_validate({**get_preset(preset).model_dump(), **given, **pairs})
     except ValidationError as error:
-        problem = first_problem(error)
-        raise UsageError(f"{SWEEP_SETTINGS.flag(problem.path[0])} is {problem.value!r}: {problem.message}") from None
+        raise SWEEP_SETTINGS.refusal(error) from None
 
 
 def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, drop_answers: bool, quiet: bool) -> int | None:
@@ -151,7 +147,6 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
 
 
 def _report_lost(number: int, ended: RunOutcome) -> None:
-    """Print why a setting was not done to its end."""
     for stage, failures in ended.failures.items():
         say(f"failed:   setting {number}: {failures.count:,} steps at {stage}, first: {failures.example}")
     if ended.gave_up:
@@ -168,7 +163,6 @@ def _line(outcome: MixOutcome, settings: int) -> str:
 
 
 def _print_figures(directory: Path, settings: int, plot: Path | None, width: Width, *, json: bool) -> None:
-    """Print the figures of the finished settings: a table by regime, the CSV, the plot, and the command to continue."""
     outcomes = read_outcomes(directory)
     figures = by_regime(outcomes)
     share = sum(each.available for each in outcomes) / sum(each.past for each in outcomes) if figures else None

@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from guieval.cli.settings import Given, SettingsClass
-from guieval.errors import UsageError, first_problem
+from guieval.errors import UsageError
 from guieval.testing.mock_server import MockSettings, serve
 
 SERVER = SettingsClass("testing/mock_server/settings.py", "MockSettings", {"concurrency": "slots", "benchmark": "bench"})
@@ -33,7 +33,5 @@ def mock_server(
     try:
         chosen = MockSettings.model_validate({"port": PORT, **settings})
     except ValidationError as error:
-        problem = first_problem(error)
-        option = SERVER.flag(str(problem.path[0]) if problem.path else "setting")
-        raise UsageError(f"{option} is {problem.value!r}: {problem.message}") from None
+        raise SERVER.refusal(error) from None
     serve(chosen)

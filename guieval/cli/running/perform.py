@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from guieval.cli.running.launching import Terminal, print_failure
 from guieval.cli.running.online import online_run
+from guieval.cli.running.progress import PLAIN_SECONDS, Dashboard
 from guieval.cli.tables import echo, print_json, say, show
 from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
-from guieval.errors import GuievalError, UsageError
+from guieval.errors import GuievalError, harmless
 from guieval.evaluation import Figure
 from guieval.history.modes import ONLINE
 from guieval.journal import is_run, read_manifest
@@ -25,36 +28,70 @@ from guieval.metrics.intervals import Interval
 from guieval.reports.console import Run as Shown
 from guieval.reports.console import intervals, report_json, report_tables, warning_lines
 from guieval.reports.online_tables import online_json, online_tables
-from guieval.running.api import common_folder, new_runs
-from guieval.running.config import RunConfig, merge
+from guieval.running.api import common_folder
+from guieval.running.config import RunConfig
+from guieval.running.display import Cost, Display, RunDisplay, Waited
 from guieval.running.execute import Result, execute, resolve_jobs
-from guieval.running.presets import run_file
 from guieval.running.progress import RunOutcome
-from guieval.running.resume.directories import resumed_runs
 from guieval.running.resume.trust import resume_command
 from guieval.scoring.matrix import judge_run
 
 
-def runs_of(
-    settings: dict[str, Any],
-    modes: list[str] | None,
-    out: Path | None,
-    resume: Path | None,
-    config: Path | None,
-    overrides: Sequence[str],
-    *,
-    trust: bool,
-) -> list[tuple[RunConfig, Path]]:
-    """The configuration and the directory of every run that the options ask for, or that is resumed."""
-    file = run_file(config)
-    if "replay" in settings:
-        settings.setdefault("engine", "replay")
-    if resume is None:
-        first = merge(file, overrides, {**settings, "mode": modes[0] if modes else None})
-        return new_runs(first, modes or [first.mode], out)
-    if out is not None:
-        raise UsageError("--resume names the run directory; leave out --out")
-    return resumed_runs(resume, modes, file, overrides, settings, trust=trust)
+class Terminal(Display):
+    """Shows runs on standard error, or nothing but notes where it is ``quiet``."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def following(self, title: str, cost: Cost) -> AbstractContextManager[RunDisplay]:
+        return Dashboard(title, quiet=self._quiet, cost=cost)
+
+    @contextmanager
+    def starting(self, title: str) -> Iterator[Waited]:
+        """Show the time and the log's last line: on a line that changes on a terminal, on a new line at times elsewhere."""
+        status: Any = None
+        shown = time.monotonic()
+        closed = self._quiet
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+
+            status = Console(stderr=True).status(_unmarked(f"{title} is starting"))
+
+        def update(seconds: float, line: str) -> None:
+            nonlocal shown, closed
+            if closed:
+                return
+            text = harmless(f"{title} is starting, {seconds:.0f} s: {line}")
+            try:
+                if status is not None:
+                    status.update(_unmarked(text[:200]))
+                elif time.monotonic() - shown >= PLAIN_SECONDS:
+                    shown = time.monotonic()
+                    print(text, file=sys.stderr, flush=True)
+            except OSError:  # the terminal is closed
+                closed = True
+
+        with status or nullcontext():
+            yield update
+
+    def note(self, text: str) -> None:
+        echo(text)
+
+
+def _unmarked(text: str) -> Any:
+    """A text in which rich looks for no markup."""
+    from rich.text import Text
+
+    return Text(harmless(text))
+
+
+def print_failure(failure: ServerFailure) -> None:
+    """Print on standard error how a server failed, with the last lines of its log."""
+    if isinstance(failure.__cause__, type(failure)):  # the run adds a sentence to the original error
+        failure = failure.__cause__
+    echo(f"guieval: {failure}" + ("; its last lines:" if failure.lines else ""), err=True)
+    for line in failure.lines:
+        echo(f"  {line}", err=True)
 
 
 def perform(

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from guieval.errors import harmless
+from guieval.running.display import RunDisplay
 from guieval.running.view import View, Watch
 from guieval.telemetry.rates import clock
 
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
     from guieval.engines import EndpointStats
     from guieval.running.progress import Progress
+    from guieval.steps import Verdict
     from guieval.telemetry.costs import Tokens
 
 REFRESH_SECONDS = 0.25
 PLAIN_SECONDS = 30.0
 MOST_ENDPOINTS = 8
-_VERDICTS = (
+_VERDICTS: tuple[tuple[Verdict, str, str], ...] = (
     ("right", "right", "green"),
     ("wrong", "wrong", "yellow"),
     ("unparseable", "unparseable", "magenta"),
@@ -37,18 +39,19 @@ _VERDICTS = (
 
 def plain_line(view: View, *, over: bool = False) -> str:
     """A view as one line of text; ``over``: nothing more will happen."""
+    run, load = view.progress, view.load
     parts = [
-        f"{view.done:,}/{view.total:,} steps",
+        f"{run.done:,}/{run.total:,} steps",
         f"{_rate(view.recent)} steps/s (mean {_rate(view.mean)})",
-        *([] if over else [f"{view.in_flight:,} in flight", f"{view.ready:,} ready, {view.waiting:,} waiting episodes"]),
+        *([] if over else [f"{run.in_flight:,} in flight", f"{load.ready:,} ready, {load.waiting:,} waiting episodes"]),
         view.exact_match,
-        ", ".join(f"{label} {view.verdicts[name]:,}" for name, label, _ in _VERDICTS),
+        ", ".join(f"{label} {run.verdicts[name]:,}" for name, label, _ in _VERDICTS),
         *([f"tokens {view.tokens}"] if view.tokens else []),
         *([f"cost {view.cost}"] if view.cost else []),
-        *([] if over else map(_endpoint, view.endpoints[:MOST_ENDPOINTS])),
-        *([] if over or view.last_failure is None else [f"last failed at {': '.join(view.last_failure)[:200]}"]),
+        *([] if over else map(_endpoint, load.endpoints[:MOST_ENDPOINTS])),
+        *([] if over or run.last_failure is None else [f"last failed at {': '.join(run.last_failure)[:200]}"]),
         f"{clock(view.elapsed)} elapsed",
-        "stopped" if over and view.done < view.total else view.time_left,
+        "stopped" if over and run.done < run.total else view.time_left,
     ]
     return f"progress: {view.title}: {'; '.join(parts)}"
 
@@ -60,6 +63,7 @@ def picture(view: View) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
+    run, load = view.progress, view.load
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
@@ -67,28 +71,28 @@ def picture(view: View) -> RenderableType:
     def add(label: str, text: str, style: str = "") -> None:
         rows.add_row(label, Text(harmless(text), style))  # a plain string would be searched for markup
 
-    share = f" ({100 * view.done / view.total:.0f} %)" if view.total else ""
-    add("steps", f"{view.done:,} of {view.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
+    share = f" ({100 * run.done / run.total:.0f} %)" if run.total else ""
+    add("steps", f"{run.done:,} of {run.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
     add("rate", f"{_rate(view.recent)} steps/s, mean {_rate(view.mean)}")
-    add("queue", f"{view.in_flight:,} steps in flight, episodes: {view.ready:,} ready, {view.waiting:,} waiting")
+    add("queue", f"{run.in_flight:,} steps in flight, episodes: {load.ready:,} ready, {load.waiting:,} waiting")
     verdicts = Text()
     for name, label, style in _VERDICTS:
-        count = view.verdicts[name]
+        count = run.verdicts[name]
         verdicts.append(f"{label} {count:,}", style if count else "dim").append(", ")
     rows.add_row("verdicts", verdicts.append(view.exact_match, "bold"))
     if view.tokens:
         add("tokens", view.tokens + (f", {view.cost}" if view.cost else ""))
-    for number, each in enumerate(view.endpoints[:MOST_ENDPOINTS]):
+    for number, each in enumerate(load.endpoints[:MOST_ENDPOINTS]):
         add("" if number else "servers", _endpoint(each), "yellow" if each.resting else "")
-    if len(view.endpoints) > MOST_ENDPOINTS:
-        add("", f"and {len(view.endpoints) - MOST_ENDPOINTS:,} more")
-    if view.last_failure is not None:
-        failure = ": ".join(view.last_failure)
+    if len(load.endpoints) > MOST_ENDPOINTS:
+        add("", f"and {len(load.endpoints) - MOST_ENDPOINTS:,} more")
+    if run.last_failure is not None:
+        failure = ": ".join(run.last_failure)
         rows.add_row("last failed", Text(harmless(failure), "red", overflow="ellipsis", no_wrap=True))
-    if view.halted is not None:
-        add("ending", view.halted, "yellow")
+    if run.halted is not None:
+        add("ending", run.halted, "yellow")
     bar = Table.grid(expand=True)  # by itself a bar does not end its line
-    bar.add_row(ProgressBar(total=max(view.total, 1), completed=view.done))
+    bar.add_row(ProgressBar(total=max(run.total, 1), completed=run.done))
     return Group(Text(harmless(view.title), "bold"), bar, rows)
 
 
@@ -102,7 +106,7 @@ def _endpoint(stats: EndpointStats) -> str:
     return f"{stats.name}: {stats.in_flight:,} in flight, {stats.answered:,} answered, {stats.failed:,} failed{mean}{resting}"
 
 
-class Dashboard:
+class Dashboard(RunDisplay):
     """Shows a run as it goes, on standard error. A context manager; :meth:`update` costs about a microsecond.
 
     ``quiet``: shows nothing at all. ``cost`` tells what tokens cost, in words. Whatever happens inside, the terminal is left

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
-from guieval.cli.paths import path_option
+from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import UsageError, nearest
@@ -42,7 +41,7 @@ def prompt(
         raise UsageError(f"in mode {mode!r} the past holds the model's own answers: add --run, a run in which it gave them")
     if how.history == "reference" and run is not None:
         raise UsageError(f"in mode {mode!r} the past is the reference's; --run is for the modes that show a model its own")
-    found = _episode(open_benchmark(bench, data, override), episode, subset)
+    found = _episode(options.open_benchmark(bench, data, override), episode, subset)
     if not 0 <= step < len(found):
         raise UsageError(f"episode {episode!r} has the steps 0 to {len(found) - 1}, not {step}")
     task, past = found.steps[step], _past(found, step, how, run)

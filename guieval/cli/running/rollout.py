@@ -10,9 +10,8 @@ import typer
 from guieval.analysis.decisions.executions import read_executions
 from guieval.analysis.decisions.subset import get_subset
 from guieval.cli import options
-from guieval.cli.paths import path_option
 from guieval.cli.running.perform import perform, print_notes
-from guieval.cli.settings import RUN, Given
+from guieval.cli.settings import RUN, Given, path_option
 from guieval.cli.tables import JSON, echo, print_json, show
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
@@ -20,9 +19,8 @@ from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
 from guieval.reports.tables import Cell, Table, columns, per_cent
-from guieval.running.config import RunConfig, merge
+from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.execute import Result
-from guieval.running.presets import run_file
 from guieval.running.resume.trust import resumed
 from guieval.running.rollouts import PAPER_SAMPLES, plan_rounds, read_rollout, write_rollout
 
@@ -104,7 +102,6 @@ def _numbers(text: str | None) -> list[int]:
 
 
 def _show(directory: Path, results: list[Result], *, json: bool) -> None:
-    """A line for each round, and one for all of them together."""
     rows: list[tuple[Cell, ...]] = []
     plain: list[dict[str, Any]] = []
     measured = {each.outcome.directory.name: each.outcome.directory for each in results}

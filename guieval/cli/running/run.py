@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
-from guieval.cli.paths import path_option
-from guieval.cli.settings import RUN, Given, run_panels
+from guieval.cli.settings import RUN, Given, path_option, run_panels
 from guieval.cli.tables import JSON
 
 
@@ -30,9 +29,13 @@ def run(
     json: JSON = False,
 ) -> None:
     """Evaluate a model on a benchmark, or continue a run that was stopped."""
-    from guieval.cli.running.perform import perform, print_results, runs_of
+    from guieval.cli.running.perform import perform, print_results
+    from guieval.errors import UsageError
+    from guieval.running.api import planned_runs
 
-    runs = runs_of(settings, mode, out, resume, config, override or [], trust=trust_run)
+    if resume is not None and out is not None:
+        raise UsageError("--resume names the run directory; leave out --out")
+    runs = planned_runs(config, override or [], settings, modes=mode, out=out, resume=resume, trust=trust_run)
     perform(
         runs, fresh=resume is None, accept=accept_changes, quiet=quiet, show=lambda results: print_results(results, json=json)
     )

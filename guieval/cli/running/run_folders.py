@@ -65,7 +65,6 @@ def apart(file: Path, run: Path, runs: Sequence[object]) -> Path:
 
 
 def _problem(directory: Path) -> str | None:
-    """Why a run cannot be read; ``None`` where it can."""
     try:
         read_manifest(directory)
         read_planned(directory)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from guieval.cli.paths import path_argument, path_option
+from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.errors import UsageError, nearest
 from guieval.history.modes import MODES

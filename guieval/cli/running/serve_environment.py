@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from guieval.cli.data.loader_options import loader_options
+from guieval.cli.options import loader_options
 from guieval.cli.tables import echo
 from guieval.errors import UsageError
 from guieval.online.find import load_environment

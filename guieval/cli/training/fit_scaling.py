@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
 
+from guieval.analysis.scaling.csv_file import ScalingSeries, read_scaling_table
+from guieval.analysis.scaling.laws import ScalingFit
+from guieval.analysis.scaling.laws import fit_scaling as fit
 from guieval.cli import options
-from guieval.cli.paths import path_argument, path_option
-from guieval.cli.tables import JSON, echo
-
-if TYPE_CHECKING:
-    from guieval.analysis.scaling.csv_file import ScalingSeries
-    from guieval.analysis.scaling.laws import ScalingFit
-    from guieval.reports.plots.paper import Width
+from guieval.cli.settings import path_argument, path_option
+from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.errors import UsageError
+from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.plots.scaling import Trend, scaling
+from guieval.reports.tables import Table, columns
 
 
 def fit_scaling(
@@ -30,14 +34,6 @@ def fit_scaling(
     json: JSON = False,
 ) -> None:
     """Fit a scaling law to trained models' scores: coefficients with intervals, R², and a plot."""
-    from dataclasses import replace
-
-    from guieval.analysis.scaling.csv_file import read_scaling_table
-    from guieval.analysis.scaling.laws import fit_scaling as fit
-    from guieval.cli.tables import print_json, say
-    from guieval.errors import UsageError
-    from guieval.reports.plots.paper import check_file
-
     if not 0 < unit < float("inf"):
         raise UsageError(f"--unit is a number above 0, got {unit:g}")
     if unit != 1 and form == "log-linear":
@@ -67,9 +63,6 @@ def fit_scaling(
 
 
 def _show(name: str, law: ScalingFit) -> None:
-    from guieval.cli.tables import show
-    from guieval.reports.tables import Table, columns
-
     rows = (
         (each.name, f"{each.value:.5g}", f"{each.standard_error:.2g}", f"{each.low:.5g} to {each.high:.5g}")
         for each in law.coefficients
@@ -81,11 +74,6 @@ def _show(name: str, law: ScalingFit) -> None:
 
 
 def _draw(found: list[tuple[ScalingSeries, ScalingFit]], unit: float, out: Path, width: Width) -> None:
-    import numpy as np
-
-    from guieval.reports.plots.paper import write
-    from guieval.reports.plots.scaling import Trend, scaling
-
     trends = []
     for series, law in found:
         spaced = np.geomspace if law.form == "log-linear" else np.linspace

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from guieval.cli import options
-from guieval.cli.data.loader_options import open_benchmark
 from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import UsageError
@@ -44,7 +43,7 @@ def probe_reward(
     weights = _weights(weight or [])
     judges: list[str | None] = [*dict.fromkeys(protocol)] if protocol else [None]
     rewards = [weighed(reward, each, weights) for each in judges]
-    tasks = _steps(open_benchmark(bench, data, override), limit)
+    tasks = _steps(options.open_benchmark(bench, data, override), limit)
     rows: list[tuple[Cell, ...]] = []
     plain: list[dict[str, Any]] = []
     warnings: list[str] = []

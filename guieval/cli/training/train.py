@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from guieval.cli.paths import path_option
+from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
-from guieval.running.presets import settings_file
+from guieval.running.config import settings_file
 
 KIND = typer.Argument(metavar="sft|grpo|semi-online", help="How to train.")
 

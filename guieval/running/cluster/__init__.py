@@ -6,8 +6,7 @@ Ray is imported where it is used: ``pip install 'guieval[cluster]'``.
 """
 
 from guieval.running.cluster.driver import Cluster
-from guieval.running.cluster.hand_out import HandOut, dealt_first
 from guieval.running.cluster.merging import Merger, absorb_shards, has_shards
-from guieval.running.cluster.worker import Ended, Job, Reading, Worker
+from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
 
 __all__ = ["Cluster", "Ended", "HandOut", "Job", "Merger", "Reading", "Worker", "absorb_shards", "dealt_first", "has_shards"]

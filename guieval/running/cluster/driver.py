@@ -26,10 +26,9 @@ from guieval.errors import DataError, EngineError, UsageError
 from guieval.journal import Journal, read_manifest
 from guieval.journal.run_files import Manifest, ServedEntry
 from guieval.running.cluster.connection import connect, gpus_of_one, import_ray
-from guieval.running.cluster.hand_out import HandOut, dealt_first
 from guieval.running.cluster.merging import SHARDS, Merger, Shard, discard_shard, empty_shards, shard_folders
 from guieval.running.cluster.server_figures import named_for_all, over_all
-from guieval.running.cluster.worker import Ended, Job, Reading, Worker
+from guieval.running.cluster.worker import Ended, HandOut, Job, Reading, Worker, dealt_first
 from guieval.running.config import RunConfig
 from guieval.running.progress import Load, Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun
@@ -51,8 +50,6 @@ State = Literal["starting", "working", "idle", "gone"]
 
 @dataclass
 class _Member:
-    """One worker, as the driver sees it."""
-
     number: int
     name: str
     actor: Any
@@ -154,7 +151,6 @@ class Cluster:
             self._ray.shutdown()
 
     def _start(self) -> None:
-        """Ask Ray for the workers; they start in their own time."""
         has = self._ray.cluster_resources()
         nodes = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in self._ray.nodes())
         gpus = gpus_of_one(self._config) if has.get("GPU", 0) else 0
@@ -176,8 +172,6 @@ class Cluster:
 
 
 class _Session:
-    """One run, from the first episode given out to the last record merged."""
-
     def __init__(
         self,
         ray: Any,
@@ -218,8 +212,7 @@ class _Session:
             self._merged.append(folder)
         self._progress.resumed = self._progress.done
         self._refs: list[EpisodeRef] = dealt_first(run.selection)
-        left = set(self._merger.unfinished(ref.key for ref in self._refs))
-        open_ones = [position for position, ref in enumerate(self._refs) if ref.key in left]
+        open_ones = self._unfinished(range(len(self._refs)))
         self._leftovers = [position for position in open_ones if self._merger.begun(self._refs[position].key)]
         self._fresh = HandOut({*open_ones} - {*self._leftovers}, len(members))
         for member in members:
@@ -270,10 +263,11 @@ class _Session:
 
     @property
     def _left_alone(self) -> bool:
-        return all(member.state == "gone" for member in self._members) and bool(self._open_positions())
+        return all(member.state == "gone" for member in self._members) and bool(self._unfinished(range(len(self._refs))))
 
-    def _open_positions(self) -> bool:
-        return bool(self._merger.unfinished(ref.key for ref in self._refs))
+    def _unfinished(self, positions: Iterable[int]) -> list[int]:
+        """Those of the positions whose episodes are not over."""
+        return [position for position in positions if self._merger.unfinished([self._refs[position].key])]
 
     def _servers(self) -> list[EndpointStats]:
         return over_all(stats for member in self._members for stats in (*member.earlier_servers, *member.servers))
@@ -286,14 +280,10 @@ class _Session:
     def _goes_on(self) -> bool:
         if self._leftovers or self._fresh.left:
             return any(member.state != "gone" for member in self._members)
-        return any(member.state == "working" and self._busy(member) for member in self._members)
-
-    def _busy(self, member: _Member) -> bool:
-        """Whether a worker holds what is not done yet; one whose engine is still starting may not."""
-        return bool(self._merger.unfinished(self._refs[position].key for position in member.held))
+        # a worker may hold nothing that is left, while its engine is still starting
+        return any(member.state == "working" and self._unfinished(member.held) for member in self._members)
 
     def _tick(self) -> None:
-        """Start the workers that can start, then take in what has arrived."""
         for member in self._members:
             if member.state == "idle" and (self._leftovers or self._fresh.left) and self._progress.halted is None:
                 self._put_to_work(member)
@@ -342,7 +332,6 @@ class _Session:
         member.state = "idle"
 
     def _put_to_work(self, member: _Member) -> None:
-        """Give ``member`` its share of what is begun or was lost; unstarted episodes follow when it requests them."""
         takers = sum(other.state in ("starting", "idle") for other in self._members)
         share = math.ceil(len(self._leftovers) / max(1, takers))
         dealt, self._leftovers = self._leftovers[:share], self._leftovers[share:]
@@ -358,7 +347,6 @@ class _Session:
         self._read_on(member)
 
     def _give(self, member: _Member, reading: Reading) -> None:
-        """Give more episodes to a worker that has few left to begin, or say that there are no more."""
         if member.state != "working" or member.all_given or not reading.wants or self._progress.halted is not None:
             return
         given = self._fresh.take()
@@ -407,7 +395,6 @@ class _Session:
             self._lose(member, f"stopped: {ended.why}")
 
     def _drain(self, member: _Member) -> None:
-        """Merge everything that a worker at rest has in its shard."""
         while True:
             reading = self._ray.get(member.actor.read.remote(member.read, 0.0, turn=member.turn), timeout=STOP_SECONDS)
             if not reading.data:
@@ -424,8 +411,7 @@ class _Session:
             folder = self._directory / SHARDS / f"{self._job.session}-{member.name}"
             self._take(self._merger.add_folder(folder, start=member.read, shard=member.shard))
             self._merged.append(folder)
-        open_keys = set(self._merger.unfinished(self._refs[position].key for position in member.held))
-        again = [position for position in member.held if self._refs[position].key in open_keys]
+        again = self._unfinished(member.held)
         self._leftovers = sorted([*self._leftovers, *again])  # positions ascend from the longest episode
         others = sum(other.state != "gone" for other in self._members)
         rest = f"; {len(again):,} episodes go to the other {others}" if again and others else ""

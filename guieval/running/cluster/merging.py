@@ -201,7 +201,6 @@ class Merger:
             del self._open[key]
 
     def _forget_failure(self, episode: _Episode, position: int) -> None:
-        """A failed step runs again: the first attempt is removed from the figures."""
         stage = episode.failed.pop(position)
         self.progress.done -= 1
         self.progress.failures -= 1

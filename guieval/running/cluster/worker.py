@@ -13,19 +13,19 @@ import platform
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guieval import __version__
 from guieval.data.benchmark import EpisodeRef
+from guieval.data.selection import Selection
 from guieval.engines import EndpointStats, ReportsServers
 from guieval.errors import DataError, GuievalError
 from guieval.journal import STEPS, Journal, Records, is_run
 from guieval.journal.lines import read_line
 from guieval.journal.run_files import Manifest, ServedEntry
-from guieval.running.cluster.hand_out import dealt_first
 from guieval.running.cluster.merging import SHARDS, discard_shard
 from guieval.running.config import parse
 from guieval.running.engine_choice import open_server
@@ -41,6 +41,8 @@ MOST_BYTES = 4 * 1024 * 1024
 """Of a shard, at most this is read at once, unless one line is longer."""
 FEW = 2
 """A worker that holds fewer episodes that it has not begun wants more, so that it need not wait for them."""
+MOST_AT_ONCE = 8
+"""Episodes given out at once: enough that asking costs nothing, few enough that a slow worker holds back little."""
 _POLL = 0.02
 
 How: TypeAlias = Literal["done", "stopped", "failed", "gave-up", "bad-data"]
@@ -89,6 +91,35 @@ class Reading:
     servers: tuple[EndpointStats, ...] = ()
     served: ServedEntry | None = None
     wait: str | None = None
+
+
+def dealt_first(selection: Selection) -> list[EpisodeRef]:
+    """The chosen episodes with the most steps that count first, equal ones in the benchmark's order.
+
+    Every machine derives the same list from the same data, so an episode's position in it is its name among them.
+    """
+    return sorted(selection.refs, key=lambda ref: -len(selection.plan[ref.key]))
+
+
+class HandOut:
+    """Gives out positions in ascending order, each once, to ``workers`` that come back for more."""
+
+    def __init__(self, positions: Iterable[int], workers: int) -> None:
+        self._left = sorted(positions)
+        self._next = 0
+        self._workers = max(1, workers)
+
+    @property
+    def left(self) -> int:
+        """How many have not been given out."""
+        return len(self._left) - self._next
+
+    def take(self) -> list[int]:
+        """The next few, fewer towards the end; none when there are no more."""
+        count = max(1, min(MOST_AT_ONCE, self.left // (4 * self._workers)))
+        given = self._left[self._next : self._next + count]
+        self._next += len(given)
+        return given
 
 
 class _Claims:

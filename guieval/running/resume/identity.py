@@ -24,16 +24,12 @@ _DESCRIPTIVE = frozenset({"notes", "licence", "frame", "context_length", "vllm"}
 """Fields of a checkpoint's file for its reader; none of them changes a request or how a reply is read."""
 
 PROMPTS = "prompts fingerprint"
-"""Name of the field that differs when an adapter no longer asks in the same words."""
-
 THOUGHT = "thought prompt fingerprint"
-"""Name of the field that differs when the thoughts of patches are no longer requested in the same words."""
-
 FIXED_THOUGHTS = "fixed thoughts fingerprint"
-"""Name of the field that differs when a model is given other thoughts, or the same in another form."""
-
 ARTIFACTS = "artifacts fingerprint"
-"""Name of the field that differs when the answers that a mixed history holds are no longer the same."""
+CONTENT = "data of the chosen steps"
+"""Names of what may differ: the wording of requests, the wording of those for the thoughts of patches, the thoughts that a
+model is given or their form, the answers that a mixed history holds, and the content of the chosen steps."""
 
 
 def digest(value: Any) -> str:
@@ -48,8 +44,6 @@ class Difference(NamedTuple):
     acceptable: bool
 
 
-CONTENT = "data of the chosen steps"
-"""Name of what differs when instructions, labels or boxes have changed since the run began."""
 _ACCEPTABLE = (
     *("model", "adapter", "thinking", "options", "sampling", "resampling", "vllm", "model_path", "engine", "checkpoint."),
     *(PROMPTS, THOUGHT, CONTENT, "overlay fingerprint"),

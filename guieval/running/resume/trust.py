@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
+from guieval.journal import MANIFEST, has_records, is_run, read_manifest
 from guieval.online.find import environments
 from guieval.running.config import RunConfig, merge, parse
 
@@ -139,6 +140,35 @@ def _problem(base: Mapping[str, Any]) -> str | None:
     except UsageError as error:
         return str(error)
     return None
+
+
+def resumed_runs(
+    directory: Path,
+    modes: Sequence[str] | None,
+    file: Path | None,
+    overrides: Sequence[str],
+    flags: Mapping[str, Any],
+    *,
+    trust: bool,
+) -> list[tuple[RunConfig, Path]]:
+    """The run that a directory is, or those one below it, with the user's settings over their own; only those in ``modes``.
+
+    Raises :class:`UsageError` where there is no such run, or where one is damaged or not trusted
+    (:func:`resumed`).
+    """
+    folders = [directory] if is_run(directory) else sorted(folder for folder in directory.glob("*") if is_run(folder))
+    for folder in [] if folders == [directory] else [directory, *sorted(directory.glob("*"))]:
+        if folder not in folders and has_records(folder):
+            raise UsageError(f"{str(folder / MANIFEST)!r} is not there, so that what the folder holds cannot be resumed")
+    if not folders:
+        raise UsageError(f"nothing to resume: {str(directory)!r} holds no run")
+    recorded = [(read_manifest(folder).config.to_json(), folder) for folder in folders]
+    runs = [(resumed(base, file, overrides, flags, trust=trust, folder=folder), folder) for base, folder in recorded]
+    here = {config.mode for config, _ in runs}
+    for mode in modes or ():
+        if mode not in here:
+            raise UsageError(f"{str(directory)!r} holds no run in mode {mode!r}, only in {', '.join(sorted(here))}")
+    return [(config, folder) for config, folder in runs if not modes or config.mode in modes]
 
 
 def resume_command(directory: Path, configs: Iterable[RunConfig]) -> str:

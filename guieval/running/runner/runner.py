@@ -19,7 +19,6 @@ from pathlib import Path
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError, FatalEngineError, ServersAway
-from guieval.journal import Journal
 from guieval.running.progress import Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.answered import Answered
@@ -94,7 +93,11 @@ class Runner:
                 progress.warnings.append(warning)
             if answered.damage is not None:
                 progress.warnings.append(answered.damage)
-            session = self._begin_session(journal, served, answered, progress)
+            session = self._session = Session(
+                self.run, journal, served, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
+            )
+            if self._stop_asked:  # before there was a session
+                session.stop_soon()
             try:
                 asyncio.run(session.drive())
             except (DataError, FatalEngineError) as error:
@@ -110,11 +113,3 @@ class Runner:
         self._stop_asked = True
         if self._session is not None:
             self._session.stop_soon()
-
-    def _begin_session(self, journal: Journal, served: ServedModels, answered: Answered, progress: Progress) -> Session:
-        self._session = Session(
-            self.run, journal, served, answered, progress, on_progress=self._on_progress, halt=self._halt, takes=self._takes
-        )
-        if self._stop_asked:  # before there was a session
-            self._session.stop_soon()
-        return self._session

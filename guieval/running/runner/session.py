@@ -6,13 +6,14 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.engines import ReportsServers
 from guieval.errors import DataError, EngineError, FatalEngineError
+from guieval.history import HistoryEntry, recalled, reference_entry, reference_history
 from guieval.journal import Journal
 from guieval.models import Engine
 from guieval.online.tasks import EnvironmentTasks
@@ -24,7 +25,6 @@ from guieval.running.resume.served import ServedModels
 from guieval.running.runner.actor import Actor
 from guieval.running.runner.answer_watch import AnswerWatch
 from guieval.running.runner.image_cache import ImageLoader
-from guieval.running.runner.past import Past
 from guieval.running.runner.scheduler import ActiveEpisode, Scheduler
 from guieval.running.runner.step import Asker
 from guieval.running.runner.task_pool import Gate, Workers
@@ -32,6 +32,38 @@ from guieval.steps import Episode, EpisodeKey, StepRecord
 
 WINDOW_PER_SLOT = 4
 """Episodes kept loaded per request slot: enough that the longest unfinished one is nearly always among them."""
+
+
+class Past:
+    """The past of every episode, as the run's mode shows it. In sequential modes it keeps what was answered."""
+
+    def __init__(self, run: ResolvedRun) -> None:
+        self._mode = run.mode
+        self._mixture = run.mixture
+        self._entries: dict[EpisodeKey, list[HistoryEntry]] = {}
+
+    def before(self, episode: Episode, index: int) -> Sequence[HistoryEntry]:
+        """What the step at ``index`` sees, oldest first."""
+        if self._mode.sequential:
+            self._catch_up(episode, index)
+            return tuple(self._entries[episode.key])
+        if self._mixture is not None:
+            return self._mixture.history(episode.steps[:index])
+        return reference_history(episode.steps[:index])
+
+    def remember(self, episode: Episode, record: StepRecord) -> None:
+        """Let later steps see this one, and the references of steps before it that do not count and so were not asked."""
+        index = record.task.step_index
+        self._catch_up(episode, index)
+        self._entries[episode.key].append(recalled(self._mode.history, episode.steps[index], record))
+
+    def forget(self, key: EpisodeKey) -> None:
+        """Free what is kept of an episode that is over."""
+        self._entries.pop(key, None)
+
+    def _catch_up(self, episode: Episode, index: int) -> None:
+        entries = self._entries.setdefault(episode.key, [])
+        entries += map(reference_entry, episode.steps[len(entries) : index])
 
 
 class Session:
@@ -136,7 +168,6 @@ class Session:
         self._stopped = True
 
     async def _prepare(self) -> None:
-        """Make the engine ready, and record which model it queries."""
         if self._run.answering.prepare is not None:
             try:
                 await self._run.answering.prepare()
@@ -149,7 +180,6 @@ class Session:
             self._warn(self._served.note_served(served, resumed=self._progress.resumed > 0))
 
     async def _work(self) -> None:
-        """Answer one step after the other, as long as there are any."""
         while not self._stopped and not self._scheduler.exhausted and not self._halted():
             if self._workers.dismisses(self._gate.limit):
                 break
@@ -182,7 +212,6 @@ class Session:
         )
 
     def _take_in(self, active: ActiveEpisode, record: StepRecord) -> None:
-        """Record an answered step, and let it have its consequences: what its episode remembers, and whether it goes on."""
         self._warn(self._served.note_replies(record, resumed=self._progress.resumed > 0))
         self._journal.append(record)
         self._answered.tally.add(record)

@@ -103,7 +103,6 @@ class Asker:
         return record.model_copy(update={"samples": (thought, *record.samples[1:])})
 
     async def _thought(self, method: PatchedBy, task: StepTaskModel, past: Sequence[HistoryEntry]) -> Patch | Sample:
-        """The thought that leads to a step's reference action, or the failed sample that says why there is none."""
         about = "the thought of its patch: "
         policy = self.model if method == "on-policy" else None
         try:
@@ -133,7 +132,6 @@ class Asker:
     async def _samples(
         self, task: StepTaskModel, past: Sequence[HistoryEntry], earlier: Mapping[int, Sample], asked: Asked
     ) -> Sequence[Sample]:
-        """Every sample of a step, or the one that says why there is none."""
         try:
             if self.fixed is None:
                 prepared = self.model.prepare_input(task, past)

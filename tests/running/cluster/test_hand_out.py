@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from guieval.running.cluster import HandOut, dealt_first
-from guieval.running.cluster.hand_out import MOST_AT_ONCE
+from guieval.running.cluster.worker import MOST_AT_ONCE
 from tests.running.cluster.conftest import open_scripted
 from tests.scripted import ACTIONS, CLICK, ScriptedEngine, make_episode, reply_with
 
