@@ -80,7 +80,7 @@ class OcrBaseline(FamilyModel):
         return ParsedResponse(action, reply.thought, reply.conclusion)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        return _write(ParsedResponse(action, thought, conclusion), task.screenshot_size)
+        return write_reply(ParsedResponse(action, thought, conclusion), task.screenshot_size)
 
     def respond(self, request: Request) -> str:
         """Read the last screenshot and answer. Of the request, only ``input`` and ``images`` are looked at.
@@ -96,10 +96,11 @@ class OcrBaseline(FamilyModel):
         stands on a screen of ``size`` (width, height) in pixels. Pure; raises ``ValueError`` for a text that is not a prompt.
         """
         decision = decide(Prompt.model_validate_json(prompt), [ScreenText(*line) for line in texts], size)
-        return _write(decision, size)
+        return write_reply(decision, size)
 
 
-def _write(reply: ParsedResponse, size: Size) -> str:
+def write_reply(reply: ParsedResponse, size: Size) -> str:
+    """A reply of the format; the action's point is in unified coordinates."""
     action = reply.action
     if isinstance(action, Click | LongPress | Scroll):
         action = action.model_copy(update={"point": FRAME.quantise(action.point, size)})

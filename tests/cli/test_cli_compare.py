@@ -62,6 +62,19 @@ def test_a_csv_file_is_correlated_and_its_gaps_are_passed_over(tmp_path: Path, g
     assert (found["n"], found["rank"]["rho"], len(found["points"])) == (3, 1.0, 3)
 
 
+def test_several_columns_are_compared_as_predictors(tmp_path: Path, guieval: CommandLine) -> None:
+    file = tmp_path / "models.csv"
+    rows = [f"m{number},{number},{(7 * number) % 11},{number * number}" for number in range(1, 11)]
+    file.write_text("\n".join(["model,good,poor,live", *rows, "m11,3,,9"]), encoding="utf-8")
+    done = guieval("correlate", file, "--x", "good", "--x", "poor", "--y", "live")
+    assert "How each predicts live, over 10 models" in done.out and "good - poor" in done.out
+    assert "1 model left out, because a figure is missing" in done.out
+    found = json.loads(guieval("correlate", file, "--x", "good", "--x", "poor", "--y", "live", "--json").out)
+    good, poor = found["predictors"]
+    assert good["measures"]["Spearman"]["value"] == 1 and abs(poor["measures"]["Spearman"]["value"]) < 0.5
+    assert "given twice" in guieval.sentence("correlate", file, "--x", "good", "--x", "good", "--y", "live")
+
+
 def test_runs_are_correlated_with_what_a_csv_file_says_of_their_models(tmp_path: Path, guieval: CommandLine) -> None:
     for name, missed in (("x", 1), ("y", 4), ("z", 9)):
         made_run(tmp_path / "runs" / name, [(each, 0) for each in EPISODES[:missed]], rewrite=named(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +15,11 @@ from guieval.cli import options
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.errors import DataError, UsageError, nearest
 from guieval.metrics.correlation import Correlation
 from guieval.metrics.correlation import correlate as correlation_of
+from guieval.metrics.predictors import MEASURES, Estimate, compare_predictors
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.tables import Table, columns
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 
 def correlate(
     source: Annotated[list[Path] | None, path_argument("[CSV | RUNS...]", "A CSV file, or run directories.")] = None,
-    x: Annotated[str | None, typer.Option(help="Column, or figure of the runs' protocol, that is to predict --y.")] = None,
+    x: Annotated[
+        list[str] | None,
+        typer.Option(help="Column, or figure of the runs' protocol, that predicts --y; several are compared with each other."),
+    ] = None,
     y: Annotated[str | None, typer.Option(help="Column to predict, e.g. success in AndroidWorld.")] = None,
     table: Annotated[
         str | None, typer.Option(help="A published table, see `guieval leaderboard --list-references`, or a .yaml path.")
@@ -36,31 +42,41 @@ def correlate(
     protocol: Annotated[str | None, typer.Option(help="Runs: judge under this protocol. Default: each run's own.")] = None,
     json: JSON = False,
 ) -> None:
-    """Correlate two figures over models: R² of a line, Spearman's rho with its p-value, and Legendre curves."""
+    """Correlate two figures over models: R² of a line, Spearman's rho with its p-value, and Legendre curves.
+
+    With several --x: R², Spearman's rho and Kendall's tau of each with --y, and of every two the difference, with bootstrap
+    intervals over the models that have all figures.
+    """
     files = list(source or ())
     notes: list[str] = []
     if (table is None) == (not files):
         raise UsageError("say what to correlate: either --table NAME, or a CSV file or run directories")
-    if x is None or y is None:
+    if not x or y is None:
         raise UsageError("--x and --y name the two columns to correlate")
+    if twice := next((name for name in x if x.count(name) > 1), None):
+        raise UsageError(f"--x {twice} is given twice")
     runs = bool(files) and all(each.is_dir() for each in files)
     if not runs:
         why = "is for run directories; a table or a CSV file holds both columns itself"
         options.refuse({"online": online, "protocol": protocol}, why)
     if table is not None:
         published = get_results(table)
-        points = published.pairs(x, y)
         notes = [f"source: {published.source}", *(f"note: {note}" for note in published.notes)]
-    elif runs:
-        if online is None:
-            raise UsageError("runs need --online, a CSV file with a column model and the column --y")
-        points = _of_runs(files, x, y, online, protocol)
-    elif len(files) == 1:
-        points = _of_csv(files[0], x, y)
-    else:
+    elif runs and online is None:
+        raise UsageError("runs need --online, a CSV file with a column model and the column --y")
+    elif not runs and len(files) > 1:
         file = next(str(source) for source in files if not source.is_dir())
         raise UsageError(f"several sources must all be run directories, and {file!r} is none")
-    _show(points, x, y, notes, json=json)
+
+    def points_of(name: str) -> list[Point]:
+        if table is not None:
+            return get_results(table).pairs(name, y)
+        return _of_runs(files, name, y, online, protocol) if online is not None else _of_csv(files[0], name, y)
+
+    if len(x) == 1:
+        _show(points_of(x[0]), x[0], y, notes, json=json)
+    else:
+        _compare({name: points_of(name) for name in x}, y, notes, json=json)
 
 
 def _of_csv(file: Path, x: str, y: str) -> list[Point]:
@@ -150,6 +166,39 @@ def _show(points: list[Point], x: str, y: str, notes: list[str], *, json: bool) 
     show(Table("", columns("model", x, y), rows), measures)
     for line in notes:
         say(line)
+
+
+def _compare(columns_of: dict[str, list[Point]], y: str, notes: list[str], *, json: bool) -> None:
+    """Compare several columns by how they predict ``y``, over the models that have all of them."""
+    values = {column: {name: (across, up) for name, across, up in points} for column, points in columns_of.items()}
+    models = [name for name in next(iter(values.values())) if all(name in own for own in values.values())]
+    predicted = [next(iter(values.values()))[name][1] for name in models]
+    found = compare_predictors({column: [own[name][0] for name in models] for column, own in values.items()}, predicted)
+    left_out = len({name for own in values.values() for name in own}) - len(models)
+    if left_out:
+        notes = [f"note: {counted(left_out, 'model')} left out, because a figure is missing", *notes]
+    if json:
+        print_json({"y": y, "models": models, **asdict(found), "notes": notes})
+        return
+    title = f"How each predicts {y}, over {found.n} models (95 % intervals)"
+    rows = tuple((predictor.name, *map(_estimate, predictor.measures.values())) for predictor in found.predictors)
+    between = tuple(
+        (f"{difference.first} - {difference.second}", *map(_estimate, difference.measures.values()))
+        for difference in found.differences
+    )
+    show(
+        Table(title, columns("figure", *MEASURES), rows),
+        Table("Differences, over the same resampled models", columns("figures", *MEASURES), between),
+    )
+    say(f"Bootstrap over models: {found.resamples:,} resamples, seed {found.seed}. It holds for models like these only.")
+    for line in notes:
+        say(line)
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "not defined"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
 def _measures(found: Correlation) -> Iterator[tuple[str, str, str]]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _FAR = (4.0, 7.0, 12.0, 18.0, 26.0, 36.0)
 """Distances of a name from its point, in points; from the third on a line connects the two."""
+MOST_NAMES = 16
+"""The most points whose names are written beside them; more would cover each other."""
 _LONG = 24
 """Letters after which a name is broken."""
 _ANGLES = (0, 180, 90, 270, 45, 135, 225, 315)
@@ -65,7 +67,8 @@ def reliability(panels: Sequence[Panel], words: str, degree: int = 1, width: Wid
         figure.supylabel(words, fontsize=8)
         figure.draw_without_rendering()  # only now are the axes where they will be
         for axes, panel, correlation in drawn:
-            _name_points(axes, panel, correlation)
+            if len(panel.names) <= MOST_NAMES:
+                _name_points(axes, panel, correlation)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -235,28 +236,18 @@ def test_the_command_asks_and_scores_several_samples(tmp_path: Path, guieval: Co
     assert "pass@4" in guieval("score", run).out
 
 
-# Adaptive concurrency: the runner does as it is told
-
-
-class Steered(AdaptiveConcurrency):
-    """A limit that a test moves."""
-
-    limit = 3
-
-    @property
-    def value(self) -> int:
-        return self.limit
+# Adaptive concurrency
 
 
 def test_as_many_are_in_flight_as_the_limit_says_at_the_moment(tmp_path: Path) -> None:
-    limit = Steered()
+    limit = AdaptiveConcurrency(start=3)
     seen: list[tuple[int, int]] = []
     episodes = [make_episode(f"e{number}", ACTIONS * 3) for number in range(20)]
 
     class Watching(ScriptedEngine):
         async def generate(self, request: Request) -> Any:
             number = len(self.requests)
-            limit.limit = 3 if number < 60 else 12 if number < 120 else 2
+            limit.value = 3 if number < 60 else 12 if number < 120 else 2
             reply = await super().generate(request)
             seen.append((number, self.in_flight + 1))
             return reply
@@ -274,7 +265,7 @@ def test_auto_is_for_servers(tmp_path: Path) -> None:
     options = {"model": MODEL, "bench": "demo", "data": str(tmp_path), "concurrency": "auto"}
     run = opened_run(RunConfig.model_validate({**options, "base_urls": ("http://127.0.0.1:9/v1",)}), tmp_path / "run")
     assert isinstance(limit := run.run.answering.concurrency, AdaptiveConcurrency) and limit.value == 64
-    ours = cast(VLLMServer, SimpleNamespace(settings=SimpleNamespace(media=tmp_path)))
+    ours = cast(VLLMServer, SimpleNamespace(settings=SimpleNamespace(media=tmp_path), pause=asyncio.sleep))
     for given, found in ((None, AdaptiveConcurrency), (32, int)):
         config = RunConfig.model_validate({**options, "engine": "vllm", "concurrency": given})
         assert isinstance(opened_run(config, tmp_path / "run", ours).run.answering.concurrency, found), (

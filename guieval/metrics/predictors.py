@@ -1,0 +1,141 @@
+"""Which of several figures predicts another one best, over the same models?
+
+R² of a straight line, Spearman's rho and Kendall's tau-b of each figure with the predicted one, and the differences between
+the figures. Intervals are percentile bootstrap intervals over models: the models are resampled, all figures of a model
+together, so differences are paired. They hold for models drawn like these ones, and say nothing of other kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guieval.errors import UsageError
+
+Floats: TypeAlias = NDArray[np.float64]
+RESAMPLES = 5000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with the ends of its interval; all ``None`` where one of the figures does not vary."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """How one figure goes with the predicted one: :data:`MEASURES` by name."""
+
+    name: str
+    measures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The measures of ``first`` less those of ``second``, over the same resampled models."""
+
+    first: str
+    second: str
+    measures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """All figures beside each other, over ``n`` models; ``resamples`` and ``seed`` are those of the intervals."""
+
+    n: int
+    predictors: tuple[Predictor, ...]
+    differences: tuple[Difference, ...]
+    resamples: int
+    seed: int
+
+
+def compare_predictors(
+    figures: Mapping[str, Sequence[float] | Floats],
+    predicted: Sequence[float] | Floats,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Prediction:
+    """Compare figures by how they go with ``predicted``, all of them over the same n models in the same order.
+
+    Raises :class:`UsageError` for fewer than 4 models, unlike numbers of values, and numbers that are not finite.
+    """
+    n, y = len(predicted), np.asarray(predicted, dtype=np.float64)
+    if n < 4:
+        raise UsageError(f"predictors are compared over at least 4 models that have every figure, got {n}")
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in figures.items()}
+    for name, column in columns.items():
+        if len(column) != n:
+            raise UsageError(f"{name!r} has {len(column)} values for {n} models")
+        if not (np.isfinite(column).all() and np.isfinite(y).all()):
+            raise UsageError(f"{name!r} and the predicted figure need finite numbers")
+    drawn = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    rows = np.concatenate([np.arange(n)[None], drawn])  # the first row is the models themselves
+    values = {
+        name: {measure: compute(column[rows], y[rows]) for measure, compute in MEASURES.items()}
+        for name, column in columns.items()
+    }
+    return Prediction(
+        n=n,
+        predictors=tuple(
+            Predictor(name, {measure: _estimate(drawn_values) for measure, drawn_values in own.items()})
+            for name, own in values.items()
+        ),
+        differences=tuple(
+            Difference(one, other, {name: _estimate(values[one][name] - values[other][name]) for name in MEASURES})
+            for one, other in combinations(values, 2)
+        ),
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _estimate(values: Floats) -> Estimate:
+    """The first value, and the interval of the others; resamples in which a figure does not vary have none."""
+    defined = values[1:][~np.isnan(values[1:])]
+    if np.isnan(values[0]) or not len(defined):
+        return Estimate(None, None, None)
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(values[0]), float(low), float(high))
+
+
+def _pearson(x: Floats, y: Floats) -> Floats:
+    """(r,) Pearson's r of each row of two (r, n) arrays; NaN where one does not vary."""
+    one, other = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    scale = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
+    varied = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0)
+    r: Floats = np.divide((one * other).sum(axis=1), scale, out=np.full(len(x), np.nan), where=varied)
+    return r
+
+
+def _r2(x: Floats, y: Floats) -> Floats:
+    return _pearson(x, y) ** 2
+
+
+def _spearman(x: Floats, y: Floats) -> Floats:
+    from scipy.stats import rankdata
+
+    return _pearson(rankdata(x, axis=1), rankdata(y, axis=1))
+
+
+def _kendall(x: Floats, y: Floats) -> Floats:
+    """Tau-b: concordant less discordant pairs, over the geometric mean of the pairs that are not tied in x and in y."""
+    first, second = np.triu_indices(x.shape[1], 1)
+    one, other = np.sign(x[:, first] - x[:, second]), np.sign(y[:, first] - y[:, second])
+    scale = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
+    tau: Floats = np.divide((one * other).sum(axis=1), scale, out=np.full(len(x), np.nan), where=scale > 0)
+    return tau
+
+
+MEASURES: dict[str, Callable[[Floats, Floats], Floats]] = {"R²": _r2, "Spearman": _spearman, "Kendall": _kendall}
+"""Each takes two (r, n) arrays, r sets of n models, and gives (r,) values."""

@@ -1,0 +1,139 @@
+"""Which figure of recorded steps predicts success online? Agents of known strength, each in all four modes on the same tasks.
+
+Run it as ``python -m perf.online_correlation runs/correlation``; it may be stopped and started again. It writes two
+tables into the folder, for ``guieval correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all
+agents, and ``blind.yaml`` with those whose mistakes do not depend on the past that they see.
+
+The agents are ``ocr-errant``. They know the right answer to the screens of the references (all, or a share), and
+err in stated ways: slips, slips that depend on the own past that they see, habits, and what they do on a screen that is on no
+reference: go home and begin again, go back, or guess by OCR.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import guieval
+from guieval.data.screenshots import read_screenshot
+from guieval.registry import load_benchmark
+from guieval.reports.opened.online import OpenedOnlineRun
+
+MODES = ("offline", "soeval", "sop", "online")
+HOME: dict[str, Any] = {"off_path": "home"}
+AGENTS: dict[str, dict[str, Any]] = {
+    **{f"slips {slip:.0%}, begins again": {"slip": slip, **HOME} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
+    **{f"slips {slip:.0%}, goes back": {"slip": slip, "off_path": "back"} for slip in (0.06, 0.15, 0.3)},
+    **{f"slips {slip:.0%}, guesses on": {"slip": slip} for slip in (0.06, 0.15, 0.3)},
+    **{f"slips {slip:.0%}, then lost": {"slip": slip, "after_slip": "lost", **HOME} for slip in (0.03, 0.06, 0.15)},
+    **{f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit, **HOME} for habit in (0.05, 0.1, 0.2, 0.3)},
+    **{f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift, **HOME} for drift in (0.05, 0.1, 0.2, 0.3)},
+    **{
+        f"slips {slip:.0%}, steadied by its past {drift:.0%}": {"slip": slip, "drift": drift, **HOME}
+        for slip, drift in ((0.15, -0.1), (0.3, -0.25), (0.4, -0.3))
+    },
+    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.9, 0.75, 0.5, 0.25, 0.0)},
+}
+COLUMNS = (
+    ("offline_tm", "offline TM", "type match of recorded steps, reference history, %", "offline"),
+    ("offline_em", "offline EM", "exact match of recorded steps, reference history, %", "offline"),
+    ("soeval_em", "SOEval EM", "exact match of recorded steps, own matched history, %", "soeval"),
+    ("sop_pg", "SOP PG", "progress until the first mistake, patched, %", "sop"),
+    ("sop_tsr", "SOP TSR", "episodes without a mistake, %", "sop"),
+    ("online_progress", "online progress", "mean share of a task's goals that are reached, %", None),
+    ("online", "online success", "tasks that the environment judges as done, %", None),
+)
+
+
+def write_answers(file: Path, bench: str, options: dict[str, Any]) -> None:
+    """The reference action for every recorded screen, as the agents know them."""
+    errant = import_module("guieval.model_adapters.ocr_errant")
+    loader = load_benchmark(bench, file.parent / "data", **options)
+    answers = {}
+    for episode in loader:
+        for step in episode.steps:
+            screenshot = read_screenshot(loader.root, step.screenshot, step.screenshot_size).data
+            answers[errant.key_of(step.instruction, screenshot)] = step.action.model_dump(mode="json")
+    file.write_text(json.dumps(answers), encoding="utf-8")
+
+
+def done(folder: Path, options: dict[str, Any], settings: dict[str, Any]) -> Path:
+    """One agent's runs in all modes, continued where they were stopped."""
+    if folder.exists():
+        result = guieval.run(resume=folder, progress=False)
+    else:
+        result = guieval.run(model="ocr-errant", mode=MODES, out=folder, options=options, progress=False, **settings)
+    if not result.complete:
+        raise SystemExit(f"the runs in {str(folder)!r} are not complete; start the command again")
+    return folder
+
+
+def figures(folder: Path) -> Iterator[float | None]:
+    """The values of :data:`COLUMNS`, in percent."""
+    offline, soeval, sop, online = (guieval.open_run(folder / mode) for mode in MODES)
+    assert not isinstance(offline, OpenedOnlineRun) and not isinstance(soeval, OpenedOnlineRun)
+    assert not isinstance(sop, OpenedOnlineRun) and isinstance(online, OpenedOnlineRun)
+    recorded, own, patched, acted = offline.figures(), soeval.figures(), sop.figures(), online.figures()
+    shares = (
+        recorded["type match"].value,
+        recorded["exact match"].value,
+        own["exact match"].value,
+        patched["progress (episode mean)"].value,
+        patched["success rate"].value,
+        acted.progress.value,
+        acted.success.value,
+    )
+    return (None if share is None else round(100 * share, 3) for share in shares)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--bench", default="demo")
+    parser.add_argument("--episodes", type=int, default=60)
+    arguments = parser.parse_args()
+    # the agents see the same screens, which are read once
+    vars(import_module("guieval.model_adapters.ocr_baseline"))["REMEMBERED_SCREENS"] = 50_000
+    options = {"episodes": arguments.episodes}
+    settings = {"bench": arguments.bench, "bench_options": options}
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    answers = arguments.folder.absolute() / "answers.json"
+    if not answers.exists():
+        write_answers(answers, arguments.bench, options)
+    rows = []
+    for name, own in AGENTS.items():
+        folder = arguments.folder / re.sub(r"\W+", "-", name)
+        rows.append({"model": name, "values": list(figures(done(folder, {"answers": str(answers), **own}, settings)))})
+        print(name, *rows[-1]["values"], flush=True)
+    write_table(arguments.folder / "agents.yaml", rows)
+    blind = [row for row in rows if not {"drift", "habit", "after_slip"} & AGENTS[str(row["model"])].keys()]
+    write_table(arguments.folder / "blind.yaml", blind)
+
+
+def write_table(file: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """The agents' figures as a table of results."""
+    columns = [
+        {"name": name, "title": title, "metric": metric, "decimals": 2, **({"mode": mode} if mode else {})}
+        for name, title, metric, mode in COLUMNS
+    ]
+    table = {
+        "name": file.stem,
+        "paper": "perf/online_correlation.py",
+        "short": "own runs",
+        "table": file.stem,
+        "caption": f"{len(rows)} agents of known strength, offline and online",
+        "columns": columns,
+        "rows": list(rows),
+    }
+    file.write_text(yaml.safe_dump(table, sort_keys=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
