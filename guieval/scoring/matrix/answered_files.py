@@ -6,24 +6,25 @@ denominator, its data folder gives the steps. The formats are in :mod:`guieval.s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from guieval.actions import ActionSpace
-from guieval.data.benchmark import EpisodeRef
-from guieval.data.overlays import Overlay, describe_overlay
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.overlays import Overlaid, Overlay, describe_overlay
 from guieval.data.sample_sets import StepLabel
-from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict
+from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict, select
 from guieval.errors import DataError, UsageError, nearest
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import get_mode
+from guieval.models import ABCModel
+from guieval.models.scored_reply import read_reply
 from guieval.registry import benchmarks, load_benchmark, load_model
 from guieval.scoring import predictions
 from guieval.scoring.answered import Answered
 from guieval.scoring.predictions import Predicted, Predictions
-from guieval.scoring.predictions_file import answered_by
-from guieval.steps import EpisodeKey, Sample, StepTaskModel
+from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
 
 OWN = "guieval"
 """The format that names steps of a benchmark and nothing else, and may hold raw replies."""
@@ -63,7 +64,7 @@ def answered_file(
         own = predictions.read_predictions(file, OWN, repeats=False)
         if adapter is None and any(row.response is not None for row in own.rows):
             raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
-        return answered_by(benchmark, own.rows, file.name, adapter=adapter, mode=mode, overlay=overlay)
+        return _of_benchmark(benchmark, own.rows, file.name, adapter=adapter, mode=mode, overlay=overlay)
     if model is not None:
         raise UsageError(f"--model reads raw replies, and a file of format {chosen!r} holds actions; leave it out")
     if data is None and bench_options:
@@ -79,7 +80,7 @@ def answered_file(
         return _by_itself(file, name, rows, mode, overlay, [*notes, *read.assumed], len(read.skipped) + read.unanswered)
     if opened is None:
         opened = load_benchmark(name, data, **(bench_options or {}))
-    return answered_by(opened, rows, file.name, mode=mode, overlay=overlay, notes=notes)
+    return _of_benchmark(opened, rows, file.name, mode=mode, overlay=overlay, notes=notes)
 
 
 def _format(file: Path, format: str | None, *, owned: bool) -> str:
@@ -121,6 +122,62 @@ def _notes(read: Predictions) -> Iterator[str]:
         )
 
 
+def _of_benchmark(
+    benchmark: ABCBenchmark,
+    rows: Iterable[Predicted],
+    title: str,
+    *,
+    adapter: ABCModel | None = None,
+    mode: str = "offline",
+    overlay: Overlay | None = None,
+    notes: Sequence[str] = (),
+) -> Answered:
+    """Predictions for a benchmark's steps, all of which count; a step without a prediction counts as not run."""
+    if overlay is not None:
+        benchmark = Overlaid(benchmark, overlay)
+    refs = list(benchmark.index())
+    lengths = {ref.key: ref.length for ref in refs}
+    by_episode: dict[EpisodeKey, dict[int, Predicted]] = {}
+    for row in rows:
+        key = EpisodeKey(benchmark.name, row.subset, row.episode_id)
+        if row.step_index >= lengths.get(key, 0):
+            raise DataError(f"{title!r} predicts step {StepKey(*key, row.step_index)}, which {benchmark.name!r} does not have")
+        by_episode.setdefault(key, {})[row.step_index] = row
+    predicted = [ref for ref in refs if ref.key in by_episode]
+
+    def answers(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
+        for ref in predicted:
+            by_step = by_episode[ref.key]
+            for task in benchmark.load(ref).steps:
+                row = by_step.get(task.step_index)
+                yield task, () if row is None else (_sample(evaluator, adapter, task, row),)
+
+    return Answered(
+        title=title,
+        benchmark=benchmark.name,
+        dataset=benchmark.dataset or benchmark.load(predicted[0] if predicted else refs[0]).steps[0].dataset,
+        setting=benchmark.setting,
+        protocol=benchmark.protocol,
+        model=adapter.config.name if adapter else "",
+        mode=get_mode(mode),
+        spaces=(adapter.action_space if adapter else ActionSpace(), benchmark.action_space),
+        plan={ref.key: range(ref.length) for ref in refs},
+        refs=refs,
+        answers=answers,
+        select=lambda choice: select(benchmark, choice),
+        notes=lambda others: [*notes, *others],
+        unanswered=lambda ref: benchmark.load(ref).steps if ref.key not in by_episode else (),
+        overlays=() if overlay is None else (describe_overlay(overlay.file, overlay.sha256, overlay.steps),),
+        count=sum(map(len, by_episode.values())),
+    )
+
+
+def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Predicted) -> Sample:
+    if prediction.response is not None and model is not None:
+        return read_reply(model, evaluator, task, prediction.response)
+    return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
+
+
 def _by_itself(
     file: Path, name: str, rows: Sequence[Predicted], mode: str, overlay: Overlay | None, notes: list[str], left_out: int
 ) -> Answered:
@@ -159,7 +216,7 @@ def _by_itself(
 
     def judged(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
         for task, row in answers:
-            yield task, (Sample(raw_response="", action=row.action, outcome=evaluator.evaluate(task, row.action)),)
+            yield task, (_sample(evaluator, None, task, row),)
 
     loader = benchmarks().get(name)
     return Answered(

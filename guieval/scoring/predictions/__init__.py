@@ -15,7 +15,7 @@ from typing import Any
 
 from guieval.actions import Unsupported
 from guieval.errors import DataError, UsageError, nearest
-from guieval.scoring.predictions import agentcpm, grounding, guievalkit, kairos, lz_dong, os_atlas, own, ui_s1
+from guieval.scoring.predictions import aitw, grounding, os_atlas, own, ui_s1
 from guieval.scoring.predictions.predicted import Format, Predicted
 from guieval.scoring.predictions.rows import Row, open_rows
 from guieval.steps import StepTaskModel
@@ -26,13 +26,13 @@ FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
         own.FORMAT,
-        guievalkit.FORMAT,
-        agentcpm.FORMAT,
-        os_atlas.FORMAT,
+        aitw.GUIEVALKIT,
+        aitw.AGENTCPM,
+        os_atlas.OS_ATLAS,
         ui_s1.FORMAT,
         *grounding.FORMATS,
-        kairos.FORMAT,
-        lz_dong.FORMAT,
+        os_atlas.KAIROS,
+        aitw.LZ_DONG,
     )
 }
 

@@ -6,7 +6,7 @@ import pytest
 
 from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
-from guieval.scoring.predictions.calls import call_action
+from guieval.scoring.predictions.os_atlas import call_action
 
 MIDDLE = Point(500.0, 500.0)
 
