@@ -103,7 +103,6 @@ class TextRule:
         return Judgement(True, exact, None, _levenshtein(expected, given), reason)
 
     def _why(self, expected: str, given: str) -> str:
-        """Why two unequal normalised texts agree."""
         if self.compare == "type-only":
             return "any text agrees"
         if self.compare == "same-words":

@@ -69,7 +69,7 @@ class Judged:
         return dict(zip(ENDS, np.bincount(self.end, minlength=len(ENDS)).tolist(), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RunColumns:
     """One run (or predictions file): n planned steps of e episodes, judged by some protocols.
 
@@ -88,13 +88,13 @@ class RunColumns:
     missing here because their answer cannot be read.
     """
 
-    title: str
-    benchmark: str
-    dataset: str
-    model: str
+    title: str = ""
+    benchmark: str = ""
+    dataset: str = ""
+    model: str = ""
     mode: str
     stop: str
-    selection: str
+    selection: str = ""
     episodes: tuple[EpisodeKey, ...]
     episode: NDArray[np.int32]
     step_index: NDArray[np.int32]

@@ -203,13 +203,8 @@ class RunTally:
         types = np.fromiter((_CODES.get(name, -1) for name in planned), dtype=np.int8, count=n)
         known = judged.reached & (rows["end"] != NOT_RUN)
         columns = RunColumns(
-            title="",
-            benchmark="",
-            dataset="",
-            model="",
             mode=self._mode.label,
             stop=self._mode.stop,
-            selection="",
             episodes=tuple(plan),
             episode=episode,
             step_index=np.array([index for counted in plan.values() for index in counted], dtype=np.int32),
@@ -331,6 +326,5 @@ def _diagnostics(rows: NDArray[np.void], recorded: NDArray[np.bool_], measured: 
 
 
 def _sum_known(numbers: Iterable[int | None]) -> int:
-    """The sum, or -1 where no number is known."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else -1

@@ -38,12 +38,13 @@ their first step, where a group of one rollout is kept in any case (released cod
 _SAME, _NONE = 1e-9, 1e-12
 """Values whose range is below this share of their size differ by rounding alone, which must not become advantages; and so do
 those within the second of one another, where penalties and rewards cancel out and leave no size to compare with."""
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "normalise": get_args(Normalise),
+    "segment": SEGMENTS,
+    "episode_level": get_args(EpisodeLevel),
+    "spread_of": get_args(SpreadOf),
+}
 _K = TypeVar("_K", bound=Hashable)
-
-
-def _one_of(field: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise UsageError(f"{field} is {value!r}{nearest(str(value), known)}; expected one of {', '.join(known)}")
 
 
 def _is_number(value: object) -> bool:
@@ -72,10 +73,9 @@ class AdvantageSettings:
     spread_of: SpreadOf = "advantages"
 
     def __post_init__(self) -> None:
-        _one_of("normalise", self.normalise, get_args(Normalise))
-        _one_of("segment", self.segment, SEGMENTS)
-        _one_of("episode_level", self.episode_level, get_args(EpisodeLevel))
-        _one_of("spread_of", self.spread_of, get_args(SpreadOf))
+        for name, known in _CHOICES.items():
+            if (value := getattr(self, name)) not in known:
+                raise UsageError(f"{name} is {value!r}{nearest(str(value), known)}; expected one of {', '.join(known)}")
         if not (_is_number(self.gamma) and self.gamma <= 1):
             raise UsageError(f"gamma is {self.gamma!r}: expected a number from 0 to 1")
         if not _is_number(self.omega):

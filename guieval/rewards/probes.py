@@ -7,7 +7,7 @@ highest reward there is. Nothing is generated, so a reward is probed on a whole 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from guieval.actions import Action, Click, Open, Point, Scroll, Type, Wait
@@ -136,23 +136,23 @@ def probe(scorer: ReplyScorer, tasks: Iterable[StepTaskModel], probes: Iterable[
 
 
 def _scored(scorer: ReplyScorer, asked: Probe, tasks: list[StepTaskModel]) -> list[RewardParts | None]:
-    """The reward of each step's reply, ``None`` where there is no such reply."""
     replies = ((task, asked.reply(scorer, task)) for task in tasks)
     return [None if text is None else scorer.score(task, text).reward for task, text in replies]
 
 
 def _earned(asked: Probe, scored: list[RewardParts | None], expert: list[RewardParts | None]) -> Earnings:
-    rewards = [each for each in scored if each is not None]
-    beside = [other.total for each, other in zip(scored, expert, strict=True) if each is not None and other is not None]
-    n = len(rewards)
-    if not n:
-        return Earnings(asked, 0, None, None, None, None, None)
+    rewards = [reward for reward in scored if reward is not None]
+    beside = [other.total for own, other in zip(scored, expert, strict=True) if own is not None and other is not None]
     return Earnings(
         asked,
-        n,
-        sum(each.total for each in rewards) / n,
-        sum(each.outcome.type_match for each in rewards) / n,
-        sum(each.outcome.exact_match for each in rewards) / n,
-        sum(each.parts["format"] for each in rewards) / n,
-        sum(beside) / len(beside) if beside else None,
+        len(rewards),
+        _mean([reward.total for reward in rewards]),
+        _mean([reward.outcome.type_match for reward in rewards]),
+        _mean([reward.outcome.exact_match for reward in rewards]),
+        _mean([reward.parts["format"] for reward in rewards]),
+        _mean(beside),
     )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

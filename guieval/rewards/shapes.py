@@ -8,7 +8,7 @@ Weights are fields, and the defaults are the sources'.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
@@ -254,17 +254,19 @@ def iou(one: Box, other: Box) -> float:
     return common / union if union > 0.0 else 0.0
 
 
-_SHAPES: Sequence[type[ABCReward]] = (
-    UIR1Reward,
-    UIR1IoUReward,
-    HyperTrackReward,
-    HyperTrackGaussianReward,
-    UIS1Reward,
-    UIS1LenientReward,
-    UIS1ReleasedReward,
-    AgentNetReward,
-)
-REWARDS: dict[str, type[ABCReward]] = {each.name: each for each in _SHAPES}
+REWARDS: dict[str, type[ABCReward]] = {
+    reward.name: reward
+    for reward in (
+        UIR1Reward,
+        UIR1IoUReward,
+        HyperTrackReward,
+        HyperTrackGaussianReward,
+        UIS1Reward,
+        UIS1LenientReward,
+        UIS1ReleasedReward,
+        AgentNetReward,
+    )
+}
 """Every reward by its name."""
 
 

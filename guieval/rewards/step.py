@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from guieval.actions import Action, Box, Click, LongPress
+from guieval.actions import Action, Box, Click
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.click_rule import smallest_box
 from guieval.rewards.formats import FormatRule
@@ -99,15 +99,8 @@ class ABCReward:
         return {"name": self.name, "source": self.source, "protocol": self.evaluator.protocol.name, **weights}
 
 
-def target_box(task: StepTaskModel, accepted: Action) -> Box | None:
-    """The box of the element that a click or long press is for: the smallest of the step's that holds its point."""
-    if not isinstance(accepted, Click | LongPress):
-        return None
-    index = smallest_box(task.boxes, accepted.point)
-    return None if index is None else task.boxes[index]
-
-
 def clicked_boxes(task: StepTaskModel) -> list[Box]:
-    """The target boxes of the accepted clicks that have one."""
+    """The target boxes of the accepted clicks that have one: the smallest of the step's boxes that holds the click's point."""
     clicks = (action for action in (task.action, *task.alternatives) if isinstance(action, Click))
-    return [box for click in clicks if (box := target_box(task, click)) is not None]
+    indices = (smallest_box(task.boxes, click.point) for click in clicks)
+    return [task.boxes[index] for index in indices if index is not None]

@@ -29,6 +29,11 @@ _SAMPLE_SETS = {
 }
 _CELLS = ("platform", "element")
 _GROUPS = ("group", "element")
+_PIXELS_ABOVE_1 = "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail."
+_WEIGHED_TWICE = (
+    "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second figure over the steps of that part: a cell "
+    "of n steps is counted n times, so it weighs n squared."
+)
 _AT_ORIGIN = (
     "A reply without coordinates is given the point (0, 0), so there are no format errors, and it hits a target that reaches "
     "the upper left corner; here it is wrong."
@@ -118,7 +123,7 @@ PROTOCOLS = (
         datasets=("screenspot-v2",),
         figures=(Figure("screenspot_v2_action_acc", "exact"),),
         notes=(
-            "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",
+            _PIXELS_ABOVE_1,
             "A target whose last two numbers are both larger than its first two is taken for corners, not for a width and a "
             "height.",
         ),
@@ -128,7 +133,7 @@ PROTOCOLS = (
         source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/screenspot_pro/utils.py",
         datasets=("screenspot-pro",),
         figures=(Figure("screenspot_pro_action_acc", "exact"),),
-        notes=("A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",),
+        notes=(_PIXELS_ABOVE_1,),
     ),
     _pointing(
         name="vlmevalkit",
@@ -142,10 +147,9 @@ PROTOCOLS = (
         ),
         notes=(
             "The far edge of a box is x + w - 1, a pixel short of the box.",
-            "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second figure over the steps of that part: a cell "
-            "of n steps is counted n times, so it weighs n squared.",
+            _WEIGHED_TWICE,
             "The category in its tables is taken to be the platform.",
-            "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",
+            _PIXELS_ABOVE_1,
             _AT_ORIGIN,
         ),
     ),
@@ -168,10 +172,9 @@ PROTOCOLS = (
         ),
         notes=(
             "Its boxes have their corners given and lose no pixel, unlike those of ScreenSpot in the same toolkit.",
-            "Text_Accuracy, Icon_Accuracy and a category's accuracy are the second figure over the steps of that part: a cell "
-            "of n steps is counted n times, so it weighs n squared.",
+            _WEIGHED_TWICE,
             "The category in its tables is taken to be the group.",
-            "A point with a value above 1 is taken for pixels, so models that answer in thousandths fail.",
+            _PIXELS_ABOVE_1,
             _AT_ORIGIN,
         ),
     ),

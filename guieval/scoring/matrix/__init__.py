@@ -15,8 +15,8 @@ from guieval.scoring.matrix.answers import (
     score_run,
 )
 from guieval.scoring.matrix.disagreements import Disagreement, agreeing, disagreements, disputed
+from guieval.scoring.matrix.ledger import voted
 from guieval.scoring.matrix.own_sets import Placed, on_own_sets
-from guieval.scoring.matrix.voting import voted
 
 __all__ = [
     "ALL",

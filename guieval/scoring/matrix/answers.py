@@ -202,7 +202,6 @@ def _evaluators(
 def _unfit(
     protocols: Sequence[str | Protocol] | None, evaluators: Sequence[ActionEvaluator], dataset: str, setting: Setting
 ) -> list[str]:
-    """Notes where protocols judge data that they are not written for."""
     if ALL in (protocols or ()) and not _written_for(dataset):
         kind = "grounding" if setting == "grounding" else "step navigation"
         return [f"no protocol is written for the data set {dataset!r}, so all means every protocol of {kind}"]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.actions import Action, ActionSpace, Click, LongPress, Unsupported
+from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Scroll, Type, Unsupported
 from guieval.data.benchmark import EpisodeRef
-from guieval.evaluation import ActionEvaluator
+from guieval.evaluation import ActionEvaluator, TextRule
 from guieval.metrics.columns import (
     FAILED,
     NOT_RUN,
@@ -27,9 +27,12 @@ from guieval.metrics.columns import (
     WRONG,
     Judged,
 )
-from guieval.scoring.matrix.voting import voted
 from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepTaskModel
 
+NEAR = 40.0
+"""Points of two samples within this many thousandths of the screen are the same click to a vote."""
+
+_TEXT = TextRule()
 _TYPE_CODES = {name: code for code, name in enumerate(TYPES)}
 
 
@@ -253,3 +256,36 @@ def _in_another_box(task: StepTaskModel, action: Action | None) -> bool:
         return False
     inside = task.boxes.containing(action.point)
     return bool(inside.any()) and bool((inside & ~task.boxes.containing(task.action.point)).any())
+
+
+def voted(actions: Sequence[Action | None]) -> int:
+    """The place of the action that most samples agree on; among equally many the first one.
+
+    Actions are taken in order, and each joins the first group with whose first action it agrees: equal types, and points
+    within :data:`NEAR` (clicks and long presses), equal directions, buttons or ends, equal texts and app names once
+    lower-cased and stripped; what lies outside the unified space must be equal altogether. Replies without an action agree
+    with each other. The vote is the same under all protocols.
+    """
+    groups: list[list[int]] = []
+    for place, action in enumerate(actions):
+        for group in groups:
+            if _agree(actions[group[0]], action):
+                group.append(place)
+                break
+        else:
+            groups.append([place])
+    return max(groups, key=len)[0]
+
+
+def _agree(one: Action | None, other: Action | None) -> bool:
+    if isinstance(one, Click | LongPress) and isinstance(other, Click | LongPress):
+        return one.type == other.type and math.dist(one.point, other.point) <= NEAR
+    if isinstance(one, Scroll) and isinstance(other, Scroll):
+        return one.direction == other.direction
+    if isinstance(one, Type) and isinstance(other, Type):
+        return _TEXT.normalise(one.text) == _TEXT.normalise(other.text)
+    if isinstance(one, Open) and isinstance(other, Open):
+        return _TEXT.normalise(one.app) == _TEXT.normalise(other.app)
+    if one is not None and other is not None and one.type == other.type == "WAIT":
+        return True
+    return one == other

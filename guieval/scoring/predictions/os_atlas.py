@@ -163,7 +163,6 @@ def _kairos_reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
 
 
 def _kairos_image(row: Row) -> tuple[str, str, int]:
-    """App, episode and step of a row's image."""
     image = _KAIROS_IMAGE.fullmatch(row.text("image_path"))
     if image is None:
         raise row.error("image_path", f"expected <app>/images/<episode>_<step>.png, got {row.text('image_path')[-60:]!r}")

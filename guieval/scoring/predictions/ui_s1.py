@@ -16,7 +16,6 @@ from guieval.steps import StepTaskModel
 
 
 def _refuse(rows: Rows, steps: Iterable[StepTaskModel]) -> NoReturn:
-    """Raise :class:`UsageError` with the file's own figures."""
     episodes, progress, successes = 0, 0.0, 0
     for row in rows():
         length = row.whole("num_steps", 1)
