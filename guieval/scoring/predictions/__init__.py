@@ -11,25 +11,85 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from guieval.actions import Unsupported
+from guieval.actions import Unsupported, action_from_json
 from guieval.errors import DataError, UsageError, nearest
-from guieval.scoring.predictions import aitw, grounding, os_atlas, own, ui_s1
-from guieval.scoring.predictions.predicted import Format, Predicted
+from guieval.scoring.predictions import aitw, grounding, os_atlas
+from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
 from guieval.steps import StepTaskModel
 
 __all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions"]
 
+_OWN_FIELDS = frozenset({"subset", "episode_id", "step_index", "action", "response"})
+
+
+def _own(row: Row) -> Predicted:
+    for field in row.values:
+        if field not in _OWN_FIELDS:
+            raise row.error(field, f"is none of {', '.join(sorted(_OWN_FIELDS))}")
+    key = ("", row.text("subset") if "subset" in row.values else "", row.text("episode_id"), row.whole("step_index"))
+    if len({"action", "response"} & row.values.keys()) != 1:
+        raise row.error("action", "a prediction holds either an action (null: the reply held none) or a response")
+    if "response" in row.values:
+        return Predicted(*key, response=row.text("response"))
+    given = row.values["action"]
+    if given is None:
+        return Predicted(*key, reason="there is no answer")
+    return Predicted(*key, row.build("action", lambda: action_from_json(given)))
+
+
+def _refuse_ui_s1(rows: Rows, steps: Iterable[StepTaskModel]) -> NoReturn:
+    """Refuse UI-S1's result files (X-PLUG/MobileAgent ``UI-S1/evaluation/eval_*.py``) with their own two figures.
+
+    They keep how far each episode went but no answer. Progress is the mean of ``final_step_id / num_steps`` over episodes,
+    where ``final_step_id`` is the number of steps before the first mismatch; success is the share of ``task_success``.
+    """
+    episodes, progress, successes = 0, 0.0, 0
+    for row in rows():
+        length = row.whole("num_steps", 1)
+        reached = row.whole("final_step_id")
+        if reached > length:
+            raise row.error("final_step_id", f"expected no more than the episode's {length} steps, got {reached!r:.80}")
+        episodes += 1
+        progress += reached / length
+        successes += row.value("task_success") is True
+    if not episodes:
+        raise UsageError("a result file of UI-S1 keeps no answers, so it cannot be scored")
+    raise UsageError(
+        "a result file of UI-S1 keeps how far each episode went but no answers, so it cannot be scored again; by its own "
+        f"count, progress is {progress / episodes:.4f} and success {successes / episodes:.4f} over {episodes:,} episodes"
+    )
+
+
+OWN = Format(
+    "guieval",
+    "guieval's own JSON lines, see docs/predictions.md",
+    frozenset({"episode_id", "step_index"}),
+    lambda rows, steps: _own,
+    one_of=frozenset({"action", "response"}),
+)
+"""What other tools should write; documented in docs/predictions.md.
+
+``subset`` ("") is needed where the benchmark has subsets. ``action`` is a unified action, [0, 1000] per axis, or null where the
+reply held none; in its place ``response`` is the reply as the model gave it, which the model's adapter reads when the file is
+scored.
+"""
+UI_S1 = Format(
+    "ui-s1",
+    "UI-S1's results: recognised, but they keep no answers to score",
+    frozenset({"goal", "num_steps", "task_success", "final_step_id"}),
+    _refuse_ui_s1,
+)
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
-        own.FORMAT,
+        OWN,
         aitw.GUIEVALKIT,
         aitw.AGENTCPM,
         os_atlas.OS_ATLAS,
-        ui_s1.FORMAT,
+        UI_S1,
         *grounding.FORMATS,
         os_atlas.KAIROS,
         aitw.LZ_DONG,
