@@ -1,7 +1,7 @@
 """How a predicted point is compared with the label: which boxes count, their enlargement, and the accepted distance.
 
 Everything is compared in screen fractions (thousandths / 1000, each axis by its own side), in the order of operations the
-published scorers use, so that borders fall on the same side as theirs. Borders are inclusive unless a rule says otherwise.
+published scorers use, so that borders fall on the same side as theirs. Borders are inclusive unless a rule sets otherwise.
 A point within :data:`guieval.actions.BORDER` of a border lies on it, and distances measured in pixels are compared to a
 millionth of a pixel, because neither fractions nor thousandths can hold every whole pixel exactly.
 """
@@ -52,7 +52,7 @@ class ClickRule:
 
     Boxes. ``enlarge`` scales each box about its centre. With ``clip`` the upper left corner is then cut at 0 without moving
     the size, and width and height are cut at 1 screen, so a box cut at the left or top reaches further right or down
-    (AgentCPM-GUI and GUIEvalKit); without it nothing is cut (UI-S1). ``boxes`` says which of the enlarged boxes count: any,
+    (AgentCPM-GUI and GUIEvalKit); without it nothing is cut (UI-S1). ``boxes`` selects the enlarged boxes that count: any,
     those that contain the reference point, the ``nearest`` ones by distance of their centre to the reference point or to the
     prediction (the earlier box first at equal distance), or none; or, chosen before enlarging and border included, those
     that contain the reference point, or the smallest of them by area (the earlier first). ``strict`` leaves a box's own
@@ -60,8 +60,8 @@ class ClickRule:
     (VLMEvalKit). With ``polygon`` a step that has one (:func:`guieval.evaluation.rules.polygon_of`) is judged by it, border
     included, and its boxes do not count.
 
-    Distance. ``fallback`` is the distance to the reference point that is accepted whatever the boxes say; ``None`` accepts
-    none, ``fallback_strict`` asks for less than it. ``measure`` says what it is counted in: ``fraction``, the screen, each
+    Distance. ``fallback`` is the distance to the reference point that is accepted regardless of the boxes; ``None`` accepts
+    none, ``fallback_strict`` asks for less than it. ``measure`` is its unit: ``fraction``, the screen, each
     axis by its own side, so an ellipse on the screen; ``canvas``, pixels after both points were scaled onto a ``canvas``
     (width, height); ``pixels`` of the step's screenshot; ``longest-side``, the longer side of the screenshot. The last three
     are circles.

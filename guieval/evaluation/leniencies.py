@@ -86,7 +86,7 @@ class LongPressIsClick:
         return reference == "LONG_PRESS" or (self.side == "both" and predicted == "LONG_PRESS")
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """What the rules say of the click (or the two) in place of the long press."""
+        """Judge the click (or both clicks) in place of the long press."""
         return rules.judge(task, _tapped(reference), _tapped(predicted) if self.side == "both" else predicted)
 
     def describe(self) -> str:
@@ -199,7 +199,7 @@ class RecentIsHome(_Listed):
     words = "a labelled press of RECENT is one of HOME"
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
-        """What the rules say of HOME in place of RECENT."""
+        """Judge HOME in place of RECENT."""
         if isinstance(reference, Press) and reference.button == "RECENT":
             return rules.judge(task, Press(button="HOME"), predicted)
         return None
@@ -282,7 +282,7 @@ def _text_at(task: StepTaskModel, point: Point) -> str:
 
 @dataclass(frozen=True)
 class PromptDirection(_Listed):
-    """A scroll the way that the step's own prompt says, "Scroll up" or "Scroll down", is exact beside the labelled one.
+    """A scroll in the direction that the step's own prompt names, "Scroll up" or "Scroll down", is exact too.
 
     OS-Genesis, evaluation/android_control/ac_eval.py, whose directions are AndroidControl's: those of the content, so the
     finger moves the other way. The prompt is the goal and, where the setting is low, the step's instruction; case matters.

@@ -140,7 +140,7 @@ class Protocol:
 
     ``rules`` holds unless ``variants`` names others for the step's ``dataset``. ``datasets`` are those it was written for
     (``None``: any). ``sample_sets`` names, by data set, the steps that its published numbers count. ``failure`` and ``figures``
-    change no verdict. ``notes`` say in whole sentences what the source is lenient or strict about, where it has defects, and
+    change no verdict. ``notes`` state in whole sentences what the source is lenient or strict about, where it has defects, and
     what of it lies outside a judgement of unified actions (e.g. how it misreads numbers). ``mends`` is the protocol of which
     this one is the intended version, the other keeping the source's defects. ``version`` grows when a row is corrected.
     """

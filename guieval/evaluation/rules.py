@@ -143,9 +143,9 @@ class Leniency(Protocol):
 
 @dataclass(frozen=True)
 class StepRules:
-    """One rule per action type. Types must be equal unless a rule says otherwise; a wait has no other condition.
+    """One rule per action type. Types must be equal unless a rule sets otherwise; a wait has no other condition.
 
-    ``click`` judges clicks and long presses. ``stop`` says whether a stop must have the reference's status too, ``press``
+    ``click`` judges clicks and long presses. ``stop`` decides whether a stop must have the reference's status too, ``press``
     whether a press must have its button. With ``status_types`` and ``button_types`` each status and each button is a type of
     its own, so another one does not match in type. Under all rules, actions outside the unified space agree if name (any case)
     and arguments are equal. ``tap_limit`` is the longest predicted press, in milliseconds, that still is a tap and counts as

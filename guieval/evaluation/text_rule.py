@@ -43,9 +43,9 @@ class TextRule:
     ``equal``: the same characters. ``same-words``: the same set of words, words of punctuation alone left out. ``type-only``:
     any text agrees. An "or" between two of them accepts what either accepts.
 
-    To reach a threshold is to be at least that, or with ``above`` more than that. ``span`` says of what the F1 is taken: the
-    ``whole`` text; the written ``action`` "TYPE [text]", whose first token always agrees, or only the ``second-token`` of
-    that (OS-Atlas on GUI-Odyssey and on AndroidControl). With ``part_of_word`` two texts of one token each have F1 1 where
+    To reach a threshold is to be at least that, or with ``above`` more than that. ``span`` is the text that the F1 is computed
+    on: the ``whole`` text; the written ``action`` "TYPE [text]", whose first token always agrees, or only the ``second-token``
+    of that (OS-Atlas on GUI-Odyssey and on AndroidControl). With ``part_of_word`` two texts of one token each have F1 1 where
     one is part of the other (GUI-R1).
 
     Whatever the rule, a text that one of the step's patterns matches from its first to its last character agrees

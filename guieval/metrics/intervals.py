@@ -106,7 +106,7 @@ class Resampled:
         or few in which two runs differ, carry the figure.
 
         ``None`` where the figure is not defined, where there is only one episode or only one decides, or where the figure is
-        defined on less than half of the resampled sets (the others are passed over). Where all agree, its width is 0.
+        defined on less than half of the resampled sets (the others are skipped). Where all agree, its width is 0.
         """
         known = self._known()
         if known is None:

@@ -83,7 +83,7 @@ _NO_RECORD = (NOT_RUN, False, False, False, False, -1, 0, math.nan, math.nan, ma
 class RunTally:
     """The records of one run, cut down to what its figures need: about 170 bytes a step in episodes of AndroidControl's length.
 
-    ``mode`` says whether, and at which, mismatch an episode ends; the two action spaces decide coverage. ``types`` are the
+    ``mode`` decides whether, and at which, mismatch an episode ends; the two action spaces decide coverage. ``types`` are the
     reference types of planned steps, also of those without a record; they are read by :meth:`summary`. Not thread-safe.
     """
 

@@ -24,7 +24,7 @@ class Answered:
     :func:`guieval.journal.caveats.mark` of a run.
 
     ``answers`` yields steps with their samples, none where a step has no answer; an evaluator judges replies that are parsed
-    on the way. ``unanswered`` yields the steps of an episode that ``answers`` passes over. ``select`` returns the steps that a
+    on the way. ``unanswered`` yields the steps of an episode that ``answers`` skips. ``select`` returns the steps that a
     choice asks for; it raises :class:`guieval.errors.UsageError` when there are none, or not all of them. ``notes`` returns,
     once the answers were read, what the reader should know of the input, with notes on the protocols in their place.
     """

@@ -58,7 +58,9 @@ def answered_file(
     chosen = _format(file, format, owned=bench is not None)
     if chosen == OWN:
         if bench is None:
-            raise UsageError(f"a predictions file needs --bench, the benchmark its steps are of (format {OWN!r} does not say)")
+            raise UsageError(
+                f"a predictions file needs --bench, the benchmark its steps are of (format {OWN!r} does not name it)"
+            )
         benchmark = load_benchmark(bench, data, **(bench_options or {}))
         adapter = load_model(model) if model is not None else None
         own = predictions.read_predictions(file, OWN, repeats=False)

@@ -174,7 +174,7 @@ def detect_format(file: Path) -> Format:
         return matching[0]
     if matching:
         names = " and ".join(repr(form.name) for form in matching)
-        raise UsageError(f"{str(file)!r} may be of the formats {names}; say which one by --format")
+        raise UsageError(f"{str(file)!r} may be of the formats {names}; choose one with --format")
     fields = ", ".join(map(repr, first.values))
     raise UsageError(f"{str(file)!r} is of no known format ({', '.join(FORMATS)}); its first row has the fields {fields:.160}")
 

@@ -38,7 +38,7 @@ SLACK = 0.51
 class RowLayout:
     """The names of a row's fields, and how its numbers are read.
 
-    ``size`` names the field with the image's [width, height], or the two fields with one of them each; ``holds_steps`` says
+    ``size`` names the field with the image's [width, height], or the two fields with one of them each; ``holds_steps`` is
     whether rows that have it are steps of their own where the benchmark's are not given.
     """
 

@@ -57,7 +57,7 @@ ReadRow: TypeAlias = Callable[[Row], Predicted | None]
 class Format:
     """One way to write a predictions file.
 
-    ``name`` is the value of ``--format``; ``summary`` says in a few words who writes such files. The first row has all of
+    ``name`` is the value of ``--format``; ``summary`` names in a few words who writes such files. The first row has all of
     ``fields`` and, where there are any, at least one of ``one_of``; no other format has the same. ``assumed`` are sentences on
     what the labels in such files leave open and how that is read.
 

@@ -52,7 +52,7 @@ def test_every_format_is_told_by_its_first_row_alone(name: str, tmp_path: Path) 
 
 def test_a_file_that_may_be_two_formats_needs_the_users_word(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "f.jsonl", [agentcpm_row(None) | OWN])
-    with pytest.raises(UsageError, match=r"'guieval' and 'agentcpm'; say which one by --format"):
+    with pytest.raises(UsageError, match=r"'guieval' and 'agentcpm'; choose one with --format"):
         read_predictions(file)
 
 
