@@ -16,7 +16,7 @@ from guieval.online.openenv_server import serve
 def serve_environment(
     environment: Annotated[str, typer.Argument(metavar="ENVIRONMENT", help="Its name, e.g. demo or miniwob.")],
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Whoever reaches it can act in the environment.")
+        str, typer.Option(help="Address to listen on. Anyone who can reach it can act in the environment.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one and prints it.")] = 8000,
     sessions: Annotated[int, typer.Option(help="Most clients at once; each has a device of its own.")] = 8,

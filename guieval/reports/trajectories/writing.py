@@ -33,7 +33,7 @@ from guieval.reports.viewer.writing import SCRIPT_FOLDER
 SCRIPTS = (SCRIPT_FOLDER / "build.js", SCRIPT_FOLDER / "marks.js", Path(__file__).parent / "page.js")
 STYLES = (VIEWER / "base.css", VIEWER / "marks.css", Path(__file__).parent / "style.css")
 SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?!–·", strict=True))
-"""The mark of each ending, so that none is told by its colour alone."""
+"""The mark of each ending, so that colour alone carries no meaning."""
 LINE_LIMIT = 300
 _SCREEN = re.compile(rf"{SCREENS}/([0-9a-f]{{32}}\.(?:png|jpg))")
 
