@@ -17,8 +17,7 @@ _HEADS = ("figure (%)", "n", "A", "B", "B - A", "95 % interval", "p", "detectabl
 
 def compare_tables(comparison: Comparison) -> list[Table]:
     """The figures' differences, a table for each protocol."""
-    heads = columns(*_HEADS, spare=("detectable", "n"))
-    heads = (heads[0].folding(), *heads[1:])
+    heads = columns(*_HEADS, folds=_HEADS[:1], spare=("detectable", "n"))
     grouped = groupby(comparison.figures, key=lambda each: each.protocol)
     return [Table(f"Under {name}", heads, tuple(map(_row, found)), name=name) for name, found in grouped]
 

@@ -51,8 +51,8 @@ def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
         own = per_cent(value.value, unit="", missing=value.missing)
         name = " ".join(filter(None, (each.protocol.name, _foreign(each))))
         rows.append((name, *shares, f"{figure.name} {own}"))
-    named, *heads = columns("protocol", "type match", "exact match", "its own first figure", spare=("its own first figure",))
-    return Table("At a glance (%)", (named.folding(), *heads), tuple(rows), name="glance")
+    names = ("protocol", "type match", "exact match", "its own first figure")
+    return Table("At a glance (%)", columns(*names, folds=names[:1], spare=names[-1:]), tuple(rows), name="glance")
 
 
 def step_lines(placed: Sequence[Placed]) -> list[str]:

@@ -23,9 +23,8 @@ from guieval.metrics.correlation import correlate
 from guieval.metrics.intervals import Interval
 from guieval.metrics.sampling import sampled
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.reports.plots.bars import bars
+from guieval.reports.plots.breakdowns import bars, horizon
 from guieval.reports.plots.heat import Grid, contrast, heat
-from guieval.reports.plots.horizon import horizon
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, check_file, write
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples

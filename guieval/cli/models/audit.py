@@ -62,7 +62,7 @@ def _table(report: FrameReport) -> Table:
         compared = (f"{fit.gained:,}", f"{fit.lost:,}", f"{fit.chance:.1e}") if index else ("", "", "")
         share = (f"{fit.hits / report.steps:.1%}", between)
         rows.append((fit.name if index else f"{fit.name} (declared)", f"{fit.hits:,}", *share, f"{fit.outside:,}", *compared))
-    named, *heads = columns(
+    heads = columns(
         "numbers read as",
         "hits",
         "share",
@@ -71,7 +71,8 @@ def _table(report: FrameReport) -> Table:
         "more hits",
         "fewer hits",
         "p",
+        folds=("numbers read as",),
         spare=("off the screen", "95 % interval", "fewer hits", "more hits"),
     )
     note = f"Of {report.steps:,} steps. More and fewer hits than the declared frame; p: McNemar's exact test."
-    return Table("", (named.folding(), *heads), tuple(rows), (note,))
+    return Table("", heads, tuple(rows), (note,))

@@ -22,10 +22,8 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute
 from guieval.metrics.sampling import SampledFigure, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
-from guieval.reports.plots.bars import bars
-from guieval.reports.plots.cells import ordered
+from guieval.reports.plots.breakdowns import bars, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
-from guieval.reports.plots.horizon import horizon
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples

@@ -28,8 +28,8 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import FatalEngineError, ServersAway, UsageError
 from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
-from guieval.reports.plots.mixing import mixing
 from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.plots.scaling import mixing
 from guieval.reports.tables import Table, columns
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.progress import RunOutcome

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guieval.data.display.notebook import escaped
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
 from guieval.reports.console import Run, intervals, report_tables, run_table, warning_lines
-from guieval.reports.opened.frames import data_frame
 from guieval.reports.score_tables import breakdown_table, figure_table, own_figures, sample_table
 from guieval.reports.tables import PIPED_WIDTH, Number, Table, html, rendered
 from guieval.reports.tables.table import Ends, text
@@ -66,6 +65,17 @@ class Figures:
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escaped(note)}</p>" for note in (*self.notes, f"Steps: {self.steps}"))
         return f"<div>{''.join(map(html, self.tables))}{notes}</div>"
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], index: str | None = None) -> pd.DataFrame:
+    """A DataFrame with a column for each of ``types``; :class:`UsageError` without pandas."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise UsageError("a DataFrame needs pandas: pip install 'guieval[pandas]'") from None
+    columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in types.items()}
+    frame = pd.DataFrame(columns)
+    return frame if index is None else frame.set_index(index)
 
 
 def score_figures(answers: JudgedAnswers, scored: Scored, choice: Choice | None = None, by: Sequence[str] = ()) -> Figures:

@@ -25,8 +25,7 @@ from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run
 from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
-from guieval.reports.opened.figures import Figures, score_figures
-from guieval.reports.opened.frames import data_frame
+from guieval.reports.opened.figures import Figures, data_frame, score_figures
 from guieval.reports.opened.online import OpenedOnlineRun
 from guieval.reports.tables import html
 from guieval.reports.trajectories.reading import OnlineTrajectories

@@ -15,7 +15,7 @@ from guieval.analysis.decisions.points import Ints
 from guieval.analysis.decisions.shifts import TRENDS, Shifts
 from guieval.errors import UsageError
 from guieval.reports.plots.heat import ink
-from guieval.reports.plots.paper import LOOKS, Width, drawing, legend, looks, percent_axis
+from guieval.reports.plots.paper import LOOKS, Width, drawing, label_axes, legend, looks, percent_axis
 from guieval.reports.plots.samples import samples
 
 if TYPE_CHECKING:
@@ -81,10 +81,7 @@ def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Fig
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_yticks([], minor=True)
         axes.set_xlim(0, float(edges[-1]))
-        axes.grid(axis="y", color="0.85", linewidth=0.5)
-        axes.set_axisbelow(True)
-        axes.set_xlabel("decision diversity (nats); hollow: mean")
-        axes.set_ylabel("steps (%)")
+        label_axes(axes, "decision diversity (nats); hollow: mean", "steps (%)")
         if len(runs) > 1:
             legend(figure, handles, list(values))
     return figure

@@ -6,12 +6,14 @@ gives equal bytes under one version of matplotlib: files hold no date, and SVG n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from guieval.errors import UsageError, nearest
+from guieval.metrics.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -141,6 +143,20 @@ def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> 
             figure.set_size_inches(inches, height + extent.height / figure.dpi)
             return
         made.remove()
+
+
+def label_axes(axes: Axes, x: str, y: str, lines: Literal["y", "both"] = "y") -> None:
+    """Name both axes, and add faint lines to read values by."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(axis=lines, color="0.85", linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def in_percent(intervals: Iterable[Interval | None]) -> tuple[list[float], list[float]]:
+    """The low and the high ends of intervals of shares, in percent; NaN without an interval."""
+    ends = [(math.nan, math.nan) if each is None else (100 * each.low, 100 * each.high) for each in intervals]
+    return [low for low, _ in ends], [high for _, high in ends]
 
 
 def percent_axis(axes: Axes, which: Literal["x", "y"], words: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from guieval.errors import UsageError
 from guieval.metrics.sampling import SampledFigure
-from guieval.reports.plots.paper import Width, drawing, legend, looks, percent_axis
+from guieval.reports.plots.paper import Width, drawing, in_percent, legend, looks, percent_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,9 +52,7 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], words: str = "steps rig
                 axes.plot(
                     at, shares, color=look.colour, linestyle=line, marker=look.marker, markerfacecolor=ground, clip_on=False
                 )
-                spans = [(each.k, each.interval) for each in held]
-                low = [float("nan") if span is None else 100 * span.low for _, span in spans]
-                high = [float("nan") if span is None else 100 * span.high for _, span in spans]
+                low, high = in_percent(each.interval for each in held)
                 if len(held) > 1:
                     axes.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
                 else:

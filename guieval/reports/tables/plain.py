@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
         return {
             "name": value.name,
             "title": value.title,
-            "header": [" / ".join((*column.above, " ".join(column.name.split()))) for column in value.columns],
+            "header": [column.flat for column in value.columns],
             "rows": [[plain(cell) for cell in row] for row in value.filled],
             "notes": list(value.notes),
         }

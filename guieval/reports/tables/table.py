@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 NOTHING = "-"
@@ -108,9 +108,10 @@ class Column:
     folds: bool = False
     spare: int = 0
 
-    def folding(self) -> Column:
-        """The same column with its cells folded where they are long, also a row's names."""
-        return replace(self, folds=True)
+    @property
+    def flat(self) -> str:
+        """The shared headings and its own, in one line."""
+        return " / ".join((*self.above, " ".join(self.name.split())))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 from guieval.data.display.notebook import escaped
 from guieval.errors import harmless
 from guieval.reports.tables.plain import plain
-from guieval.reports.tables.records import defused_value
+from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Cell, Column, Number, Table, text
 from guieval.steps import whole_text
 
@@ -69,18 +68,18 @@ def comma_separated(tables: Sequence[Table]) -> str:
     A name that a spreadsheet would run as a formula begins with an apostrophe here.
     """
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "title", "row", "column", "value", "low", "high", "n"])
+    write_records(out, _records(tables), ("table", "title", "row", "column", "value", "low", "high", "n"), as_csv=True)
+    return whole_text(out.getvalue())
+
+
+def _records(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
     for table in tables:
         for row in table.filled:
             name = ", ".join(text(cell).strip() for cell in row[: table.keys])
             for column, cell in zip(table.columns[table.keys :], row[table.keys :], strict=True):
                 value = plain(cell)
                 values = value if isinstance(value, dict) else {"value": value}
-                ends = [values.get(key) for key in ("value", "low", "high", "n")]
-                heading = " / ".join((*column.above, " ".join(column.name.split())))
-                writer.writerow(map(defused_value, (table.name, table.title, name, heading, *ends)))
-    return whole_text(out.getvalue())
+                yield {"table": table.name, "title": table.title, "row": name, "column": column.flat, **values}
 
 
 def latex(table: Table, *, caption: str) -> str:

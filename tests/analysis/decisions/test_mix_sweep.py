@@ -24,7 +24,7 @@ from guieval.errors import UsageError
 from guieval.history.mixing import Artifact, Artifacts, Mix, Mixture
 from guieval.journal import Records, read_manifest
 from guieval.registry import load_benchmark
-from guieval.reports.plots.mixing import mixing
+from guieval.reports.plots.scaling import mixing
 from guieval.steps import Sample, StepKey, StepOutcome, StepRecord
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
