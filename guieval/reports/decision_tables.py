@@ -9,10 +9,7 @@ from guieval.analysis.decisions.measures import (
     DecisionColumns,
     Estimate,
     level_share,
-    mean_decisions,
-    mean_diversity,
-    mean_stability,
-    mean_support,
+    mean,
     pass_at,
     pass_sizes,
 )
@@ -61,10 +58,10 @@ def run_tables(runs: Sequence[DecisionColumns], seed: int = 0) -> list[Table]:
         row("of them unparseable", lambda run: _part(int(run.unparseable.sum()), int(run.n.sum()))),
         row("of them unsupported", lambda run: _part(int(run.unsupported.sum()), int(run.n.sum()))),
         row("never answered", lambda run: int(run.failed.sum())),
-        row("stability (mean)", lambda run: estimated(mean_stability(run, seed=seed))),
-        row("diversity, nats (mean)", lambda run: estimated(mean_diversity(run, seed=seed))),
-        row("support size exp(H) (mean)", lambda run: estimated(mean_support(run, seed=seed))),
-        row("decisions |D| (mean)", lambda run: estimated(mean_decisions(run, seed=seed), 2)),
+        row("stability (mean)", lambda run: estimated(mean(run, "stability", seed=seed))),
+        row("diversity, nats (mean)", lambda run: estimated(mean(run, "diversity", seed=seed))),
+        row("support size exp(H) (mean)", lambda run: estimated(mean(run, "support_size", seed=seed))),
+        row("decisions |D| (mean)", lambda run: estimated(mean(run, "decisions", seed=seed), 2)),
     )
     levels: list[Row] = []
     for place, level in enumerate(LEVELS):

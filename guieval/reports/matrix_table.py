@@ -1,20 +1,24 @@
 """One prediction under every protocol, as a table: a column for each protocol, its source's own figures as rows.
 
 Each figure has its interval, and, where a protocol drops steps, the figure with these counted as wrong below it if the two
-differ. Coverage and the counts of how planned steps ended follow.
+differ. Coverage and the counts of how planned steps ended follow. The steps that protocols judge differently go to a file.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.figures import FigureValue
 from guieval.reports.score_tables import breakdown_cells, sample_figures
 from guieval.reports.tables import Cell, Column, Row, Table, columns, per_cent
-from guieval.scoring.matrix import JudgedAnswers, Placed, agreeing, disputed
+from guieval.reports.tables.records import check_ending, write_records
+from guieval.scoring.matrix import Disagreement, JudgedAnswers, Placed, agreeing, disputed
+from guieval.steps import StepKey
 
 SHOWN = 0.001
 """Differences above this, 0.1 points, between a figure and the same with dropped steps counted as wrong are shown."""
@@ -120,6 +124,31 @@ def matrix_json(answers: JudgedAnswers, placed: Sequence[Placed], by: Sequence[s
         "overlays": list(answers.answered.overlays),
         "protocols": [_as_json(each, by) for each in placed],
     }
+
+
+def write_disagreements(file: Path, rows: Iterable[Disagreement], protocols: Sequence[str]) -> int:
+    """Write every row in the form that the file's ending names, and return the number of rows.
+
+    Both forms hold the step's name, reference and prediction as unified actions, and for each of ``protocols`` how the step
+    ended and why. Raises :class:`UsageError` for another ending, and when the file cannot be written.
+    """
+    as_csv = check_ending(file)
+    names = [*StepKey._fields, "reference", "prediction", *protocols, *(f"{name}: reason" for name in protocols)]
+    values = (_disagreement(row, protocols, flat=as_csv) for row in rows)
+    try:
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            return write_records(stream, values, names, as_csv=as_csv, json_in=("reference", "prediction"), end="\r\n")
+    except OSError as error:
+        raise UsageError(f"the file of disagreements {str(file)!r} cannot be written: {error.strerror}") from None
+
+
+def _disagreement(row: Disagreement, protocols: Sequence[str], *, flat: bool) -> dict[str, Any]:
+    prediction = row.prediction and row.prediction.model_dump(mode="json")
+    step = {**row.key._asdict(), "reference": row.reference.model_dump(mode="json"), "prediction": prediction}
+    if not flat:
+        return {**step, "verdicts": dict(row.verdicts), "reasons": dict(row.reasons)}
+    verdicts = {name: row.verdicts[name] for name in protocols}
+    return {**step, **verdicts, **{f"{name}: reason": row.reasons[name] for name in protocols}}
 
 
 def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:

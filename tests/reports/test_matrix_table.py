@@ -13,8 +13,15 @@ import pytest
 
 from guieval.actions import Action, Click, Point, Unsupported
 from guieval.errors import UsageError
-from guieval.reports.disagreement_file import write_disagreements
-from guieval.reports.matrix_table import agreement_lines, glance_table, matrix_json, matrix_table, step_lines, unmeasured_lines
+from guieval.reports.matrix_table import (
+    agreement_lines,
+    glance_table,
+    matrix_json,
+    matrix_table,
+    step_lines,
+    unmeasured_lines,
+    write_disagreements,
+)
 from guieval.reports.tables import json_text, rendered
 from guieval.scoring.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
 from tests.made_runs import key, record, step, write_run

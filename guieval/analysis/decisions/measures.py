@@ -25,6 +25,8 @@ from guieval.metrics.sampling import SampledFigure, pass_figure
 from guieval.steps import EpisodeKey, StepKey
 
 Level: TypeAlias = Literal["low", "medium", "high"]
+Mean: TypeAlias = Literal["stability", "diversity", "support_size", "decisions"]
+"""The columns that have a mean over steps."""
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 LOW, HIGH = 0.4, 0.8
 """Up to the first a stability is low, above the second high (appendix C.3.2)."""
@@ -151,30 +153,21 @@ def level_of(right: Ints, n: Ints) -> Ints:
     return np.asarray((10 * right > round(10 * LOW) * n).astype(np.int64) + (10 * right > round(10 * HIGH) * n))
 
 
-def mean_stability(run: DecisionColumns, *, seed: int = 0) -> Estimate:
-    """The mean stability over steps, which is exact match as the samples see it."""
-    of = run.measured
-    return mean(run, run.stability, of, seed=seed, share=True)
+def mean(run: DecisionColumns, name: Mean, *, seed: int = 0) -> Estimate:
+    """The mean of a column over steps; of stability, it is exact match as the samples see it; diversity is in nats.
 
-
-def mean_diversity(run: DecisionColumns, *, seed: int = 0) -> Estimate:
-    """The mean diversity over steps, in nats."""
-    return mean(run, run.diversity, run.decided, seed=seed)
-
-
-def mean_support(run: DecisionColumns, *, seed: int = 0) -> Estimate:
-    """The mean effective support size over steps."""
-    return mean(run, run.support_size, run.decided, seed=seed)
-
-
-def mean_decisions(run: DecisionColumns, *, seed: int = 0) -> Estimate:
-    """The mean number of decisions over steps, each isolated point one of them."""
-    return mean(run, run.decisions, run.decided, seed=seed)
+    ``stability`` is over the measured steps, the others over those with a decision. Each isolated point is one of the
+    ``decisions``.
+    """
+    share = name == "stability"
+    of = run.measured if share else run.decided
+    return mean_over_episodes(getattr(run, name)[of], run.episode[of], seed=seed, share=share)
 
 
 def level_share(run: DecisionColumns, level: Level, *, seed: int = 0) -> Estimate:
     """The share of measured steps whose stability is of this level."""
-    return mean(run, run.level == LEVELS.index(level), run.measured, seed=seed, share=True)
+    of = run.measured
+    return mean_over_episodes(run.level[of] == LEVELS.index(level), run.episode[of], seed=seed, share=True)
 
 
 def pass_at(run: DecisionColumns, k: int, *, seed: int = 0) -> SampledFigure:
@@ -192,18 +185,6 @@ def pass_sizes(run: DecisionColumns) -> list[int]:
     """The n that a curve of PASS@n shows: doublings, up to what every step has, and that itself."""
     most = int((run.n + run.failed).min(initial=np.iinfo(np.int64).max)) if len(run) else 0
     return sorted({2**power for power in range(most.bit_length())} | {most}) if most else []
-
-
-def mean(
-    run: DecisionColumns,
-    values: Floats | Ints | NDArray[np.bool_],
-    of: NDArray[np.bool_],
-    *,
-    seed: int = 0,
-    share: bool = False,
-) -> Estimate:
-    """The mean of any values over the steps ``of``, as :func:`mean_over_episodes` computes it."""
-    return mean_over_episodes(values[of], run.episode[of], seed=seed, share=share)
 
 
 def mean_over_episodes(

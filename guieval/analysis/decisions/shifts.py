@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.analysis.decisions.measures import DecisionColumns, Estimate, mean
+from guieval.analysis.decisions.measures import DecisionColumns, Estimate, mean_over_episodes
 from guieval.analysis.decisions.points import Floats, Ints
 from guieval.errors import UsageError
 
@@ -77,15 +77,15 @@ class Shifts:
     def mean_by_trend(self, trend: Trend, *, seed: int = 0) -> Estimate:
         """The mean stability shift of the steps of one trend (Table 4)."""
         of = self.stability_trend == TRENDS.index(trend)
-        return mean(self.before, self.stability, of, seed=seed)
+        return mean_over_episodes(self.stability[of], self.before.episode[of], seed=seed)
 
     def mean_stability(self, *, seed: int = 0) -> Estimate:
         """The mean stability shift of all shared steps."""
-        return mean(self.before, self.stability, np.ones(len(self), dtype=np.bool_), seed=seed)
+        return mean_over_episodes(self.stability, self.before.episode, seed=seed)
 
     def mean_support(self, *, seed: int = 0) -> Estimate:
         """The mean shift of the effective support size."""
-        return mean(self.before, self.support, self.diverse, seed=seed)
+        return mean_over_episodes(self.support[self.diverse], self.before.episode[self.diverse], seed=seed)
 
 
 def shift(before: DecisionColumns, after: DecisionColumns) -> Shifts:

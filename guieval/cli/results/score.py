@@ -25,8 +25,15 @@ from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.journal import read_manifest
 from guieval.reports.console import report_json, warning_lines
-from guieval.reports.disagreement_file import write_disagreements
-from guieval.reports.matrix_table import agreement_lines, glance_table, matrix_json, matrix_table, step_lines, unmeasured_lines
+from guieval.reports.matrix_table import (
+    agreement_lines,
+    glance_table,
+    matrix_json,
+    matrix_table,
+    step_lines,
+    unmeasured_lines,
+    write_disagreements,
+)
 from guieval.reports.online_tables import online_json, online_tables
 from guieval.reports.opened import score_figures
 from guieval.reports.score_tables import breakdown_table, sample_table

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from guieval.actions import Action, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.analysis.decisions import UNDECIDED, ClusterSettings, StepExecutions, cluster, decide, measure, pass_at, shift
-from guieval.analysis.decisions.measures import LEVELS, level_of, level_share, mean_diversity, mean_stability, pass_sizes
+from guieval.analysis.decisions.measures import LEVELS, level_of, level_share, mean, pass_sizes
 from guieval.analysis.decisions.shifts import DEC, INC, NEGL, support_trend
 from guieval.errors import UsageError
 from tests.analysis.decisions.scripted_executions import TARGETS, click, executions, scattered, task
@@ -139,7 +139,7 @@ def policy(shares: tuple[float, ...], n: int, steps: int, seed: int, noise: floa
 def test_stability_and_pass_at_n_come_back_over_steps(p: float) -> None:
     n, steps = 64, 60
     run = measure(policy((p, 1 - p), n, steps, 1), ClusterSettings())
-    found = mean_stability(run)
+    found = mean(run, "stability")
     assert found.value is not None and abs(found.value - p) <= 5 * math.sqrt(p * (1 - p) / (n * steps))
     assert pass_sizes(run) == [1, 2, 4, 8, 16, 32, 64]
     for k in (1, 2, 8):
@@ -148,7 +148,7 @@ def test_stability_and_pass_at_n_come_back_over_steps(p: float) -> None:
         value = pass_at(run, k).value
         assert value is not None and abs(value - true) <= 5 * error + 1e-3
     assert pass_at(run, 1).value == pytest.approx(found.value)
-    diversity = mean_diversity(run)
+    diversity = mean(run, "diversity")
     true = -p * math.log(p) - (1 - p) * math.log(1 - p)
     assert diversity.value is not None and abs(diversity.value - true) <= 0.03  # biased down by (K - 1) / 2n = 0.008
 
@@ -160,16 +160,16 @@ def test_noise_alone_makes_a_policy_less_stable_and_more_diverse(p: float) -> No
     still = measure(policy(shares, n, steps, 5), ClusterSettings(), "still")
     noisy = measure(policy(shares, n, steps, 6, noise), ClusterSettings(), "noisy")
     found = shift(still, noisy)
-    mean = found.mean_stability()
-    assert mean.value is not None and mean.interval is not None
+    moved = found.mean_stability()
+    assert moved.value is not None and moved.interval is not None
     error = math.sqrt((p * (1 - p) + p * (1 - noise) * (1 - p * (1 - noise))) / (n * steps))
-    assert abs(mean.value - (-noise * p)) <= 5 * error  # the share of the right decision is cut by the noise
-    assert mean.interval.high < 0
+    assert abs(moved.value - (-noise * p)) <= 5 * error  # the share of the right decision is cut by the noise
+    assert moved.interval.high < 0
     wider = found.mean_support()
     assert wider.interval is not None and wider.interval.low > 0.1
     assert found.support_trend.tolist().count(INC) > 0.9 * steps
     back = shift(noisy, still)
-    assert back.mean_stability().value == pytest.approx(-mean.value)
+    assert back.mean_stability().value == pytest.approx(-moved.value)
     assert np.array_equal(back.support_by_stability(), found.support_by_stability()[::-1, ::-1])
 
 
@@ -218,7 +218,7 @@ def test_a_request_that_nobody_answered_is_not_right() -> None:
     steps = [executions([Stop()] * 3, [Stop()], task("a", 0, 2), failed=1), executions([Wait()] * 4, [Stop()], task("a", 1, 2))]
     run = measure(steps, ClusterSettings())
     assert pass_at(run, 1).value == (3 / 4 + 0) / 2
-    assert mean_stability(run).value == (1 + 0) / 2
+    assert mean(run, "stability").value == (1 + 0) / 2
     with pytest.raises(UsageError, match="5 answers"):
         pass_at(run, 5)
 

@@ -14,6 +14,7 @@ from guieval.actions import Action, Press, Stop, Type
 from guieval.analysis.decisions import ClusterSettings, StepExecutions, decide, sensitivity
 from guieval.analysis.decisions.sensitivity import (
     ALIGNED,
+    DIAMETER,
     MOVED,
     SCALE,
     SUPPORT_RADII,
@@ -23,8 +24,8 @@ from guieval.analysis.decisions.sensitivity import (
     neighbourhoods,
     trends,
     turned_about,
+    wasserstein,
 )
-from guieval.analysis.decisions.transport import DIAMETER, wasserstein
 from guieval.metrics.intervals import Interval
 from guieval.reports.decision_tables import sensitivity_tables, trend_tables
 from guieval.reports.tables import Number, Table
