@@ -70,11 +70,6 @@ class Finding:
     consistent: bool | None
     failure: Failure | None
 
-    @property
-    def abstains(self) -> bool:
-        """Whether there is no decision to compare with."""
-        return isinstance(self.decision, str)
-
 
 @dataclass(frozen=True)
 class Trace:

@@ -7,8 +7,13 @@ Sources: UI-R1 paper (three-stage selection), GUIEvalKit paper (HyperTrack's nes
 """
 
 from guieval.analysis.data_selection.candidates import Candidate, Candidates, read_candidates
-from guieval.analysis.data_selection.curated_files import WrittenSet, write_curated, write_nested
-from guieval.analysis.data_selection.draws import HYPERTRACK_SIZES, nested_episodes
+from guieval.analysis.data_selection.curated_files import (
+    HYPERTRACK_SIZES,
+    WrittenSet,
+    nested_episodes,
+    write_curated,
+    write_nested,
+)
 from guieval.analysis.data_selection.quotas import Quota, read_quota
 from guieval.analysis.data_selection.stages import (
     PRESETS,

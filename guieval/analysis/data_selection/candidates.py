@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from guieval.actions import Press
@@ -95,6 +96,14 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
     if not steps:
         raise UsageError(f"no step is recorded in {', '.join(repr(str(each)) for each in directories)}")
     return Candidates(steps, [directory.name for directory in directories], unrecorded)
+
+
+def draw_place(seed: int, key: EpisodeKey | StepKey) -> str:
+    """The sort key of ``key`` in the order of ``seed``: 64 hexadecimal digits.
+
+    It depends on the seed and the name alone, so adding data adds to a draw and reshuffles nothing.
+    """
+    return sha256("\n".join([str(seed), *map(str, key)]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _candidate(task: StepTaskModel, sample: Sample, run: str, protocol: str) -> Candidate:

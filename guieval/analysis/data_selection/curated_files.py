@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import ACTION_TYPES, ActionType
+from guieval.analysis.data_selection.candidates import draw_place
 from guieval.analysis.data_selection.stages import Chosen, Curated
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.sample_sets import SampleSet, step_digest
@@ -22,6 +23,8 @@ from guieval.journal import write_atomically
 from guieval.steps import EpisodeKey, Plan
 
 SCHEMA = 1
+HYPERTRACK_SIZES = tuple(2**power for power in range(4, 14))
+"""16, 32, ..., 8,192 episodes: HyperTrack's nested training subsets (arXiv 2605.27134, section 2.2)."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,30 @@ def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version:
         write_atomically(written.path, text)
     write_atomically(manifest, "".join(f"{json.dumps(line)}\n" for line in [head, *map(_line, curated.chosen)]))
     return [written for written, _ in made], manifest
+
+
+def nested_episodes(refs: Sequence[EpisodeRef], sizes: Sequence[int], seed: int = 0) -> dict[int, list[EpisodeRef]]:
+    """For each size a subset of ``refs`` with so many episodes, in their order; it contains every smaller one.
+
+    HyperTrack's paper gives only the sizes; that each subset contains the smaller ones is our choice: a curve over sizes then
+    shows what more data adds, not which episodes another draw happens to contain. Episodes are drawn without replacement, by
+    their names and ``seed`` alone. Raises :class:`UsageError` for no size, one below 1,
+    one named twice, and one above the number of episodes.
+    """
+    if not sizes:
+        raise UsageError("name at least one size, in episodes")
+    for size in sizes:
+        if size < 1 or sizes.count(size) > 1:
+            problem = "below 1" if size < 1 else "named twice"
+            raise UsageError(f"the sizes of nested subsets are different whole numbers from 1 on, and {size} is {problem}")
+    if max(sizes) > len(refs):
+        raise UsageError(f"a subset of {max(sizes):,} episodes cannot be drawn from the {len(refs):,} that there are")
+    order = sorted(refs, key=lambda ref: draw_place(seed, ref.key))
+    subsets: dict[int, list[EpisodeRef]] = {}
+    for size in sorted(sizes):
+        drawn = {ref.key for ref in order[:size]}
+        subsets[size] = [ref for ref in refs if ref.key in drawn]
+    return subsets
 
 
 def write_nested(

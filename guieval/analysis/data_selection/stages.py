@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 from typing import Literal, TypeAlias, get_args
 
-from guieval.analysis.data_selection.candidates import Candidate
-from guieval.analysis.data_selection.draws import draw_place
+from guieval.analysis.data_selection.candidates import Candidate, draw_place
 from guieval.analysis.data_selection.quotas import KINDS, Quota, label
 from guieval.errors import UsageError, nearest
 from guieval.steps import StepKey

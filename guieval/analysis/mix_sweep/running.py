@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guieval.analysis.mix_sweep.answer_pool import AnswerPool
 from guieval.analysis.mix_sweep.sweep import (
     MixOutcome,
     Sweep,
@@ -19,8 +18,9 @@ from guieval.analysis.mix_sweep.sweep import (
     setting_name,
     write_sweep,
 )
+from guieval.data.benchmark import EpisodeRef
 from guieval.history.mixing import Mix, Mixture
-from guieval.journal import Journal, is_run
+from guieval.journal import Journal, Records, is_run
 from guieval.journal.run_files import Manifest
 from guieval.models.sampling import is_greedy
 from guieval.running.config import RunConfig
@@ -33,7 +33,7 @@ from guieval.running.resume.identity import manifest_of, refuse_unlike
 from guieval.running.resume.trust import remember
 from guieval.running.runner import Runner
 from guieval.running.telemetry import Telemetry
-from guieval.steps import StepKey
+from guieval.steps import HistoryOrigin, Plan, StepKey, StepRecord
 
 SETTINGS = "settings"
 """Folder of a sweep that holds a run directory for each setting."""
@@ -125,6 +125,58 @@ class OpenSweep:
         mix = self.mixes[number]
         run = resolve(_configured(self.first.config, mix), self.first.server, like=self.first)
         return Job(run, self.directory / SETTINGS / setting_name(number, mix))
+
+
+class AnswerPool:
+    """The answered records of one sweep, one for each prompt, in a journal of their own; ``journal`` writes it.
+
+    Under greedy decoding an equal prompt has an equal answer. Two settings of history mixing show a step the same past
+    wherever the same of its steps are the model's own: a step with k past steps that can be replaced has at most 2^k prompts,
+    however many settings there are. The artifacts are the same throughout a sweep, so the origins of the past identify the
+    prompt.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._directory: Path = journal.directory
+        self._places: dict[tuple[StepKey, tuple[HistoryOrigin, ...]], int] = {
+            (record.task.key, record.history): offset for offset, record in Records(self._directory).with_offsets()
+        }
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, run: Path) -> None:
+        """Add the answers of a finished run whose prompts are new."""
+        file = Records(self._directory).path
+        for record in Records(run):
+            prompt = record.task.key, record.history
+            if record.finished and prompt not in self._places:
+                self._places[prompt] = file.stat().st_size  # where a journal's next line begins
+                self._journal.append(record)
+
+    def prefill(self, run: Path, mixture: Mixture, plan: Plan, refs: Sequence[EpisodeRef]) -> int:
+        """Copy the known answers into a begun run's journal, where a resume finds them, and return the number of steps.
+
+        The copies have no usage and no time, because they took none.
+        """
+        lengths: dict[object, int] = {ref.key: ref.length for ref in refs}
+        records = Records(self._directory)
+        found = 0
+        with Journal(run) as journal:
+            for episode, steps in plan.items():
+                for index in steps:
+                    prompt = StepKey(*episode, index), mixture.origins(episode, index, lengths[episode])
+                    if prompt not in self._places:
+                        continue
+                    journal.append(_copy(records.at(self._places[prompt])))
+                    found += 1
+        return found
+
+
+def _copy(record: StepRecord) -> StepRecord:
+    samples = tuple(each.model_copy(update={"usage": None, "seconds": None}) for each in record.samples)
+    return record.model_copy(update={"samples": samples})
 
 
 def _configured(config: RunConfig, mix: Mix) -> RunConfig:

@@ -7,14 +7,16 @@ shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`).
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError, first_problem, nearest
+from guieval.registry import config_folder
 
 
 class _Value(BaseModel):
@@ -112,13 +114,9 @@ class ResultTable(_Value):
         return [(title, one, other) for title, one, other in found if one is not None and other is not None]
 
 
-def _folder() -> Path:
-    return Path(next(iter(import_module("guieval.configs").__path__))) / "results"
-
-
 def list_results() -> list[str]:
     """Names of all shipped tables."""
-    return sorted((path.stem for path in _folder().glob("*.yaml")), key=_natural)
+    return sorted((path.stem for path in (config_folder() / "results").glob("*.yaml")), key=_natural)
 
 
 @cache
@@ -127,9 +125,7 @@ def get_results(name: str) -> ResultTable:
 
     Raises :class:`UsageError` with the nearest name, or with what is wrong in the file.
     """
-    from guieval.data.yaml_text import read_yaml
-
-    path = Path(name) if name.endswith(".yaml") else _folder() / f"{name}.yaml"
+    path = Path(name) if name.endswith(".yaml") else config_folder() / "results" / f"{name}.yaml"
     if not name.endswith(".yaml") and name not in (known := list_results()):
         raise UsageError(
             f"unknown table {name!r}{nearest(name, known)}; `guieval leaderboard --list-references` lists them, and a path "
@@ -152,6 +148,4 @@ def get_results(name: str) -> ResultTable:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Sorts the numbers within names as numbers: table 3 before table 20."""
-    import re
-
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
