@@ -129,19 +129,17 @@ class Contingency:
 
     def to_json(self) -> dict[str, Any]:
         """Counts and figures; an infinite figure is the text ``inf``."""
+        risk, odds = ("inf" if value == math.inf else value for value in (self.relative_risk, self.odds_ratio))
         return {
             **asdict(self),
             "consistent_match_ratio": self.consistent_ratio,
             "inconsistent_match_ratio": self.inconsistent_ratio,
             "difference": self.difference,
-            "relative_risk": _finite(self.relative_risk),
+            "relative_risk": risk,
             "relative_risk_interval": self.relative_risk_interval(),
-            "odds_ratio": _finite(self.odds_ratio),
+            "odds_ratio": odds,
             "odds_ratio_interval": self.odds_ratio_interval(),
-            "chi_square": self.chi_square,
-            "phi": self.phi,
-            "p": self.p,
-            "log10_p": self.log10_p,
+            **{name: getattr(self, name) for name in ("chi_square", "phi", "p", "log10_p")},
         }
 
 
@@ -218,7 +216,3 @@ def _on_log_scale(value: float, variance: float, level: float) -> tuple[float, f
 
     reach = float(ndtri((1 + level) / 2)) * math.sqrt(max(variance, 0.0))
     return value * math.exp(-reach), value * math.exp(reach)
-
-
-def _finite(value: float | None) -> float | str | None:
-    return "inf" if value == math.inf else value

@@ -169,14 +169,12 @@ def _records(board: Board) -> Iterator[dict[str, Any]]:
 def as_json(board: Board) -> str:
     """Everything the board holds."""
     columns = [{**each.heading._asdict(), **vars(each)} for each in board.columns]
+    for column in columns:
+        del column["heading"]
     reproductions = [
         {**vars(each), "column": each.column.heading, "difference": each.difference} for each in board.reproductions
     ]
-    values = vars(board) | {
-        "columns": [{name: value for name, value in column.items() if name != "heading"} for column in columns],
-        "reproductions": reproductions,
-    }
-    return json_text(values)
+    return json_text(vars(board) | {"columns": columns, "reproductions": reproductions})
 
 
 def as_latex(board: Board) -> str:

@@ -11,11 +11,10 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
-from guieval.reports.viewer.decisions import decision_values
 from guieval.reports.viewer.folder import PAGE, ReportFolder, prepare
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
-from guieval.reports.viewer.step import clipped, seen_values, task_values
+from guieval.reports.viewer.step import clipped, decision_values, seen_values, task_values
 from guieval.steps import EpisodeKey, StepRecord, StepTaskModel
 
 CHUNK = 200
