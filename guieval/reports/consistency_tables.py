@@ -155,7 +155,7 @@ def _votes(found: Consistency) -> Table:
     if found.without_thought:
         notes.append(f"{found.without_thought:,} answered steps have no thought, so there is nothing to judge")
     if found.not_judged:
-        notes.append(f"{found.not_judged:,} traces were put to no judge")
+        notes.append(f"{found.not_judged:,} traces were not executed by any judge")
     if found.unknown_labels:
         notes.append(f"{found.unknown_labels:,} human labels are of steps that are not judged here")
     header = ("judge", "steps", "executions", "without action", "failed", "consistent", "inconsistent", "undecided")

@@ -106,10 +106,10 @@ class Judge:
 
 @dataclass(frozen=True)
 class Consistency:
-    """The traces that at least one judge was asked about, and what was left out.
+    """The traces that at least one judge executed, and what was left out.
 
-    ``without_thought`` counts answered steps of the run with nothing to judge, ``not_judged`` those that no judge was asked
-    about, ``unknown_labels`` human labels of other steps.
+    ``without_thought`` counts answered steps of the run with nothing to judge, ``not_judged`` those that no judge
+    executed, ``unknown_labels`` human labels of other steps.
     """
 
     run: Path

@@ -50,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The steps of some runs, in the runs' order and then the benchmark's; ``unrecorded`` steps were planned, never asked."""
+    """The steps of some runs, in the runs' order and then the benchmark's; ``unrecorded`` steps were planned but not run."""
 
     steps: Sequence[Candidate]
     runs: Sequence[str]
@@ -58,7 +58,7 @@ class Candidates:
 
     @property
     def unanswered(self) -> int:
-        """Steps that no model answered, so whether they are hard is not known."""
+        """The number of steps without an answer, whose difficulty is unknown."""
         return self.unrecorded + sum(not step.answered for step in self.steps)
 
 

@@ -87,7 +87,7 @@ class Recipe:
         _check("action", self.without, KINDS)
         _check("order", (self.order,), ORDERS)
         if not self.stages:
-            raise UsageError(f"no stage is asked for; the stages are {', '.join(STAGES)}")
+            raise UsageError(f"no stage is given; the stages are {', '.join(STAGES)}")
         if self.quotas and "diversity" not in self.stages:
             raise UsageError("quotas are the diversity stage's: add diversity to the stages, or leave the quotas out")
         if self.quotas and self.top is not None:

@@ -30,8 +30,8 @@ class StepExecutions:
 
     ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` is a
     reply without an action, and an action outside the model's space is kept as it is. ``counts`` (k,) says how often each
-    was drawn and ``exact`` (k,) whether it is an exact match. ``failed`` counts the requests that nobody answered; they are
-    no executions, so k may be 0.
+    was drawn and ``exact`` (k,) whether it is an exact match. ``failed`` counts the requests without an answer; they are not
+    executions, so k may be 0.
     """
 
     task: StepTaskModel

@@ -1,4 +1,4 @@
-"""Runs the settings of a sweep one after the other, each in a run directory of its own, and keeps what became of each."""
+"""Runs the settings of a sweep one after the other, each in its own run directory, and records the outcome of each."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ class OpenSweep:
 
     @property
     def description(self) -> str:
-        """What the sweep is over, and how much of it can be mixed at all, in words."""
+        """The numbers of settings and steps, and how many steps can be mixed, in words."""
         artifacts = _mixture(self.first).artifacts.steps
         plan = self.first.plan
         counted = sum(map(len, plan.values()))
         have = sum(StepKey(*key, index) in artifacts for key, steps in plan.items() for index in steps)
-        once = "; decoding is greedy, so what was asked once is not asked again" if self._answers_alike else ""
+        once = "; decoding is greedy, so equal prompts are sent once" if self._answers_alike else ""
         return f"{len(self.mixes):,} settings of {counted:,} steps; {have:,} of the steps have an exact answer to mix in{once}"
 
     def run(self, display: Display, *, drop_answers: bool) -> Iterator[tuple[int, RunOutcome, MixOutcome | None]]:
-        """Do the settings that are left; of each its number, how its run ended, and its outcome where it was done to its end.
+        """Run the settings that are left, and yield the number of each, how its run ended, and its outcome if it was completed.
 
         Ends early where a run is interrupted or gives up. With ``drop_answers`` the run directory of a finished setting is
         removed. Raises what a run raises.
@@ -117,7 +117,7 @@ class OpenSweep:
 
     @property
     def _answers_alike(self) -> bool:
-        """Whether a server is asked, one sample a step and greedily: an equal prompt then has an equal answer."""
+        """Whether a model decodes greedily, with one sample for each step: equal prompts then have equal answers."""
         first, *further = self.first.sampling
         return asks_a_model(self.first.config, self.first.model.config) and not further and is_greedy(first)
 

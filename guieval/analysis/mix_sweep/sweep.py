@@ -109,12 +109,12 @@ def get_preset(name: str) -> Sweep:
 
 
 def setting_name(number: int, mix: Mix) -> str:
-    """What a setting's folder is called: its number, and its schedule."""
+    """The name of a setting's folder: its number and its schedule."""
     return f"{number:04d}-{schedule_name(mix.schedule)}"
 
 
 class MixOutcome(_Value):
-    """What became of one setting: ``exact`` of ``steps`` measured steps matched, ``replaced`` of ``past`` steps of history.
+    """The outcome of one setting: ``exact`` of ``steps`` measured steps matched, ``replaced`` of ``past`` steps of history.
 
     A past step counts once for each history that it was shown in: the sums of equation 8 run over all steps e, t that were
     asked and over all steps of the history of each, since a step's past is drawn for it. ``available`` of them have an
@@ -144,7 +144,7 @@ class MixOutcome(_Value):
 
 
 def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome | None:
-    """What became of a run with this mixture; ``None`` where a planned step has not been measured yet.
+    """The outcome of a run with this mixture; ``None`` where a planned step has not been measured yet.
 
     If the journal has several records of a step, the last answered one counts.
     """
@@ -211,7 +211,7 @@ def read_sweep(directory: Path) -> SweepFile:
 
 
 def append_outcome(directory: Path, outcome: MixOutcome) -> None:
-    """Keep a finished setting's outcome; it is on the disk when this returns."""
+    """Append a finished setting's outcome; it is on the disk when this returns."""
     path = directory / OUTCOMES
     torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
     with path.open("ab") as stream:
@@ -221,7 +221,7 @@ def append_outcome(directory: Path, outcome: MixOutcome) -> None:
 
 
 def read_outcomes(directory: Path) -> list[MixOutcome]:
-    """The outcomes of a sweep by number; a line that a kill cut off is passed over, and its setting is looked at again."""
+    """The outcomes of a sweep by number; an incomplete line is skipped, and its setting is read again."""
     path = directory / OUTCOMES
     found: dict[int, MixOutcome] = {}
     for line in path.read_bytes().splitlines() if path.exists() else ():

@@ -56,7 +56,7 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
     if out is None:
         return "text" if terminal else "md"
     if out.suffix not in _ENDINGS:
-        raise UsageError(f"{str(out)!r} ends in none of {', '.join(_ENDINGS)}; --format says what to write")
+        raise UsageError(f"{str(out)!r} ends in none of {', '.join(_ENDINGS)}; --format names what to write")
     return _ENDINGS[out.suffix]
 
 
