@@ -227,6 +227,8 @@ class Worker:
             return [] if self._finishing else given
 
     def _work(self, job: Job, dealt: Sequence[int], known: bytes) -> Ended:
+        if self._stopped:  # the driver may have removed the shards, and gone
+            return Ended("stopped")
         with contextlib.suppress(OSError):  # without it, relative paths of the configuration are reported as missing
             os.chdir(job.cwd)
         shard = self._folder(job)
@@ -245,6 +247,8 @@ class Worker:
             self._served = {**job.config, "mode": ""}
         claims = _Claims(refs, dealt, self._claim)
         runner = Runner(run, shard, on_progress=self._see, halt=self._ends, takes=claims.takes)
+        if self._stopped:
+            return Ended("stopped")
         if not is_run(shard):
             runner.begin()
         _write_down(shard, known)

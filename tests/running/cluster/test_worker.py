@@ -15,8 +15,9 @@ from guieval.journal import STEPS, Journal, Records
 from guieval.models.scored_reply import failed_sample
 from guieval.registry import load_benchmark
 from guieval.running.cluster import Ended, Job, Merger, Reading, Worker, dealt_first
-from guieval.running.cluster.merging import SHARDS, Shard
+from guieval.running.cluster.merging import SHARDS, Shard, discard_shard
 from guieval.running.config import RunConfig
+from guieval.running.resolve import resolve
 from guieval.running.resume.identity import manifest_of
 from guieval.running.runner import Runner
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -176,6 +177,22 @@ def test_a_worker_that_has_asked_nothing_yet_stops_when_it_is_to_finish(
     assert worker.finish() == 0
     assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
     assert server.stats()["requests"] == asked
+
+
+def test_a_worker_that_is_stopped_while_it_sets_the_run_up_writes_nothing(
+    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine that takes longer than the driver waits, which removes the shards without a record and goes on."""
+
+    def slow_resolve(*given: Any) -> Any:
+        worker.stop()
+        discard_shard(opened.directory / SHARDS / "now-0000")
+        return resolve(*given)
+
+    monkeypatch.setattr("guieval.running.cluster.worker.resolve", slow_resolve)
+    assert worker.work(job_of(opened), [0], b"") == Ended("stopped")
+    assert worker.work(job_of(opened), [0], b"") == Ended("stopped"), "and writes nothing where it was stopped before it began"
+    assert not (opened.directory / SHARDS).exists()
 
 
 def test_a_machine_with_other_data_cannot_take_part(opened: Runner, worker: Worker, tmp_path: Path) -> None:
