@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
+from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -133,8 +134,7 @@ class Trajectories:
         found: dict[int, TrajectoryStep] = {}
         with self._path.open("rb") as stream:
             for offset in self._offsets.get(_Place(key, sample), ()):
-                stream.seek(offset)
-                step = TrajectoryStep.model_validate_json(stream.readline())
+                step = _step_at(stream, offset)
                 found[step.index] = step
         return [found[index] for index in range(len(found)) if index in found]
 
@@ -184,15 +184,41 @@ def read_trajectories(directory: Path) -> Iterator[TrajectoryStep]:
         yield from (step for _, _, step in _lines(path) if step is not None)
 
 
+class _LastAttempts(Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]):
+    """The steps of each task and repetition, read when they are needed: memory holds one number per step."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: dict[tuple[EpisodeKey, int], array[int]] = {}
+        attempts: dict[tuple[EpisodeKey, int], int] = {}
+        for offset, _, step in _lines(path) if path.exists() else ():
+            if step is None:
+                continue
+            repetition = (step.key, step.sample)
+            if attempts.get(repetition) != step.attempt:
+                self._offsets[repetition] = array("q")
+            attempts[repetition] = step.attempt
+            self._offsets[repetition].append(offset)
+
+    def __getitem__(self, repetition: tuple[EpisodeKey, int]) -> list[TrajectoryStep]:
+        with self._path.open("rb") as stream:
+            return [_step_at(stream, offset) for offset in self._offsets[repetition]]
+
+    def __iter__(self) -> Iterator[tuple[EpisodeKey, int]]:
+        return iter(self._offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+
 def last_attempts(directory: Path) -> Mapping[tuple[EpisodeKey, int], list[TrajectoryStep]]:
-    """The steps of the last attempt at every repetition of every task, in order."""
-    found: dict[tuple[EpisodeKey, int], list[TrajectoryStep]] = {}
-    for step in read_trajectories(directory):
-        steps = found.setdefault((step.key, step.sample), [])
-        if steps and step.attempt != steps[-1].attempt:
-            steps.clear()
-        steps.append(step)
-    return found
+    """The steps of the last attempt at every repetition of every task, in order; each is read from the file when accessed."""
+    return _LastAttempts(directory / TRAJECTORIES)
+
+
+def _step_at(stream: BinaryIO, offset: int) -> TrajectoryStep:
+    stream.seek(offset)
+    return TrajectoryStep.model_validate_json(stream.readline())
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, TrajectoryStep | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def test_the_other_runs_of_a_folder_are_taken(tmp_path: Path, guieval: CommandLi
     assert offline.code == 0, offline.err
     done = guieval("audit", tmp_path / "both", "--adapter", tmp_path / "scripted.py")
     assert "online' is left out: it is an online run" in done.err and done.out.count("finding:") == 1
+
+
+def test_a_leaderboard_has_no_coverage_for_it(tmp_path: Path, guieval: CommandLine) -> None:
+    run = online_run(tmp_path, limit=2)
+    (ended,) = guieval("leaderboard", run, "--format", "md").out.split("### How steps ended")[1:]
+    assert "| scripted | online | - |" in ended
+    rows = csv.DictReader(guieval("leaderboard", run, "--format", "csv").out.splitlines())
+    assert {row["coverage"] for row in rows} == {""}
 
 
 def test_a_rollout_is_not_online(guieval: CommandLine) -> None:

@@ -68,9 +68,9 @@ class Cell:
     """A figure of a run: see :class:`guieval.metrics.figures.FigureValue`; fractions in [0, 1].
 
     ``rank`` is among the runs of the same column and mode (``None`` where there is no other); rank 1 is the best run and all
-    that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces,
-    ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the source's
-    numbers, where these are a known set.
+    that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
+    (``None`` online), ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the
+    source's numbers, where these are a known set.
     """
 
     value: float | None
@@ -287,7 +287,7 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
         **vars(value),
         interval=interval,
         rank=None,
-        coverage=_coverage(run.columns, judged),
+        coverage=_coverage(run, judged),
         ends=judged.counts,
         directory=str(run.directory),
         # The selection's title is the set's name and nothing more where no limit or subset has cut the set down.
@@ -295,9 +295,11 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
     )
 
 
-def _coverage(columns: RunColumns, judged: Judged) -> float | None:
-    covered, measured = columns.coverage(judged)
-    return covered / measured if measured else None
+def _coverage(run: _Run, judged: Judged) -> float | None:
+    covered, measured = run.columns.coverage(judged)
+    if not measured or run.manifest.mode.name == ONLINE:  # the outcome of an online task is not an action
+        return None
+    return covered / measured
 
 
 def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int) -> None:
@@ -383,9 +385,7 @@ def _shortcomings(run: _Run) -> Iterator[str]:
         yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
     if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
-    if run.manifest.mode.name == ONLINE:
-        return  # a task's outcome is no action of any space
-    coverage = _coverage(columns, next(iter(columns.judged.values())))
+    coverage = _coverage(run, next(iter(columns.judged.values())))
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield f"{name}: coverage is {percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"
 

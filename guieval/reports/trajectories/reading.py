@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -56,12 +57,11 @@ class OnlineTrajectories:
         """The repetitions of a task, by number."""
         record = self.run.read(key).get(0)
         samples = () if record is None else record.samples
-        begun = self._begun.get(key, {})
         goal = "" if record is None else record.task.instruction
-        last = max([len(samples) - 1, *begun, 0])
+        numbers = range(max(len(samples), self._begun.get(key, 1)))
         return [
-            _trajectory(key, number, goal, begun.get(number, ()), samples[number] if number < len(samples) else None)
-            for number in range(last + 1)
+            _trajectory(key, number, goal, self._attempts.get((key, number), ()), sample)
+            for number, sample in zip_longest(numbers, samples)
         ]
 
     @cached_property
@@ -70,12 +70,16 @@ class OnlineTrajectories:
         return online_figures(self.run.records, self.run.planned.plan)
 
     @cached_property
-    def _begun(self) -> Mapping[EpisodeKey, Mapping[int, Sequence[TrajectoryStep]]]:
-        """The steps of each task by repetition."""
-        found: dict[EpisodeKey, dict[int, Sequence[TrajectoryStep]]] = {}
-        for (key, number), steps in last_attempts(self.run.directory).items():
-            found.setdefault(key, {})[number] = steps
-        return found
+    def _attempts(self) -> Mapping[tuple[EpisodeKey, int], Sequence[TrajectoryStep]]:
+        return last_attempts(self.run.directory)
+
+    @cached_property
+    def _begun(self) -> Mapping[EpisodeKey, int]:
+        """The number of repetitions of each task, up to the last one that has steps."""
+        counts: dict[EpisodeKey, int] = {}
+        for key, number in self._attempts:
+            counts[key] = max(counts.get(key, 0), number + 1)
+        return counts
 
 
 def read_online(directory: Path) -> OnlineTrajectories:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,17 @@ def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:
     written = write_trajectories(tmp_path / "report", read_online(run))
     assert (written.trajectories, written.lacking) == (15, [])
     assert "repetition 2" in (tmp_path / "report" / "index.html").read_text() and set(SIGNS) == set(ENDINGS)
+
+
+def test_the_steps_of_one_task_are_in_memory_at_a_time(run: Path) -> None:
+    lines = [json.loads(line) for line in (run / TRAJECTORIES).read_text().splitlines()]
+    (run / TRAJECTORIES).write_text("".join(json.dumps(line | {"reasoning": "a" * 500_000}) + "\n" for line in lines))
+    tracemalloc.start()
+    online = read_online(run)
+    counts = [len(trajectory.steps) for key in online.run.planned.plan for trajectory in online.of(key)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(counts) == len(lines) and peak < 500_000 * (max(counts) + 8) < 500_000 * len(lines) / 2
 
 
 def test_only_screens_of_the_run_are_taken(run: Path, guieval: CommandLine) -> None:
