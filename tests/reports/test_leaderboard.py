@@ -100,7 +100,7 @@ def test_two_runs_of_one_model_and_mode_are_two_rows_that_say_which(tmp_path: Pa
 def test_a_run_under_several_protocols_is_one_row(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x")], ["guievalkit", PROTOCOL])
     (row,) = board.rows
-    assert {column.heading.protocol for column in board.columns} == {"guievalkit", PROTOCOL}
+    assert {column.protocol for column in board.columns} == {"guievalkit", PROTOCOL}
     assert None not in row.cells
 
 
@@ -312,11 +312,11 @@ def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: 
     ]
     board = leaderboard(runs, ["agentcpm"])
     assert [row.model for row in board.rows] == ["y", "x"] and [row.model for row in arranged(board).rows] == ["x", "y"]
-    names = [column.heading.figure for column in board.columns]
+    names = [column.figure for column in board.columns]
     assert names[-1] == "goal progress" and board.columns[-1].title == "progress, without OPEN (goal progress)"
     for asked in ("goal progress," + names[0], f"{board.columns[-1].title}, {board.columns[0].title}"):
         cut = arranged(board, asked)
-        assert [column.heading.figure for column in cut.columns] == ["goal progress", names[0]]
+        assert [column.figure for column in cut.columns] == ["goal progress", names[0]]
         assert [[cell and cell.value for cell in row.cells] for row in cut.rows] == [
             [cell and cell.value for cell in (row.cells[-1], row.cells[0])] for row in (board.rows[1], board.rows[0])
         ]

@@ -100,12 +100,12 @@ def _of_runs(directories: list[Path], x: str, y: str, online: Path, protocol: st
         if value is not None:
             live[line["model"]] = value
     board = leaderboard(several_runs(directories), None if protocol is None else [protocol])
-    places = [place for place, column in enumerate(board.columns) if column.heading.figure == x]
+    places = [place for place, column in enumerate(board.columns) if column.figure == x]
     if not places:
-        names = list(dict.fromkeys(column.heading.figure for column in board.columns))
+        names = list(dict.fromkeys(column.figure for column in board.columns))
         raise UsageError(f"the runs have no figure {x!r}{nearest(x, names)}; they have: {', '.join(names)}")
     if len(places) > 1:
-        where = [f"{board.columns[place].heading.benchmark} under {board.columns[place].heading.protocol}" for place in places]
+        where = [f"{board.columns[place].benchmark} under {board.columns[place].protocol}" for place in places]
         raise UsageError(
             f"the runs are unlike: {x!r} stands in {len(places)} columns ({'; '.join(where)}), which cannot be mixed"
         )

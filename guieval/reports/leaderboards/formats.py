@@ -33,7 +33,6 @@ from guieval.reports.tables import (
     per_cent,
     rendered,
 )
-from guieval.reports.tables import Cell as TableCell
 from guieval.reports.tables.page import page
 from guieval.reports.tables.records import write_records
 from guieval.steps import whole_text
@@ -125,20 +124,16 @@ def _ends(board: Board) -> Table:
     Benchmark and protocol have a column where they differ between rows: on a terminal every cut of the table repeats it.
     """
     ended = _ended(board)
-    keys: dict[str, list[TableCell]] = {
-        "model": [_named(row) for row, _, _ in ended],
-        "mode": [row.mode for row, _, _ in ended],
-        "benchmark": [column.heading.benchmark for _, column, _ in ended],
-        "protocol": [column.heading.protocol for _, column, _ in ended],
-    }
-    names = [name for name, values in keys.items() if name in ("model", "mode") or len(set(values)) > 1]
+    names = ("model", "mode", "benchmark", "protocol")
+    values = list(zip(*((_named(row), row.mode, column.benchmark, column.protocol) for row, column, _ in ended), strict=True))
+    keys = [place for place in range(len(names)) if place < 2 or len(set(values[place])) > 1]
     rows: tuple[Row, ...] = tuple(
-        (*(keys[name][place] for name in names), per_cent(cell.coverage, unit=""), *(cell.ends[end] for end in ENDS))
+        (*(values[key][place] for key in keys), per_cent(cell.coverage, unit=""), *(cell.ends[end] for end in ENDS))
         for place, (_, _, cell) in enumerate(ended)
     )
-    heads = (*names, "coverage (%)", *(end.replace("_", " ") for end in ENDS))
+    heads = (*(names[key] for key in keys), "coverage (%)", *(end.replace("_", " ") for end in ENDS))
     notes = (*(f"beside published figures: {each}" for each in board.reproductions), *board.notes)
-    return Table("How steps ended", columns(*heads, keys=len(names)), rows, notes, keys=len(names))
+    return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys))
 
 
 def comma_separated(board: Board) -> str:
@@ -158,23 +153,20 @@ def _records(board: Board) -> Iterator[dict[str, Any]]:
         for column, cell in zip(board.columns, row.cells, strict=True):
             if cell is not None:
                 who = {"model": row.model, "mode": row.mode, "thinking": row.thinking, "source": cell.directory}
-                yield {**who, **column.heading._asdict(), "selection": column.selection, **_cell_fields(cell)}
+                yield {**who, **_heading(column), "selection": column.selection, **_cell_fields(cell)}
     for reference in board.references:
         for column, value in zip(board.columns, reference.values, strict=True):
             if value is not None:
                 printed = {"model": reference.model, "mode": reference.mode, "value": value[0] / 100}
-                yield {**column.heading._asdict(), "steps": "", **printed, "source": reference.source}
+                yield {**_heading(column), "steps": "", **printed, "source": reference.source}
 
 
 def as_json(board: Board) -> str:
     """Everything the board holds."""
-    columns = [{**each.heading._asdict(), **vars(each)} for each in board.columns]
-    for column in columns:
-        del column["heading"]
     reproductions = [
-        {**vars(each), "column": each.column.heading, "difference": each.difference} for each in board.reproductions
+        {**vars(each), "column": _heading(each.column), "difference": each.difference} for each in board.reproductions
     ]
-    return json_text(vars(board) | {"columns": columns, "reproductions": reproductions})
+    return json_text(vars(board) | {"reproductions": reproductions})
 
 
 def as_latex(board: Board) -> str:
@@ -182,7 +174,7 @@ def as_latex(board: Board) -> str:
     heads = (*_KEYS, *(Column(column.title, _head(column)) for column in board.columns))
     notes = (rank_note(board), *map(str, board.reproductions), *board.notes)
     table = Table("", heads, _rows(board, range(len(board.columns)), ranks=False), notes, "leaderboard", keys=2)
-    benchmarks = ", ".join(dict.fromkeys(column.heading.benchmark for column in board.columns))
+    benchmarks = ", ".join(dict.fromkeys(column.benchmark for column in board.columns))
     return latex(table, caption=f"Results on {benchmarks}, in %.")
 
 
@@ -219,12 +211,15 @@ def _hash(text: str) -> str:
 
 def _head(column: BoardColumn) -> tuple[str, str]:
     """The headings above a figure: the benchmark with its steps, and the protocol."""
-    heading = column.heading
     over = f"{column.step_count:,} steps"
     if column.selection:
         over = f"{column.selection}: {over}"
-    mark = get_protocol(heading.protocol).foreign_mark([column.dataset])
-    return f"{heading.benchmark} ({over})", f"{heading.protocol} ({mark})" if mark else heading.protocol
+    mark = get_protocol(column.protocol).foreign_mark([column.dataset])
+    return f"{column.benchmark} ({over})", f"{column.protocol} ({mark})" if mark else column.protocol
+
+
+def _heading(column: BoardColumn) -> dict[str, str]:
+    return {name: getattr(column, name) for name in ("benchmark", "steps", "overlay", "protocol", "figure")}
 
 
 def _named(row: BoardRow) -> str:
@@ -234,11 +229,11 @@ def _named(row: BoardRow) -> str:
 
 def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
     """The first cell of each run, steps and protocol: how steps ended is shown once."""
-    first: dict[tuple[int, tuple[str, ...]], tuple[BoardRow, BoardColumn, Cell]] = {}
+    first: dict[tuple[int, BoardColumn], tuple[BoardRow, BoardColumn, Cell]] = {}
     for place, row in enumerate(board.rows):
         for column, cell in zip(board.columns, row.cells, strict=True):
             if cell is not None:
-                first.setdefault((place, column.heading[:4]), (row, column, cell))
+                first.setdefault((place, replace(column, figure="")), (row, column, cell))
     return list(first.values())
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -40,27 +40,30 @@ WORTH_SAYING = 0.001
 """A note gives a figure with its source's dropped steps counted as wrong where that moves it by more than this."""
 
 
-class Heading(NamedTuple):
-    """What a column contains; runs share one if all of this is equal. ``steps`` is a digest of the planned steps."""
+@dataclass(frozen=True)
+class BoardColumn:
+    """A column. Runs share one if the first five fields are equal; ``steps`` is a digest of the planned steps.
+
+    The other fields describe it: the figure and the steps in words, the numbers of steps and episodes, and the sample set that
+    the source's numbers are over, if it is known.
+    """
 
     benchmark: str
     steps: str
     overlay: str
     protocol: str
     figure: str
+    title: str = field(compare=False)
+    dataset: str = field(compare=False)
+    selection: str = field(compare=False)
+    step_count: int = field(compare=False)
+    episode_count: int = field(compare=False)
+    published_set: str | None = field(compare=False)
 
-
-@dataclass(frozen=True)
-class BoardColumn:
-    """A column: its heading, the figure in words, which steps it is over in words, and how many."""
-
-    heading: Heading
-    title: str
-    dataset: str
-    selection: str
-    step_count: int
-    episode_count: int
-    published_set: str | None
+    @property
+    def name(self) -> str:
+        """Benchmark, protocol and figure."""
+        return f"{self.benchmark}, {self.protocol}, {self.figure}"
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,8 @@ class Reproduction:
 
     def __str__(self) -> str:
         text = (
-            f"{self.model} ({self.mode}), {self.column.heading.benchmark}, {self.column.heading.protocol}, "
-            f"{self.column.heading.figure}: {self.own:.2f} here, {self.published:.{self.decimals}f} in {self.source}, "
-            f"{self.difference:+.2f} points"
+            f"{self.model} ({self.mode}), {self.column.name}: {self.own:.2f} here, "
+            f"{self.published:.{self.decimals}f} in {self.source}, {self.difference:+.2f} points"
         )
         if self.inside and self.published_steps is not False:
             near = math.ceil(10 * abs(self.difference) - 1e-6) / 10
@@ -189,17 +191,16 @@ def leaderboard(
     runs = [run for run in scored if run.columns.answered]
     if not runs:
         raise UsageError("no step of these runs was answered, so there is nothing to put into a table")
-    found: dict[Heading, BoardColumn] = {}
-    cells: list[dict[Heading, Cell]] = []
-    for run in runs:
-        cells.append({})
-        for name in run.columns.judged:
-            for figure in get_protocol(name).figures:
-                column = _column(run, name, figure)
-                found.setdefault(column.heading, column)
-                cells[-1][column.heading] = _cell(run, name, figure, column, seed)
+    cells = [
+        {
+            (column := _column(run, name, figure)): _cell(run, name, figure, column, seed)
+            for name in run.columns.judged
+            for figure in get_protocol(name).figures
+        }
+        for run in runs
+    ]
     _rank(runs, cells, seed)
-    columns = tuple(found.values())
+    columns = tuple(dict.fromkeys(column for own in cells for column in own))
     rows = tuple(_rows(runs, cells, columns))
     left_out = [run.directory for run in scored if not run.columns.answered]
     notes = [f"the run {str(each)!r} is left out: no step of it was answered" for each in left_out]
@@ -246,7 +247,7 @@ def arranged(board: Board, figures: str | None = None, sort: str | None = None) 
 
 def _split(board: Board, figures: str) -> Iterator[str]:
     """The names between the commas; some names hold commas themselves, so the longest that the board has is taken first."""
-    known = {name for each in board.columns for name in (each.heading.figure, each.title)}
+    known = {name for column in board.columns for name in (column.figure, column.title)}
     parts = figures.split(",")
     while parts:
         ends = range(len(parts), 0, -1)
@@ -256,10 +257,10 @@ def _split(board: Board, figures: str) -> Iterator[str]:
 
 
 def _places(board: Board, figure: str) -> list[int]:
-    places = [place for place, each in enumerate(board.columns) if figure in (each.heading.figure, each.title)]
+    places = [place for place, column in enumerate(board.columns) if figure in (column.figure, column.title)]
     if not places:
-        titles = list(dict.fromkeys(each.title for each in board.columns))
-        near = nearest(figure, [*titles, *(each.heading.figure for each in board.columns)])
+        titles = list(dict.fromkeys(column.title for column in board.columns))
+        near = nearest(figure, [*titles, *(column.figure for column in board.columns)])
         raise UsageError(f"no run has a figure {figure!r}{near}; expected one of: {'; '.join(titles)}")
     return places
 
@@ -274,10 +275,19 @@ def _scored(directory: Path, protocols: Sequence[str] | None) -> _Run:
 
 def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
     columns = run.columns
-    overlay = "" if run.manifest.overlay is None else run.manifest.overlay.sha256[:12]
-    heading = Heading(columns.benchmark, run.steps, overlay, protocol, figure.name)
-    published = get_protocol(protocol).sample_sets.get(columns.dataset)
-    return BoardColumn(heading, figure.title, columns.dataset, run.title, len(columns), len(columns.episodes), published)
+    return BoardColumn(
+        benchmark=columns.benchmark,
+        steps=run.steps,
+        overlay="" if run.manifest.overlay is None else run.manifest.overlay.sha256[:12],
+        protocol=protocol,
+        figure=figure.name,
+        title=figure.title,
+        dataset=columns.dataset,
+        selection=run.title,
+        step_count=len(columns),
+        episode_count=len(columns.episodes),
+        published_set=get_protocol(protocol).sample_sets.get(columns.dataset),
+    )
 
 
 def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: int) -> Cell:
@@ -302,47 +312,48 @@ def _coverage(run: _Run, judged: Judged) -> float | None:
     return covered / measured
 
 
-def _rank(runs: Sequence[_Run], cells: Sequence[dict[Heading, Cell]], seed: int) -> None:
+def _rank(runs: Sequence[_Run], cells: Sequence[dict[BoardColumn, Cell]], seed: int) -> None:
     """Put ranks into the cells, column by column and mode by mode, where at least two runs have the figure."""
-    beside: defaultdict[tuple[Heading, str], list[int]] = defaultdict(list)
+    comparable: defaultdict[tuple[BoardColumn, str], list[int]] = defaultdict(list)
     for place, (run, own) in enumerate(zip(runs, cells, strict=True)):
-        for heading, cell in own.items():
+        for column, cell in own.items():
             if cell.value is not None:
-                beside[heading, run.columns.mode].append(place)
-    for (heading, _), places in beside.items():
+                comparable[column, run.columns.mode].append(place)
+    for (column, _), places in comparable.items():
         if len(places) < 2:
             continue
         places.sort(key=lambda place: str(runs[place].directory))  # what is drawn depends on the order
-        table = differences([_aligned(runs[place].columns, heading) for place in places], seed)
-        values = [cells[place][heading].value or 0.0 for place in places]
+        table = differences([_aligned(runs[place].columns, column) for place in places], seed)
+        values = [cells[place][column].value or 0.0 for place in places]
         for place, rank in zip(places, ranks(values, holm_pairs(table)), strict=True):
-            cells[place][heading] = replace(cells[place][heading], rank=rank)
+            cells[place][column] = replace(cells[place][column], rank=rank)
 
 
-def _aligned(columns: RunColumns, heading: Heading) -> Terms:
+def _aligned(columns: RunColumns, column: BoardColumn) -> Terms:
     """A figure's terms with the episodes in the same order for all runs."""
-    protocol = get_protocol(heading.protocol)
-    figure = next(each for each in protocol.figures if each.name == heading.figure)
+    protocol = get_protocol(column.protocol)
+    figure = next(figure for figure in protocol.figures if figure.name == column.figure)
     made = terms(figure, protocol.failure, columns, columns.judged[protocol.name])
     order = sorted(range(len(columns.episodes)), key=lambda place: columns.episodes[place])
     return Terms(made.numerator[order], made.denominator[order], made.combine)
 
 
-def _rows(runs: Sequence[_Run], cells: Sequence[Mapping[Heading, Cell]], columns: Sequence[BoardColumn]) -> Iterator[BoardRow]:
+def _rows(
+    runs: Sequence[_Run], cells: Sequence[Mapping[BoardColumn, Cell]], columns: Sequence[BoardColumn]
+) -> Iterator[BoardRow]:
     """Runs of one model and mode share a row as long as no two have the same column; the others get rows of their own."""
-    grouped: defaultdict[tuple[str, str, bool | None], list[dict[Heading, Cell]]] = defaultdict(list)
+    grouped: defaultdict[tuple[str, str, bool | None], list[dict[BoardColumn, Cell]]] = defaultdict(list)
     for run, own in zip(runs, cells, strict=True):
         rows = grouped[run.columns.model, run.columns.mode, run.manifest.thinking]
-        row = next((each for each in rows if not each.keys() & own.keys()), None)
+        row = next((row for row in rows if not row.keys() & own.keys()), None)
         if row is None:
             rows.append(dict(own))
         else:
             row.update(own)
     for (model, mode, thinking), rows in grouped.items():
         for row in rows:
-            held = [row.get(column.heading) for column in columns]
-            directories = dict.fromkeys(cell.directory for cell in held if cell is not None)
-            yield BoardRow(model, mode, thinking, ", ".join(directories) if len(rows) > 1 else "", tuple(held))
+            directories = ", ".join(dict.fromkeys(row[column].directory for column in columns if column in row))
+            yield BoardRow(model, mode, thinking, directories if len(rows) > 1 else "", tuple(map(row.get, columns)))
 
 
 def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[BoardColumn]) -> Iterator[str]:
@@ -352,7 +363,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         yield f"modes share columns ({', '.join(mixed)}): figures of two modes are not comparable; ranks are within a mode"
     by_benchmark: defaultdict[str, dict[tuple[str, str], BoardColumn]] = defaultdict(dict)
     for column in columns:
-        by_benchmark[column.heading.benchmark].setdefault((column.heading.steps, column.heading.overlay), column)
+        by_benchmark[column.benchmark].setdefault((column.steps, column.overlay), column)
     for benchmark, kinds in by_benchmark.items():
         if len(kinds) > 1:
             parts = "; ".join(map(_steps, kinds.values()))
@@ -364,16 +375,15 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
             if cell is None or cell.value is None or cell.strict is None:
                 continue
             if abs(cell.value - cell.strict) > WORTH_SAYING:
-                heading = column.heading
                 yield (
-                    f"{row.model} ({row.mode}), {heading.benchmark}, {heading.protocol}, {heading.figure}: "
-                    f"{percent(cell.value)} drops steps as its source does; {percent(cell.strict)} with these as wrong"
+                    f"{row.model} ({row.mode}), {column.name}: {percent(cell.value)} drops steps as its source "
+                    f"does; {percent(cell.strict)} with these as wrong"
                 )
 
 
 def _steps(column: BoardColumn) -> str:
-    overlay = f", overlay {column.heading.overlay}" if column.heading.overlay else ""
-    return f"{column.selection or 'all'} ({column.step_count:,} steps, {column.heading.steps[:6]}{overlay})"
+    overlay = f", overlay {column.overlay}" if column.overlay else ""
+    return f"{column.selection or 'all'} ({column.step_count:,} steps, {column.steps[:6]}{overlay})"
 
 
 def _shortcomings(run: _Run) -> Iterator[str]:
@@ -396,9 +406,7 @@ def _matching(table: ResultTable, columns: Sequence[BoardColumn]) -> list[tuple[
         (there, here, published)
         for there, published in enumerate(table.columns)
         for here, column in enumerate(columns)
-        if published.benchmark is not None
-        and (published.benchmark, published.protocol, published.figure)
-        == (column.heading.benchmark, column.heading.protocol, column.heading.figure)
+        if (published.benchmark, published.protocol, published.figure) == (column.benchmark, column.protocol, column.figure)
     ]
 
 
@@ -416,9 +424,8 @@ def _reference_notes(
         known = {cell.published_steps for row in rows if (cell := row.cells[here]) is not None}
         if known != {True}:
             over = "the paper's own steps" if column.published_set is None else f"sample set {column.published_set}"
-            heading = column.heading
             yield (
-                f"{table.source}: what it prints for {heading.benchmark}, {heading.protocol}, {heading.figure} is over {over}, "
+                f"{table.source}: what it prints for {column.name} is over {over}, "
                 f"and the runs of that column are over {_steps(column)}"
             )
 
