@@ -67,7 +67,7 @@ def show(*tables: Table | None, full: str = LEFT_OUT) -> None:
 
 def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) -> None:
     """Print tables in one of :data:`FORMATS`, or write them to a file and print its name."""
-    from guieval.reports.tables import PIPED_WIDTH, comma_separated, json_text, markdown, rendered
+    from guieval.reports.tables import as_text, comma_separated, json_text, markdown
 
     if form == "text" and out is None:
         show(*tables)
@@ -75,10 +75,7 @@ def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) ->
     if form == "json" and out is None:
         print_json(tables)
         return
-    if form == "text":
-        text = "".join(f"{line.plain}\n" for table in tables for line in rendered(table, PIPED_WIDTH))
-    else:
-        text = {"md": markdown, "csv": comma_separated, "json": json_text}[form](tables)
+    text = {"text": as_text, "md": markdown, "csv": comma_separated, "json": json_text}[form](tables)
     if out is None:
         echo(text, nl=False)
     else:
@@ -101,7 +98,7 @@ def say(sentence: str, *, err: bool = False) -> None:
 
 
 def print_json(values: Any) -> None:
-    """Print our values as plain ones: see :func:`guieval.reports.tables.plain`."""
+    """Print our values as plain ones: see :func:`guieval.reports.tables.writers.plain`."""
     from guieval.reports.tables import json_text
 
     print_text(json_text(values))

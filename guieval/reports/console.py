@@ -16,7 +16,7 @@ from guieval.metrics.figures import compute_with_interval
 from guieval.metrics.intervals import Interval
 from guieval.metrics.summary import COVERAGE_NEEDED, Average, GroupTable, Rate, RunSummary, Scores
 from guieval.metrics.tally import SUMMARY_FIGURES
-from guieval.reports.tables import NOTHING, Cell, Column, Number, Row, Table, missing_mark, per_cent
+from guieval.reports.tables import NOTHING, Cell, Number, Row, Table, missing_mark, per_cent, side_by_side
 
 
 class Run(NamedTuple):
@@ -165,7 +165,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
 
 def _table(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:
     rows = [row for section in sections for row in ((), *section)]
-    return Table(title, (Column("", right=False), *(Column(run.label) for run in runs)), tuple(rows[1:]), name=name)
+    return side_by_side(title, (run.label for run in runs), rows[1:], name=name)
 
 
 def _shares(rows: Sequence[_Share], runs: Sequence[Run]) -> list[Row]:

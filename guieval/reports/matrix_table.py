@@ -15,7 +15,7 @@ from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.figures import FigureValue
 from guieval.reports.score_tables import breakdown_cells, sample_figures
-from guieval.reports.tables import Cell, Column, Row, Table, columns, per_cent
+from guieval.reports.tables import Cell, Row, Table, columns, per_cent, side_by_side
 from guieval.reports.tables.records import check_ending, write_records
 from guieval.scoring.matrix import Disagreement, JudgedAnswers, Placed, agreeing, disputed
 from guieval.steps import StepKey
@@ -33,8 +33,7 @@ def matrix_table(placed: Sequence[Placed]) -> Table:
     """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
     rows = (*_figure_rows(placed), (), _coverage_row(placed), (), *_end_rows(placed))
     heads = ("\n".join(filter(None, (each.protocol.name, _foreign(each), each.part.title))) for each in placed)
-    named = (Column("", right=False), *map(Column, heads))
-    return Table("Every protocol's own figures (% of n)", named, rows, name="protocols")
+    return side_by_side("Every protocol's own figures (% of n)", heads, rows, name="protocols")
 
 
 def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from guieval.online.figures import OnlineFigures, Share
 from guieval.online.trajectory import ENDS
-from guieval.reports.tables import Cell, Column, Number, Row, Table, per_cent
+from guieval.reports.tables import Number, Row, Table, per_cent, side_by_side
+
+_NOTE = "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
 
 
 class OnlineRun(NamedTuple):
@@ -20,8 +22,12 @@ class OnlineRun(NamedTuple):
 
 def online_tables(runs: Sequence[OnlineRun]) -> list[Table]:
     """Success by group, if tasks have groups, and all figures of the runs."""
-    groups = _groups(runs)
-    return [*([groups] if groups is not None else []), _figures(runs)]
+    labels = [run.label for run in runs]
+    figures = side_by_side(
+        "Online (% of n, with 95 % intervals)", labels, _figure_rows([run.figures for run in runs]), (_NOTE,), "online"
+    )
+    groups = _group_rows([run.figures for run in runs])
+    return [*([side_by_side("By group: success (% of n)", labels, groups, name="online-groups")] if groups else []), figures]
 
 
 def online_json(figures: OnlineFigures) -> dict[str, Any]:
@@ -29,72 +35,50 @@ def online_json(figures: OnlineFigures) -> dict[str, Any]:
     return asdict(figures)
 
 
-def _figures(runs: Sequence[OnlineRun]) -> Table:
-    rows: list[Row] = [
-        _row("success", runs, lambda figures: _share(figures.success, missing=_missing(figures))),
-        _row("progress", runs, lambda figures: _share(figures.progress)),
-    ]
-    if any(run.figures.repetitions > 1 for run in runs):
-        rows += [
-            _row("pass@n", runs, lambda figures: _optional(figures.pass_any)),
-            _row("pass^n", runs, lambda figures: _optional(figures.pass_all)),
-            _row("n (repetitions)", runs, lambda figures: figures.repetitions),
+def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
+    repeated: list[Row] = []
+    if any(run.repetitions > 1 for run in runs):
+        repeated = [
+            ("pass@n", *(run.pass_any and _share(run.pass_any) for run in runs)),
+            ("pass^n", *(run.pass_all and _share(run.pass_all) for run in runs)),
+            ("n (repetitions)", *(run.repetitions for run in runs)),
         ]
-    rows += [
-        _row("false completion", runs, lambda figures: _share(figures.false_completions)),
-        _row("with side effects", runs, lambda figures: _share(figures.side_effects)),
+    return [
+        ("success", *(_share(run.success, missing=run.failed + run.not_run * run.repetitions) for run in runs)),
+        ("progress", *(_share(run.progress) for run in runs)),
+        *repeated,
+        ("false completion", *(_share(run.false_completions) for run in runs)),
+        ("with side effects", *(_share(run.side_effects) for run in runs)),
         (),
-        _row("mean steps", runs, lambda figures: _count(figures.steps)),
-        _row("mean steps of successes", runs, lambda figures: _count(figures.steps_of_successes)),
-        _row("unparseable replies", runs, lambda figures: _share(figures.unparseable)),
-        _row("unsupported actions", runs, lambda figures: _share(figures.unsupported)),
+        ("mean steps", *(_mean(run.steps) for run in runs)),
+        ("mean steps of successes", *(_mean(run.steps_of_successes) for run in runs)),
+        ("unparseable replies", *(_share(run.unparseable) for run in runs)),
+        ("unsupported actions", *(_share(run.unsupported) for run in runs)),
         (),
-        *(_row(f"ended: {name}", runs, lambda figures, name=name: figures.ended[name]) for name in ENDS),
-        _row("infrastructure failure", runs, lambda figures: figures.failed),
-        _row("not run", runs, lambda figures: figures.not_run),
-        _row("planned tasks", runs, lambda figures: figures.tasks),
+        *((f"ended: {name}", *(run.ended[name] for run in runs)) for name in ENDS),
+        ("infrastructure failure", *(run.failed for run in runs)),
+        ("not run", *(run.not_run for run in runs)),
+        ("planned tasks", *(run.tasks for run in runs)),
     ]
-    notes = (
-        "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done.",
-    )
-    return _table("Online (% of n, with 95 % intervals)", rows, runs, "online", notes)
 
 
-def _groups(runs: Sequence[OnlineRun]) -> Table | None:
-    groups: dict[str, dict[str, None]] = {}
+def _group_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
+    groups: dict[str, set[str]] = {}
     for run in runs:
-        for name, shares in run.figures.groups.items():
-            groups.setdefault(name, {}).update(dict.fromkeys(shares))
+        for name, shares in run.groups.items():
+            groups.setdefault(name, set()).update(shares)
     rows: list[Row] = []
     for name, values in groups.items():
         rows += [(), (f"by {name}", *("" for _ in runs))]
-        rows += [(f"  {value}", *(_of_group(run.figures, name, value) for run in runs)) for value in sorted(values)]
-    return _table("By group: success (% of n)", rows[1:], runs, "online-groups") if groups else None
+        for value in sorted(values):
+            shares = (run.groups.get(name, {}).get(value, Share(0, 0)) for run in runs)
+            rows.append((f"  {value}", *(per_cent(share.value, share.n) for share in shares)))
+    return rows[1:]
 
 
-def _of_group(figures: OnlineFigures, name: str, value: str) -> Number:
-    return _share(figures.groups.get(name, {}).get(value, Share(0, 0)), ends=False)
+def _share(share: Share, *, missing: int = 0) -> Number:
+    return per_cent(share.value, share.n, share.interval, missing=missing)
 
 
-def _table(title: str, rows: Sequence[Row], runs: Sequence[OnlineRun], name: str, notes: tuple[str, ...] = ()) -> Table:
-    return Table(title, (Column("", right=False), *(Column(run.label) for run in runs)), tuple(rows), notes, name)
-
-
-def _row(name: str, runs: Sequence[OnlineRun], cell: Callable[..., Cell]) -> Row:
-    return (name, *(cell(run.figures) for run in runs))
-
-
-def _share(share: Share, *, ends: bool = True, missing: int = 0) -> Number:
-    return per_cent(share.value, share.n, share.interval if ends else None, missing=missing)
-
-
-def _optional(share: Share | None) -> Cell:
-    return None if share is None else _share(share)
-
-
-def _count(share: Share) -> Number:
+def _mean(share: Share) -> Number:
     return Number(share.value, ".1f", n=share.n, show_n=True)
-
-
-def _missing(figures: OnlineFigures) -> int:
-    return figures.failed + figures.not_run * figures.repetitions

@@ -19,21 +19,20 @@ from guieval.evaluation import get_protocol
 from guieval.metrics.columns import ENDS
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell, percent
 from guieval.reports.tables import (
-    PIPED_WIDTH,
     Column,
     Number,
     Row,
     Table,
+    as_text,
     bracketed,
     columns,
     json_text,
     latex,
     markdown,
     missing_mark,
+    page,
     per_cent,
-    rendered,
 )
-from guieval.reports.tables.page import page
 from guieval.reports.tables.records import write_records
 from guieval.steps import whole_text
 
@@ -62,7 +61,7 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
 def written(board: Board, form: Format) -> str:
     """The board as text of that format."""
     writers: dict[Format, Callable[[Board], str]] = {
-        "text": _text,
+        "text": lambda board: as_text(board_tables(board)),
         "md": lambda board: markdown(board_tables(board)),
         "csv": comma_separated,
         "latex": as_latex,
@@ -70,10 +69,6 @@ def written(board: Board, form: Format) -> str:
         "html": html,
     }
     return writers[form](board)
-
-
-def _text(board: Board) -> str:
-    return "".join(f"{line.plain}\n" for table in board_tables(board) for line in rendered(table, PIPED_WIDTH))
 
 
 def rank_note(board: Board) -> str:

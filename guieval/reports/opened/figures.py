@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from guieval.data.display.notebook import escaped
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
+from guieval.metrics.intervals import Interval
 from guieval.reports.console import Run, intervals, report_tables, run_table, warning_lines
 from guieval.reports.score_tables import breakdown_table, figure_table, own_figures, sample_table
-from guieval.reports.tables import PIPED_WIDTH, Number, Table, html, rendered
-from guieval.reports.tables.table import Ends, text
+from guieval.reports.tables import Number, Table, as_text, html
+from guieval.reports.tables.table import text
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.scoring.score import Scored
 
@@ -59,8 +60,7 @@ class Figures:
 
     def __str__(self) -> str:
         """The tables as text, as the command prints them to a file."""
-        lines = [line.plain for table in self.tables for line in rendered(table, PIPED_WIDTH)]
-        return "\n".join([*lines, *self.notes, f"data:     {self.steps}"])
+        return as_text(self.tables) + "\n".join([*self.notes, f"data:     {self.steps}"])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escaped(note)}</p>" for note in (*self.notes, f"Steps: {self.steps}"))
@@ -107,6 +107,6 @@ def _headlines(table: Table) -> Iterator[FigureRow]:
             heading = label
 
 
-def _row(name: str, value: float | None, interval: Ends | None = None, n: int | None = None) -> FigureRow:
+def _row(name: str, value: float | None, interval: Interval | None = None, n: int | None = None) -> FigureRow:
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     return FigureRow(name, value, low, high, n)

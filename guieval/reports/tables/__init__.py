@@ -4,10 +4,21 @@ A command builds :class:`Table` values and never lays out text itself. Figures a
 precision, interval and n for CSV and JSON and know how they are rounded for people.
 """
 
-from guieval.reports.tables.plain import json_text, plain
-from guieval.reports.tables.table import NOTHING, Cell, Column, Number, Row, Table, bracketed, columns, missing_mark, per_cent
-from guieval.reports.tables.terminal import PIPED_WIDTH, fold, rendered
-from guieval.reports.tables.writers import comma_separated, html, latex, markdown
+from guieval.reports.tables.table import (
+    NOTHING,
+    Cell,
+    Column,
+    Number,
+    Row,
+    Table,
+    bracketed,
+    columns,
+    missing_mark,
+    per_cent,
+    side_by_side,
+)
+from guieval.reports.tables.terminal import PIPED_WIDTH, as_text, fold, rendered
+from guieval.reports.tables.writers import comma_separated, html, json_text, latex, markdown, page, plain
 
 __all__ = [
     "NOTHING",
@@ -17,6 +28,7 @@ __all__ = [
     "Number",
     "Row",
     "Table",
+    "as_text",
     "bracketed",
     "columns",
     "comma_separated",
@@ -26,7 +38,9 @@ __all__ = [
     "latex",
     "markdown",
     "missing_mark",
+    "page",
     "per_cent",
     "plain",
     "rendered",
+    "side_by_side",
 ]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from guieval.metrics.intervals import Interval
 
 NOTHING = "-"
 """Shown where a figure has no value: nothing to be computed from, or no meaning in the run's mode."""
-
-
-class Ends(Protocol):
-    """Anything with two ends, such as :class:`guieval.metrics.intervals.Interval`."""
-
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class Number:
     form: str = ".3f"
     scale: float = 1.0
     unit: str = ""
-    interval: Ends | None = None
+    interval: Interval | None = None
     ends_form: str | None = None
     n: int | None = None
     show_n: bool = False
@@ -64,7 +59,7 @@ def text(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
-def bracketed(interval: Ends | None, form: str = ".1f", scale: float = 100.0) -> str:
+def bracketed(interval: Interval | None, form: str = ".1f", scale: float = 100.0) -> str:
     """Both ends of an interval, by default of a share in per cent; empty without one."""
     return "" if interval is None else f"[{scale * interval.low:{form}}, {scale * interval.high:{form}}]"
 
@@ -77,7 +72,7 @@ def missing_mark(missing: int) -> str:
 def per_cent(
     value: float | None,
     n: int | None = None,
-    interval: Ends | None = None,
+    interval: Interval | None = None,
     *,
     digits: int = 2,
     unit: str = "%",
@@ -150,3 +145,8 @@ def columns(*names: str, keys: int = 1, folds: tuple[str, ...] = (), spare: tupl
         )
         for place, name in enumerate(names)
     )
+
+
+def side_by_side(title: str, labels: Iterable[str], rows: Iterable[Row], notes: tuple[str, ...] = (), name: str = "") -> Table:
+    """A table with a column for each of ``labels``, e.g. runs; the first cell of a row is its name."""
+    return Table(title, (Column("", right=False), *map(Column, labels)), tuple(rows), notes, name)

@@ -8,7 +8,7 @@ become paragraphs. A single word that is wider than its column is shortened in t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -31,6 +31,11 @@ _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
 def rendered(table: Table, width: int, full: str = "") -> list[Text]:
     """The table's lines. ``full`` is a hint where to find the columns that are left out, e.g. "--json shows them"."""
     return list(_lines(table, width, full))
+
+
+def as_text(tables: Iterable[Table], width: int = PIPED_WIDTH) -> str:
+    """Tables as plain text."""
+    return "".join(f"{line.plain}\n" for table in tables for line in rendered(table, width))
 
 
 def fold(sentence: str, width: int, indent: int = 0) -> list[str]:

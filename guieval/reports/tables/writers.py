@@ -1,16 +1,21 @@
-"""Tables as Markdown, CSV, LaTeX and HTML; every name from outside is escaped."""
+"""Tables as Markdown, CSV, JSON, LaTeX and HTML, and HTML pages from templates; every name from outside is escaped."""
 
 from __future__ import annotations
 
 import io
+import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from guieval.data.display.notebook import escaped
 from guieval.errors import harmless
-from guieval.reports.tables.plain import plain
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Cell, Column, Number, Table, text
 from guieval.steps import whole_text
@@ -80,6 +85,42 @@ def _records(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
                 value = plain(cell)
                 values = value if isinstance(value, dict) else {"value": value}
                 yield {"table": table.name, "title": table.title, "row": name, "column": column.flat, **values}
+
+
+def json_text(value: Any) -> str:
+    """The value as JSON of standard form, ending in a newline."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Dictionaries, lists, texts, numbers and ``None``; a number without a finite value is ``None``."""
+    if isinstance(value, Number):
+        n = {} if value.n is None else {"n": value.n}
+        ends = {} if value.interval is None else {"low": plain(value.interval.low), "high": plain(value.interval.high)}
+        return {"value": plain(value.value), **ends, **n} if ends or n else plain(value.value)
+    if isinstance(value, Table):
+        return {
+            "name": value.name,
+            "title": value.title,
+            "header": [column.flat for column in value.columns],
+            "rows": [[plain(cell) for cell in row] for row in value.filled],
+            "notes": list(value.notes),
+        }
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump(mode="python"))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, Sequence | Set) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy's
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value) if isinstance(value, Path) else value
 
 
 def latex(table: Table, *, caption: str) -> str:
@@ -160,3 +201,17 @@ def html(table: Table) -> str:
     )
     notes = "".join(f"<p>{escaped(note)}</p>" for note in table.notes)
     return f"<h4>{escaped(table.title)}</h4><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def page(template: Path, **values: Any) -> str:
+    """The page that a template makes of some values."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(template.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return harmless(whole_text(environment.get_template(template.name).render(**values)))

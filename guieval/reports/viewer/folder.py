@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError, harmless
-from guieval.reports.tables.page import page
+from guieval.reports.tables import page
 
 DATA = "data"
 PAGE = "index.html"
