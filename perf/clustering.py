@@ -17,7 +17,10 @@ from functools import partial
 import numpy as np
 
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type
-from guieval.analysis.decisions import ClusterSettings, StepExecutions, cluster, decide, measure, sensitivity
+from guieval.analysis.decisions.clustering import ClusterSettings, cluster, decide
+from guieval.analysis.decisions.executions import StepExecutions
+from guieval.analysis.decisions.measures import measure
+from guieval.analysis.decisions.sensitivity import sensitivity
 from guieval.steps import StepTaskModel
 
 EXECUTIONS = 512

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from guieval.errors import UsageError
-from guieval.reports.compare_table import compare_tables, footnotes
-from guieval.reports.comparison import FigureDifference, compare_runs, flips, write_flips
+from guieval.reports.comparison import FigureDifference, compare_runs, compare_tables, flips, footnotes, write_flips
 from guieval.reports.tables import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.scripted import CLICK

@@ -9,19 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from guieval import __version__
-from guieval.analysis.data_selection import (
-    HYPERTRACK_SIZES,
-    Curated,
-    Recipe,
-    curate,
-    get_preset,
-    nested_episodes,
-    read_candidates,
-    read_quota,
-    read_source,
-    write_curated,
-    write_nested,
-)
+from guieval.analysis.data_selection.candidates import read_candidates
+from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes, write_curated, write_nested
+from guieval.analysis.data_selection.stages import Curated, Recipe, curate, get_preset, read_quota, read_source
 from guieval.cli import options
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable

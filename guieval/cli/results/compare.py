@@ -11,8 +11,7 @@ from guieval.cli import options
 from guieval.cli.running.run_folders import apart, paired_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
-from guieval.reports.compare_table import compare_json, compare_tables, footnotes, headings
-from guieval.reports.comparison import compare_runs, write_flips
+from guieval.reports.comparison import compare_json, compare_runs, compare_tables, footnotes, headings, write_flips
 from guieval.reports.comparison import flips as flipped
 from guieval.reports.tables.records import check_ending
 

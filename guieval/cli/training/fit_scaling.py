@@ -9,9 +9,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from guieval.analysis.scaling.csv_file import ScalingSeries, read_scaling_table
-from guieval.analysis.scaling.laws import ScalingFit
-from guieval.analysis.scaling.laws import fit_scaling as fit
+from guieval.analysis.scaling import ScalingFit, ScalingSeries, read_scaling_table
+from guieval.analysis.scaling import fit_scaling as fit
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show

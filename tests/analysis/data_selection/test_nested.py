@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from guieval.analysis.data_selection import HYPERTRACK_SIZES, nested_episodes
+from guieval.analysis.data_selection.curated_files import HYPERTRACK_SIZES, nested_episodes
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import UsageError
 from guieval.steps import EpisodeKey

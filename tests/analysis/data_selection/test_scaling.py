@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from guieval.analysis.scaling.laws import ScalingFit, fit_exponential, fit_log_linear, fit_scaling
+from guieval.analysis.scaling import ScalingFit, fit_exponential, fit_log_linear, fit_scaling
 from guieval.errors import UsageError
 
 EPISODES = [2.0**power for power in range(4, 14)]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from guieval.actions import Action
-from guieval.analysis.data_selection import Candidate, Quota, Recipe, Source, curate, get_preset, read_candidates, read_quota
+from guieval.analysis.data_selection.candidates import Candidate, read_candidates
+from guieval.analysis.data_selection.stages import Quota, Recipe, Source, curate, get_preset, read_quota
 from guieval.errors import UsageError
 from guieval.steps import StepRecord
 from tests.analysis.data_selection.made_answers import (

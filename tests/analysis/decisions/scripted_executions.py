@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from guieval.actions import Action, Click, Point, Stop, action_to_json
-from guieval.analysis.decisions import StepExecutions
+from guieval.analysis.decisions.executions import StepExecutions
 from guieval.steps import StepTaskModel
 
 

@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
 from guieval.actions import Stop, Wait
-from guieval.analysis.decisions import ClusterSettings, DecisionColumns, measure, shift
+from guieval.analysis.decisions.clustering import ClusterSettings
+from guieval.analysis.decisions.measures import DecisionColumns, measure
+from guieval.analysis.decisions.shifts import shift
 from guieval.errors import UsageError
 from guieval.reports.plots.decisions import BIN, diversities, level_shifts, pass_curves, trade_offs
 from tests.analysis.decisions.scripted_executions import executions, task

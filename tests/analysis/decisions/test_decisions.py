@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guieval.actions import Action, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
-from guieval.analysis.decisions import UNDECIDED, ClusterSettings, StepExecutions, cluster, decide, measure, pass_at, shift
-from guieval.analysis.decisions.measures import LEVELS, level_of, level_share, mean, pass_sizes
-from guieval.analysis.decisions.shifts import DEC, INC, NEGL, support_trend
+from guieval.analysis.decisions.clustering import UNDECIDED, ClusterSettings, cluster, decide
+from guieval.analysis.decisions.executions import StepExecutions
+from guieval.analysis.decisions.measures import LEVELS, level_of, level_share, mean, measure, pass_at, pass_sizes
+from guieval.analysis.decisions.shifts import DEC, INC, NEGL, shift, support_trend
 from guieval.errors import UsageError
 from tests.analysis.decisions.scripted_executions import TARGETS, click, executions, scattered, task
 

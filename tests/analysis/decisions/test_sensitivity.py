@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from guieval.actions import Action, Press, Stop, Type
-from guieval.analysis.decisions import ClusterSettings, StepExecutions, decide, sensitivity
+from guieval.analysis.decisions.clustering import ClusterSettings, decide
+from guieval.analysis.decisions.executions import StepExecutions
 from guieval.analysis.decisions.sensitivity import (
     ALIGNED,
     DIAMETER,
@@ -22,6 +23,7 @@ from guieval.analysis.decisions.sensitivity import (
     as_printed,
     l2,
     neighbourhoods,
+    sensitivity,
     trends,
     turned_about,
     wasserstein,

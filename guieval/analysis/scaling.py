@@ -7,19 +7,22 @@ three quantities, for data show only the product B e^C: it is called B here, as 
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.errors import UsageError, nearest
+from guieval.errors import DataError, UsageError, nearest
 
 Floats: TypeAlias = NDArray[np.float64]
 Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
+_NAMES: dict[Form, tuple[str, ...]] = {"log-linear": ("intercept", "slope"), "exponential": ("A", "B", "k")}
 LEVEL = 0.95
 _SAME = 1e-12
 """Residuals so small beside the values' own spread are rounding."""
@@ -62,24 +65,23 @@ class ScalingFit:
 
     def at(self, sizes: Sequence[float] | Floats) -> Floats:
         """(m,) the law's value at each size."""
-        x = np.asarray(sizes, dtype=np.float64)
-        values = [each.value for each in self.coefficients]
-        if self.form == "log-linear":
-            return np.asarray(values[0] + values[1] * np.log2(x))
-        return np.asarray(values[0] + values[1] * np.exp(values[2] * x))
+        return _values(self._gradient(sizes), self._estimates)
 
     def band(self, sizes: Sequence[float] | Floats) -> tuple[Floats, Floats]:
         """(m,) ends of the interval of the law's value at each size (not of a new measurement), linearised in A, B and k."""
         from scipy.special import stdtrit
 
-        x = np.asarray(sizes, dtype=np.float64)
-        slopes = (
-            _log_gradient(x) if self.form == "log-linear" else _exponential_gradient(x, *(self["B"].value, self["k"].value))
-        )
+        slopes, middle = self._gradient(sizes), self.at(sizes)
         spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, self.covariance, slopes), 0.0))
         reach = float(stdtrit(self.n - len(self.coefficients), (1 + self.level) / 2)) * spread
-        middle = self.at(x)
         return middle - reach, middle + reach
+
+    @property
+    def _estimates(self) -> Floats:
+        return np.array([coefficient.value for coefficient in self.coefficients])
+
+    def _gradient(self, sizes: Sequence[float] | Floats) -> Floats:
+        return _gradient(self.form, np.asarray(sizes, dtype=np.float64), self._estimates)
 
     def formula(self, x: str = "x", y: str = "y") -> str:
         """The law with its numbers."""
@@ -104,9 +106,8 @@ def fit_log_linear(sizes: Sequence[float], values: Sequence[float], level: float
     not above 0 and for numbers that are not finite.
     """
     x, y = _points(sizes, values, level, least=3, different=2, zero=False)
-    design = _log_gradient(x)
-    found, *_ = np.linalg.lstsq(design, y, rcond=None)
-    return _fitted("log-linear", ("intercept", "slope"), np.asarray(found, dtype=np.float64), design, x, y, level, _students)
+    estimates, *_ = np.linalg.lstsq(_gradient("log-linear", x, y), y, rcond=None)
+    return _fitted("log-linear", np.asarray(estimates, dtype=np.float64), x, y, level)
 
 
 def fit_exponential(sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:
@@ -121,40 +122,46 @@ def fit_exponential(sizes: Sequence[float], values: Sequence[float], level: floa
     if np.ptp(y) == 0:
         raise UsageError(f"every value is {y[0]:g}: an exponential law needs values that vary")
     problem = _Exponential(x, y)
-    found = problem.fit()
-    design = _exponential_gradient(x, found[1], found[2])
-    return _fitted("exponential", ("A", "B", "k"), found, design, x, y, level, problem.intervals)
-
-
-Intervals: TypeAlias = Callable[[Floats, Floats, float, int], list[tuple[float, float]]]
-"""From estimates (p,), standard errors (p,), the level's quantile of Student's t and n - p to each coefficient's interval."""
+    return _fitted("exponential", problem.fit(), x, y, level, problem)
 
 
 def _fitted(
-    form: Form, names: Sequence[str], found: Floats, design: Floats, x: Floats, y: Floats, level: float, intervals: Intervals
+    form: Form, estimates: Floats, x: Floats, y: Floats, level: float, problem: _Exponential | None = None
 ) -> ScalingFit:
-    """A fit from its estimates; ``design``: (n, p) the law's derivatives by its coefficients."""
+    """A fit from its estimates, with the profile intervals of ``problem``, or Student's without one."""
     from scipy.special import stdtrit
 
-    middle = design @ found if form == "log-linear" else found[0] + found[1] * np.exp(found[2] * x)
-    lost, total = float(((y - middle) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
+    design = _gradient(form, x, estimates)
+    lost, total = float(((y - _values(design, estimates)) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
     if lost <= (_SAME * (np.abs(y).max() or 1.0)) ** 2 * len(y):
         lost = 0.0
-    free = len(y) - len(names)
+    free = len(y) - len(estimates)
     inverse = np.linalg.pinv(design.T @ design, rcond=1e-15, hermitian=True)
     covariance = np.asarray(inverse * (lost / free), dtype=np.float64)
     errors = np.sqrt(np.diag(covariance))
-    ends = intervals(found, errors, float(stdtrit(free, (1 + level) / 2)), free)
+    quantile = float(stdtrit(free, (1 + level) / 2))
+    if problem is None:
+        ends = np.column_stack([estimates - quantile * errors, estimates + quantile * errors]).tolist()
+    else:
+        ends = problem.intervals(estimates, errors, quantile, free)
     coefficients = tuple(
-        Coefficient(name, float(value), float(error), *both)
-        for name, value, error, both in zip(names, found, errors, ends, strict=True)
+        Coefficient(name, value, error, low, high)
+        for name, value, error, (low, high) in zip(_NAMES[form], estimates.tolist(), errors.tolist(), ends, strict=True)
     )
     r2 = None if total == 0 else 1 - lost / total
     return ScalingFit(form, len(y), coefficients, r2, math.sqrt(lost / free), level, covariance)
 
 
-def _students(found: Floats, errors: Floats, quantile: float, free: int) -> list[tuple[float, float]]:
-    return [(float(v - quantile * e), float(v + quantile * e)) for v, e in zip(found, errors, strict=True)]
+def _gradient(form: Form, x: Floats, estimates: Floats) -> Floats:
+    """(n, p) the law's derivatives by its coefficients, of which only k does not enter linearly."""
+    if form == "log-linear":
+        return np.column_stack([np.ones_like(x), np.log2(x)])
+    curve = np.exp(estimates[2] * x)
+    return np.column_stack([np.ones_like(x), curve, estimates[1] * x * curve])
+
+
+def _values(gradient: Floats, estimates: Floats) -> Floats:
+    return np.asarray(gradient[:, :2] @ estimates[:2])
 
 
 def _points(
@@ -178,21 +185,10 @@ def _points(
     return x, y
 
 
-def _log_gradient(x: Floats) -> Floats:
-    """(n, 2) derivatives by intercept and slope."""
-    return np.column_stack([np.ones_like(x), np.log2(x)])
-
-
-def _exponential_gradient(x: Floats, b: float, k: float) -> Floats:
-    """(n, 3) derivatives by A, B and k."""
-    decay = np.exp(k * x)
-    return np.column_stack([np.ones_like(x), decay, b * x * decay])
-
-
 class _Exponential:
-    """The residuals of A + B e^(kx) as functions of k alone, for given k the best A and B are a straight line's.
+    """Least squares of A + B e^(kx): for a given k, the best A and B are those of a straight line in e^(kx).
 
-    Searched over all k at once and then ever closer, so no starting value decides what is found.
+    k is searched on a grid that becomes ever finer, so the result does not depend on a starting value.
     """
 
     def __init__(self, x: Floats, y: Floats) -> None:
@@ -206,7 +202,7 @@ class _Exponential:
         """(3,) A, B and k of least squares."""
         from scipy.optimize import least_squares
 
-        k, self._least = self._search(self._any)
+        k, self._least = self._search()
         if abs(k) * self._range < 2 * _FLATTEST:
             raise UsageError(
                 "the values lie on a straight line over the sizes: k cannot be distinguished from 0; try --form log-linear"
@@ -215,7 +211,7 @@ class _Exponential:
             raise UsageError(
                 "all change lies between two neighbouring sizes: k cannot be distinguished from infinity; add sizes between"
             )
-        start = self._line(k)
+        start = np.array([*np.polyfit(np.exp(k * self._x), self._y, 1)[::-1], k])
         scale = np.abs(start)  # A, B and k may differ by many orders of magnitude
         scale[0] = max(scale[0], float(np.ptp(self._y)))
 
@@ -237,9 +233,9 @@ class _Exponential:
         of_a, of_b, of_k = errors.tolist()
         steepest = _STEEPEST / self._range
         return [
-            self._ends(a, of_a, lambda v: self._search(lambda ks: self._given_a(ks, v))[1], most, (a - far, a + far)),
-            self._ends(b, of_b, lambda v: self._search(lambda ks: self._given_b(ks, v))[1], most, (b - far, b + far)),
-            self._ends(k, of_k, lambda v: float(self._any(np.array([self._off_zero(v)]))[0]), most, (-steepest, steepest)),
+            self._ends(a, of_a, lambda v: self._search(a=v)[1], most, (a - far, a + far)),
+            self._ends(b, of_b, lambda v: self._search(b=v)[1], most, (b - far, b + far)),
+            self._ends(k, of_k, lambda v: float(self._lost(self._kept(np.array([v])))[0]), most, (-steepest, steepest)),
         ]
 
     def _ends(
@@ -262,51 +258,85 @@ class _Exponential:
                 inside, step = outside, 1.6 * step
         return ends[0], ends[1]
 
-    def _search(self, residuals: Callable[[Floats], Floats]) -> tuple[float, float]:
+    def _search(self, a: float | None = None, b: float | None = None) -> tuple[float, float]:
         """The k of least residuals, and these."""
-        ks, width = self._grid, 0.0
+        ks, width = self._grid, 8 * math.log(self._grid[-1] / self._grid[-2])
         for _ in range(6):
-            lost = residuals(ks)
+            lost, width = self._lost(ks, a, b), width / 8
             place = int(np.argmin(lost))
-            width = math.log(self._grid[-1] / self._grid[-2]) if ks is self._grid else width / 8
             k = float(ks[place])
             ks = self._kept(k * np.exp(np.linspace(-width, width, 17)))
         return k, float(lost[place])
 
     def _kept(self, ks: Floats) -> Floats:
-        return np.asarray(np.sign(ks) * np.clip(np.abs(ks), _FLATTEST / self._range, _STEEPEST / self._range))
+        return np.copysign(np.clip(np.abs(ks), _FLATTEST / self._range, _STEEPEST / self._range), ks)
 
-    def _off_zero(self, k: float) -> float:
-        """``k``, or so little that the curve is a straight line."""
-        return k if abs(k) * self._range >= _FLATTEST else math.copysign(_FLATTEST / self._range, k)
-
-    def _curves(self, ks: Floats) -> tuple[Floats, Floats]:
-        """(r, n) e^(k (x - x')) for each k, with the x' that keeps it at most 1, and (r,) k x'."""
-        origin = np.where(ks < 0, self._x.min(), self._x.max())
-        return np.exp(ks[:, None] * (self._x[None] - origin[:, None])), ks * origin
-
-    def _any(self, ks: Floats) -> Floats:
-        """(r,) squared residuals of the best A and B for each k."""
-        curves, _ = self._curves(ks)
-        away, y = curves - curves.mean(axis=1, keepdims=True), self._y - self._y.mean()
-        slope = (away @ y) / (away**2).sum(axis=1)
-        return np.asarray(((y[None] - slope[:, None] * away) ** 2).sum(axis=1))
-
-    def _given_a(self, ks: Floats, a: float) -> Floats:
-        """(r,) squared residuals of the best B for each k."""
-        curves, _ = self._curves(ks)
-        y = self._y - a
+    def _lost(self, ks: Floats, a: float | None = None, b: float | None = None) -> Floats:
+        """(r,) squared residuals for each k, with the given A or B, and the best of those that are not given."""
+        origin = np.where(ks < 0, self._x.min(), self._x.max())[:, None]  # keeps the powers of e at 1 or below
+        curves, y = np.exp(ks[:, None] * (self._x - origin)), self._y - (a or 0.0)
+        if b is not None:
+            left = y - b * np.exp(np.minimum(ks[:, None] * origin, 600.0)) * curves
+            return np.asarray(((left - left.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
+        if a is None:
+            curves, y = curves - curves.mean(axis=1, keepdims=True), y - y.mean()
         scale = (curves @ y) / (curves**2).sum(axis=1)
-        return np.asarray(((y[None] - scale[:, None] * curves) ** 2).sum(axis=1))
+        return np.asarray(((y - scale[:, None] * curves) ** 2).sum(axis=1))
 
-    def _given_b(self, ks: Floats, b: float) -> Floats:
-        """(r,) squared residuals of the best A for each k."""
-        curves, logs = self._curves(ks)
-        left = self._y[None] - b * np.exp(np.minimum(logs, 600.0))[:, None] * curves
-        return np.asarray(((left - left.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
 
-    def _line(self, k: float) -> Floats:
-        """(3,) the best A and B for one k, with it."""
-        design = np.column_stack([np.ones_like(self._x), np.exp(k * self._x)])
-        found, *_ = np.linalg.lstsq(design, self._y, rcond=None)
-        return np.array([found[0], found[1], k])
+@dataclass(frozen=True)
+class ScalingSeries:
+    """The points of one series: (n,) sizes in the file's unit and (n,) values; ``x`` and ``y`` are their columns."""
+
+    name: str
+    x: str
+    y: str
+    sizes: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, by: str | None = None) -> list[ScalingSeries]:
+    """The series of a CSV file with a header, in the order they first occur; lines without a value are left out.
+
+    ``x`` and ``y`` name the columns (default: the first one, and the next one that is not ``by``), ``by`` the column that
+    names the series. Raises :class:`UsageError` for a file that cannot be read or has no such column, :class:`DataError` naming
+    line and column for a value that is not a number.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, restval="")
+            lines = list(enumerate(reader, 2))
+            names = [name for name in reader.fieldnames or () if name]
+    except OSError as error:
+        raise UsageError(f"the CSV file {str(file)!r} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{str(file)!r} is not a CSV file in UTF-8: {error}") from None
+    for column in (x, y, by):
+        if column is not None and column not in names:
+            raise UsageError(f"{str(file)!r} has no column {column!r}{nearest(column, names)}; it has: {', '.join(names)}")
+    across = x or next((name for name in names if name not in (y, by)), None)
+    up = y or next((name for name in names if name not in (across, by)), None)
+    if across is None or up is None:
+        raise UsageError(f"{str(file)!r} needs a column of sizes and one of values; it has: {', '.join(names) or 'none'}")
+    if across == up:
+        raise UsageError(f"the column {up!r} cannot be both the sizes and the values; {str(file)!r} has: {', '.join(names)}")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for number, line in lines:
+        if line[up].strip() in ("", "-"):
+            continue
+        point = (_number(line[across], file, number, across), _number(line[up], file, number, up))
+        found.setdefault(line[by] if by else up, []).append(point)
+    if not found:
+        raise UsageError(f"{str(file)!r} has no line with a value in column {up!r}")
+    return [ScalingSeries(name, across, up, *_columns(points)) for name, points in found.items()]
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return tuple(size for size, _ in points), tuple(value for _, value in points)
+
+
+def _number(text: str, file: Path, line: int, column: str) -> float:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        raise DataError(f"{file}, line {line}, column {column}: expected a number, got {text!r:.80}") from None

@@ -1,1 +1,0 @@
-"""Scaling laws: how a metric grows with the size of the training data."""
