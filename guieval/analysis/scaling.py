@@ -211,7 +211,8 @@ class _Exponential:
             raise UsageError(
                 "all change lies between two neighbouring sizes: k cannot be distinguished from infinity; add sizes between"
             )
-        start = np.array([*np.polyfit(np.exp(k * self._x), self._y, 1)[::-1], k])
+        line, *_ = np.linalg.lstsq(_gradient("exponential", self._x, np.array([0.0, 0.0, k]))[:, :2], self._y, rcond=None)
+        start = np.array([*line, k])
         scale = np.abs(start)  # A, B and k may differ by many orders of magnitude
         scale[0] = max(scale[0], float(np.ptp(self._y)))
 

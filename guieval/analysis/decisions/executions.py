@@ -21,7 +21,7 @@ from guieval.evaluation import ActionEvaluator
 from guieval.journal import ROLLOUT, Records, read_manifest, read_planned
 from guieval.journal.run_files import RolloutFile, read_file
 from guieval.journal.run_folders import is_rollout, rounds_of
-from guieval.steps import StepKey, StepRecord, StepTaskModel
+from guieval.steps import EpisodeKey, StepKey, StepRecord, StepTaskModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,26 +81,29 @@ def read_executions(
         for key, indices in plan.items():
             mismatches = dict.fromkeys(rounds, 0)
             for index in indices:
-                step = StepKey(*key, index)
-                going = [each for each in rounds if mismatches[each] <= each.allowed]
-                found = {each: each.records.at(each.places[step]) for each in going if step in each.places}
-                for each, record in found.items():
-                    mismatches[each] += each.allowed < math.inf and _missed(record, evaluator)
-                if found:
-                    yield pooled(list(found.values()), evaluator)
+                going = [part for part in rounds if mismatches[part] <= part.allowed]
+                records = {part: record for part in going if (record := part.record(key, index)) is not None}
+                for part, record in records.items():
+                    mismatches[part] += part.allowed < math.inf and _missed(record, evaluator)
+                if records:
+                    yield pooled(list(records.values()), evaluator)
                 elif going and unasked is not None:
-                    unasked.append(step)
+                    unasked.append(StepKey(*key, index))
 
     return read()
 
 
 class _Round:
-    """A run's records, where each step's lies, and after how many mismatches its episodes go on."""
+    """A run's records, and the number of mismatches up to which its episodes continue."""
 
     def __init__(self, directory: Path) -> None:
-        self.records = Records(directory)
-        self.places = _places(self.records)
+        self._records = Records(directory)
+        self._places = record_places(self._records)
         self.allowed = read_manifest(directory).mode.mismatches
+
+    def record(self, key: EpisodeKey, index: int) -> StepRecord | None:
+        offset = self._places.get(key, {}).get(index)
+        return None if offset is None else self._records.at(offset)
 
 
 def _missed(record: StepRecord, evaluator: ActionEvaluator) -> bool:
@@ -120,7 +123,7 @@ def gaps(directory: Path) -> list[str]:
     for each in runs:
         records = Records(each)
         planned = sum(map(len, read_planned(each).plan.values()))
-        missing = planned - len(_places(records))
+        missing = planned - sum(map(len, record_places(records).values()))
         if missing:
             found.append(f"{str(each)!r} holds no record of {missing:,} of {planned:,} planned steps")
         if records.damaged:
@@ -157,14 +160,14 @@ def _identity(action: Action | None) -> Hashable:
     return action.model_dump_json() if isinstance(action, Unsupported) else action
 
 
-def _places(records: Records) -> dict[StepKey, int]:
-    """Where the record that counts of each step lies."""
-    places: dict[StepKey, int] = {}
-    answered: set[StepKey] = set()
-    for offset, (key, finished) in records.outline():
-        if finished:
-            answered.add(key)
-        elif key in answered:
-            continue  # an answer is there already, and a later failure does not undo it
-        places[key] = offset
+def record_places(records: Records) -> dict[EpisodeKey, dict[int, int]]:
+    """The offset of the record that counts of each step, by episode and step: the last finished one, else the last."""
+    places: dict[EpisodeKey, dict[int, int]] = {}
+    finished: set[StepKey] = set()
+    for offset, (key, is_finished) in records.outline():
+        if is_finished:
+            finished.add(key)
+        elif key in finished:
+            continue  # a later failure does not replace an answer
+        places.setdefault(EpisodeKey(*key[:3]), {})[key.step_index] = offset
     return places

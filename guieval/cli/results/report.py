@@ -19,7 +19,7 @@ from guieval.history import recalled
 from guieval.journal.run_files import Manifest
 from guieval.models.written_prompts import shown
 from guieval.registry import load_benchmark
-from guieval.reports.trajectories import WrittenTrajectories, read_online, write_trajectories
+from guieval.reports.trajectories import read_online, write_trajectories
 from guieval.reports.viewer import Pictures, Prompter, Written, protocols_to_show, shown_run, write_report
 from guieval.scoring.recorded_run import recorded_model
 from guieval.steps import StepRecord
@@ -51,7 +51,7 @@ def report(
 def _write_online(run: Path, folder: Path, *, images: bool) -> None:
     with progress_bar("writing the report", "tasks") as bar:
         written = write_trajectories(folder, read_online(run), images=images, on_progress=bar)
-    number = written.trajectories
+    number = written.episodes
     parts = f"{number:,} trajector{'y' if number == 1 else 'ies'}", counted(written.steps, "step")
     _print(", ".join((*parts, counted(written.images, "screenshot"))), written)
 
@@ -80,7 +80,7 @@ def _write(
     _print("{} of {}, {}".format(*parts), written)
 
 
-def _print(contents: str, written: Written | WrittenTrajectories) -> None:
+def _print(contents: str, written: Written) -> None:
     for note in written.notes:
         echo(f"note: {note}", err=True)
     if written.lacking:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from guieval.data.display.marks import Overlay
 from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
 from guieval.errors import ScreenshotError, UsageError, nearest
+from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.online.figures import OnlineFigures
@@ -19,6 +20,7 @@ from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import OnlineRun, online_tables
 from guieval.reports.tables import html
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
+from guieval.steps import EpisodeKey, Plan
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,30 +60,36 @@ class OpenedOnlineRun:
 
         Raises :class:`guieval.errors.UsageError` if the run has no such task or repetition, or several subsets have the task.
         """
-        plan = self._read.run.planned.plan
-        keys = [key for key in plan if key.episode_id == task and subset in (None, key.subset)]
-        if not keys:
-            raise UsageError(f"the run has no task {task!r}{nearest(task, self.tasks)}")
-        if len(keys) > 1:
-            subsets = ", ".join(repr(key.subset) for key in keys)
-            raise UsageError(f"several subsets have a task {task!r}: add subset, one of {subsets}")
-        found = self._read.of(keys[0])
-        if not 0 <= repetition < len(found):
-            raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(found)}, counted from 0")
-        return OpenedTrajectory(found[repetition], self.directory)
+        repetitions = self._read.of(planned_episode(self._read.run.planned.plan, task, subset, "task"))
+        if not 0 <= repetition < len(repetitions):
+            raise UsageError(f"task {task!r} has no repetition {repetition}: it has {len(repetitions)}, counted from 0")
+        return OpenedTrajectory(repetitions[repetition], self.directory)
 
     def _repr_html_(self) -> str:
-        manifest = self.manifest
-        rows: list[tuple[str, object]] = [
-            ("benchmark", manifest.benchmark.name),
-            ("mode", manifest.mode.label),
-            ("created", manifest.created),
-            ("tasks", (manifest.selection and manifest.selection.text) or f"{len(self):,}"),
-            ("folder", self.directory),
-            *(("note", note) for note in self.notes),
-        ]
         tables = online_tables([OnlineRun("value", self.figures())])
-        return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{''.join(map(html, tables))}</div>"
+        return run_html(self.manifest, ("tasks", len(self)), self.directory, self.notes, "".join(map(html, tables)))
+
+
+def planned_episode(plan: Plan, name: str, subset: str | None, kind: Literal["episode", "task"] = "episode") -> EpisodeKey:
+    """The episode with an id; :class:`guieval.errors.UsageError` if the plan has none, or several subsets have it."""
+    keys = [key for key in plan if key.episode_id == name and subset in (None, key.subset)]
+    if not keys:
+        raise UsageError(f"the run has no {kind} {name!r}{nearest(name, [key.episode_id for key in plan])}")
+    if len(keys) > 1:
+        subsets = ", ".join(repr(key.subset) for key in keys)
+        raise UsageError(f"several subsets have the {kind} {name!r}: add subset, one of {subsets}")
+    return keys[0]
+
+
+def run_html(manifest: Manifest, steps: tuple[str, int], directory: Path, notes: Sequence[str], figures: str) -> str:
+    """A run for a notebook: its settings, what its steps are called and their number, its folder, notes and figures."""
+    name, count = steps
+    rows: list[tuple[str, object]] = [("benchmark", manifest.benchmark.name), ("mode", manifest.mode.label)]
+    if manifest.mode.name != ONLINE:
+        rows.append(("protocol", manifest.protocol.name))
+    rows += [("created", manifest.created), (name, (manifest.selection and manifest.selection.text) or f"{count:,}")]
+    rows += [("folder", directory), *(("note", note) for note in notes)]
+    return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{figures}</div>"
 
 
 @dataclass(frozen=True, eq=False)

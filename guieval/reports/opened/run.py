@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 from guieval.actions import Action
 from guieval.data.display.marks import step_overlay
 from guieval.data.display.notebook import definitions, escaped, opened_screenshot, picture
-from guieval.errors import GuievalError, UsageError, nearest
+from guieval.errors import GuievalError, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.history.modes import ONLINE
-from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import is_rollout, one_run
 from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
 from guieval.reports.opened.figures import Figures, data_frame, score_figures
-from guieval.reports.opened.online import OpenedOnlineRun
+from guieval.reports.opened.online import OpenedOnlineRun, planned_episode, run_html
 from guieval.reports.tables import html
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, ShownRun, read_run
@@ -133,17 +132,11 @@ class OpenedRun:
             if not 0 <= which < len(self):
                 raise UsageError(f"there is no step {which}: the run has {len(self):,} steps, counted from 0")
             return next(step for step in self._walk(protocol, self._episode_of(which)) if step.number == which)
-        plan = self._run.planned.plan
-        keys = [key for key in plan if key.episode_id == which and subset in (None, key.subset)]
-        if not keys:
-            raise UsageError(f"the run has no episode {which!r}{nearest(which, [key.episode_id for key in plan])}")
-        if len(keys) > 1:
-            subsets = ", ".join(repr(key.subset) for key in keys)
-            raise UsageError(f"several subsets have an episode {which!r}: add subset, one of {subsets}")
-        for step in self._walk(protocol, keys[0]):
+        key = planned_episode(self._run.planned.plan, which, subset)
+        for step in self._walk(protocol, key):
             if step.index == index:
                 return step
-        indices = ", ".join(map(str, plan[keys[0]]))
+        indices = ", ".join(map(str, self._run.planned.plan[key]))
         raise UsageError(f"episode {which!r} has no step {index!r} in this run; its steps are {indices}")
 
     def figures(self, protocol: str | None = None) -> Figures:
@@ -189,22 +182,11 @@ class OpenedRun:
             number += len(counted)
 
     def _repr_html_(self) -> str:
-        manifest = self.manifest
-        selection = manifest.selection
-        rows = [
-            ("benchmark", manifest.benchmark.name),
-            ("mode", manifest.mode.label),
-            ("protocol", manifest.protocol.name),
-            ("created", manifest.created),
-            ("steps", (selection and selection.text) or f"{len(self):,}"),
-            ("folder", self.directory),
-            *(("note", note) for note in self.notes),
-        ]
         try:
             figures = "" if self._run.further or not self._run.offsets else html(run_table([self.figures().run]))
         except GuievalError as error:
             figures = f"<p>{escaped(error)}</p>"
-        return f"<div><h3>{escaped(model_label(manifest))}</h3>{definitions(rows)}{figures}</div>"
+        return run_html(self.manifest, ("steps", len(self)), self.directory, self.notes, figures)
 
 
 @dataclass(frozen=True, eq=False)

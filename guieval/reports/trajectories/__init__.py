@@ -5,6 +5,6 @@ and ``page.js``, with the colours and marks of :mod:`guieval.reports.viewer`.
 """
 
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory, read_online
-from guieval.reports.trajectories.writing import WrittenTrajectories, write_trajectories
+from guieval.reports.trajectories.writing import write_trajectories
 
-__all__ = ["ENDINGS", "OnlineTrajectories", "Trajectory", "WrittenTrajectories", "read_online", "write_trajectories"]
+__all__ = ["ENDINGS", "OnlineTrajectories", "Trajectory", "read_online", "write_trajectories"]

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import OnlineRun, online_tables
 from guieval.reports.tables.table import text
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
-from guieval.reports.viewer.folder import PAGE, ReportFolder, prepare
+from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.step import action_values, clipped
 from guieval.reports.viewer.writing import OWN as VIEWER
 from guieval.reports.viewer.writing import SCRIPT_FOLDER
@@ -38,25 +38,13 @@ LINE_LIMIT = 300
 _SCREEN = re.compile(rf"{SCREENS}/([0-9a-f]{{32}}\.(?:png|jpg))")
 
 
-@dataclass(frozen=True)
-class WrittenTrajectories:
-    """The contents of a page: numbers of trajectories, steps and screenshots, why screenshots are missing, and notes."""
-
-    page: Path
-    trajectories: int
-    steps: int
-    images: int
-    lacking: Sequence[str]
-    notes: Sequence[str]
-
-
 def write_trajectories(
     out: Path,
     online: OnlineTrajectories,
     *,
     images: bool = True,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> WrittenTrajectories:
+) -> Written:
     """Write the page of an online run into ``out``. An earlier report in the folder is replaced; its images are reused.
 
     ``on_progress`` is called with (tasks done, all tasks). Raises :class:`guieval.errors.UsageError` for a folder with other
@@ -91,7 +79,7 @@ def write_trajectories(
         tables=online_tables([OnlineRun("value", online.figures)]),
         text=text,
     )
-    return WrittenTrajectories(out / PAGE, len(rows), steps, len(screens.kept), list(screens.lacking), run.notes)
+    return Written(out / PAGE, steps, len(rows), len(screens.kept), list(screens.lacking), run.notes)
 
 
 def _row(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,18 @@ PAGE = "index.html"
 MARKER = "guieval-report.txt"
 """Marks a folder as a report, whose files may be replaced."""
 _OURS = re.compile(r"(index|(steps|text|task)-\d{5})\.js")
+
+
+@dataclass(frozen=True)
+class Written:
+    """The contents of a report: numbers of steps, episodes (or trajectories) and images, and why images are missing."""
+
+    page: Path
+    steps: int
+    episodes: int
+    images: int
+    lacking: Sequence[str]
+    notes: Sequence[str]
 
 
 def prepare(out: Path) -> None:

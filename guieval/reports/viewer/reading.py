@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from guieval.analysis.decisions.executions import record_places
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
@@ -147,21 +148,14 @@ def _read_one(directory: Path) -> ShownRun:
     planned = read_planned(directory)
     records = Records(directory)
     offsets: dict[EpisodeKey, dict[int, int]] = {}
-    answered: dict[EpisodeKey, set[int]] = {}
     outside = 0
-    dataset = ""
-    for offset, record in records.with_offsets():
-        key, index = record.task.episode_key, record.task.step_index
-        if index not in planned.plan.get(key, ()):
-            outside += 1
-            continue
-        dataset = dataset or record.task.dataset
-        done = answered.setdefault(key, set())
-        if record.finished:
-            done.add(index)
-        elif index in done:
-            continue  # a later failure does not replace an answer
-        offsets.setdefault(key, {})[index] = offset
+    for key, steps in record_places(records).items():
+        planned_steps = set(planned.plan.get(key, ()))
+        outside += len(steps.keys() - planned_steps)
+        if kept := {index: offset for index, offset in steps.items() if index in planned_steps}:
+            offsets[key] = kept
+    first = next((offset for steps in offsets.values() for offset in steps.values()), None)
+    dataset = "" if first is None else records.at(first).task.dataset
     notes = [f"{outside:,} recorded steps lie outside the plan and are not shown."] if outside else []
     notes += [f"{note[:1].upper()}{note[1:]}." for note in caveats.notes(manifest)]
     if records.damaged:

@@ -11,7 +11,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.caveats import model_label
 from guieval.journal.served_model import describe_served
-from guieval.reports.viewer.folder import PAGE, ReportFolder, prepare
+from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import ABSENT, SeenStep, ShownRun
 from guieval.reports.viewer.step import clipped, decision_values, seen_values, task_values
@@ -43,18 +43,6 @@ STYLE_PARTS = ("base", "marks", "style")
 OWN = Path(__file__).parent
 SCRIPT_FOLDER = OWN / "script"
 _NOBODY = -1
-
-
-@dataclass(frozen=True)
-class Written:
-    """The contents of a report: numbers of steps, episodes and images, and the reasons for missing images."""
-
-    page: Path
-    steps: int
-    episodes: int
-    images: int
-    lacking: Sequence[str]
-    notes: Sequence[str]
 
 
 def write_report(

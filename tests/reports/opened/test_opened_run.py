@@ -172,7 +172,7 @@ def test_steps_by_number_and_by_episode(tmp_path: Path) -> None:
         ((6,), {}, "there is no step 6: the run has 6 steps, counted from 0"),
         ((0, 1), {}, "give a step's number alone"),
         (("e3", 0), {}, "no episode 'e3'"),
-        (("e2", 1), {}, "several subsets have an episode 'e2': add subset, one of '', 'x'"),
+        (("e2", 1), {}, "several subsets have the episode 'e2': add subset, one of '', 'x'"),
         (("e1", 3), {}, "no step 3 in this run; its steps are 0, 1, 2"),
         ((0,), {"protocol": "osatlass"}, "did you mean 'osatlas'"),
     ]

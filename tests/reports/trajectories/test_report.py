@@ -76,7 +76,7 @@ def test_repetitions_and_what_has_no_outcome(tmp_path: Path) -> None:
     assert ended[kept[0]["task"]["episode_id"]][1] == "infrastructure failure"
     assert [each.failure for each in found if each.failure] == ["the page crashed"]
     written = write_trajectories(tmp_path / "report", read_online(run))
-    assert (written.trajectories, written.lacking) == (15, [])
+    assert (written.episodes, written.lacking) == (15, [])
     assert "repetition 2" in (tmp_path / "report" / "index.html").read_text() and set(SIGNS) == set(ENDINGS)
 
 
