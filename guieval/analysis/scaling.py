@@ -270,7 +270,7 @@ class _Exponential:
         return k, float(lost[place])
 
     def _kept(self, ks: Floats) -> Floats:
-        return np.copysign(np.clip(np.abs(ks), _FLATTEST / self._range, _STEEPEST / self._range), ks)
+        return np.asarray(np.copysign(np.clip(np.abs(ks), _FLATTEST / self._range, _STEEPEST / self._range), ks))
 
     def _lost(self, ks: Floats, a: float | None = None, b: float | None = None) -> Floats:
         """(r,) squared residuals for each k, with the given A or B, and the best of those that are not given."""

@@ -39,10 +39,11 @@ def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
     repeated: list[Row] = []
     if any(run.repetitions > 1 for run in runs):
         repeated = [
-            ("pass@n", *(run.pass_any and _share(run.pass_any) for run in runs)),
-            ("pass^n", *(run.pass_all and _share(run.pass_all) for run in runs)),
+            ("pass@n", *(_share(run.pass_any) for run in runs)),
+            ("pass^n", *(_share(run.pass_all) for run in runs)),
             ("n (repetitions)", *(run.repetitions for run in runs)),
         ]
+    ended: list[Row] = [(f"ended: {name}", *(run.ended[name] for run in runs)) for name in ENDS]
     return [
         ("success", *(_share(run.success, missing=run.failed + run.not_run * run.repetitions) for run in runs)),
         ("progress", *(_share(run.progress) for run in runs)),
@@ -55,7 +56,7 @@ def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
         ("unparseable replies", *(_share(run.unparseable) for run in runs)),
         ("unsupported actions", *(_share(run.unsupported) for run in runs)),
         (),
-        *((f"ended: {name}", *(run.ended[name] for run in runs)) for name in ENDS),
+        *ended,
         ("infrastructure failure", *(run.failed for run in runs)),
         ("not run", *(run.not_run for run in runs)),
         ("planned tasks", *(run.tasks for run in runs)),
@@ -65,8 +66,8 @@ def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
 def _group_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
     groups: dict[str, set[str]] = {}
     for run in runs:
-        for name, shares in run.groups.items():
-            groups.setdefault(name, set()).update(shares)
+        for name, by_value in run.groups.items():
+            groups.setdefault(name, set()).update(by_value)
     rows: list[Row] = []
     for name, values in groups.items():
         rows += [(), (f"by {name}", *("" for _ in runs))]
@@ -76,8 +77,8 @@ def _group_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
     return rows[1:]
 
 
-def _share(share: Share, *, missing: int = 0) -> Number:
-    return per_cent(share.value, share.n, share.interval, missing=missing)
+def _share(share: Share | None, *, missing: int = 0) -> Number | None:
+    return None if share is None else per_cent(share.value, share.n, share.interval, missing=missing)
 
 
 def _mean(share: Share) -> Number:

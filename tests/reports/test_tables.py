@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
-from dataclasses import dataclass
 
 import pytest
 from rich.cells import cell_len
 
+from guieval.metrics.intervals import Interval
 from guieval.reports.tables import (
     Column,
     Number,
@@ -33,12 +33,6 @@ HOSTILE = (
     "half \ud83d surrogate\nnew\tline",
     "",
 )
-
-
-@dataclass(frozen=True)
-class Ends:
-    low: float
-    high: float
 
 
 def lines(table: Table, width: int) -> list[str]:
@@ -108,7 +102,7 @@ def test_sentences_fold_between_words_and_paths_stay_whole() -> None:
 
 
 def test_numbers_keep_their_precision_in_json_and_csv() -> None:
-    cell = per_cent(1 / 3, 3, Ends(0.1, 0.9))
+    cell = per_cent(1 / 3, 3, Interval(0.1, 0.9, 0.95, "wilson"))
     assert str(cell) == "33.33% of 3 [10.0, 90.0]"
     table = Table("T", columns("=row", "x"), (("=a", cell), ("b", Number(float("nan")))), name="t")
     read = json.loads(json_text([table]))[0]
