@@ -26,7 +26,7 @@ from guieval.metrics.figures import FigureValue, compute, terms
 from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
 from guieval.reports.tables import NOTHING, Row, Table, columns, per_cent
-from guieval.reports.tables.records import check_ending, write_records
+from guieval.reports.tables.records import write_file
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import EpisodeKey, StepKey
 
@@ -161,12 +161,8 @@ def flips(comparison: Comparison) -> Iterator[Flip]:
 
 def write_flips(found: Sequence[Flip], file: Path) -> None:
     """Write flips as CSV or JSONL, by the file's ending; :class:`UsageError` for any other."""
-    as_csv = check_ending(file)
     names = ("protocol", *StepKey._fields, "right", "reference", "first", "first_reason", "second", "second_reason")
-    with file.open("w", encoding="utf-8", newline="", errors="backslashreplace") as stream:
-        write_records(
-            stream, (flip.to_json() for flip in found), names, as_csv=as_csv, json_in=("reference", "first", "second")
-        )
+    write_file(file, (flip.to_json() for flip in found), names, json_in=("reference", "first", "second"))
 
 
 def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:

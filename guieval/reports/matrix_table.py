@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from guieval.errors import UsageError
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.figures import FigureValue
 from guieval.reports.score_tables import breakdown_cells, sample_figures
 from guieval.reports.tables import Cell, Row, Table, columns, per_cent, side_by_side
-from guieval.reports.tables.records import check_ending, write_records
+from guieval.reports.tables.records import check_ending, write_file
 from guieval.scoring.matrix import Disagreement, JudgedAnswers, Placed, agreeing, disputed
 from guieval.steps import StepKey
 
@@ -134,11 +133,7 @@ def write_disagreements(file: Path, rows: Iterable[Disagreement], protocols: Seq
     as_csv = check_ending(file)
     names = [*StepKey._fields, "reference", "prediction", *protocols, *(f"{name}: reason" for name in protocols)]
     values = (_disagreement(row, protocols, flat=as_csv) for row in rows)
-    try:
-        with file.open("w", encoding="utf-8", newline="") as stream:
-            return write_records(stream, values, names, as_csv=as_csv, json_in=("reference", "prediction"), end="\r\n")
-    except OSError as error:
-        raise UsageError(f"the file of disagreements {str(file)!r} cannot be written: {error.strerror}") from None
+    return write_file(file, values, names, json_in=("reference", "prediction"), end="\r\n")
 
 
 def _disagreement(row: Disagreement, protocols: Sequence[str], *, flat: bool) -> dict[str, Any]:

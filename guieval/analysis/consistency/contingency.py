@@ -19,23 +19,12 @@ from guieval.metrics.intervals import LEVEL, Interval, wilson
 
 @dataclass(frozen=True)
 class Contingency:
-    """Steps by whether the execution follows the reasoning (consistent or not) and whether it is an exact match.
-
-    Raises ``ValueError`` for a negative count.
-    """
+    """Steps by whether the execution follows the reasoning (consistent or not) and whether it is an exact match."""
 
     consistent_exact: int
     consistent_missed: int
     inconsistent_exact: int
     inconsistent_missed: int
-
-    def __post_init__(self) -> None:
-        if min(self._cells) < 0:
-            raise ValueError(f"a count is below 0: {self._cells}")
-
-    @property
-    def _cells(self) -> tuple[int, ...]:
-        return astuple(self)
 
     @property
     def consistent(self) -> int:
@@ -123,9 +112,9 @@ class Contingency:
     def odds_ratio_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
         """Woolf's interval on the logarithm's scale; ``None`` where a cell is empty."""
         odds = self.odds_ratio
-        if odds is None or not all(self._cells):
+        if odds is None or 0 in astuple(self):
             return None
-        return _on_log_scale(odds, sum(1 / cell for cell in self._cells), level)
+        return _on_log_scale(odds, sum(1 / cell for cell in astuple(self)), level)
 
     def to_json(self) -> dict[str, Any]:
         """Counts and figures; an infinite figure is the text ``inf``."""

@@ -142,39 +142,32 @@ def majority(executions: StepExecutions, settings: ClusterSettings) -> Majority 
     ]
     if not drawn:
         return "no decision" if executions.n else "not asked"
-    actions, counts = [action for action, _ in drawn], [count for _, count in drawn]
-    labels = cluster(actions, counts, settings).tolist()
+    labels = cluster([action for action, _ in drawn], [count for _, count in drawn], settings).tolist()
     votes: Counter[int] = Counter()
-    for label, count in zip(labels, counts, strict=True):
+    for (_, count), label in zip(drawn, labels, strict=True):
         votes[label] += count
-    won = _first_alone(votes)
-    if won is None:
-        return "tie"
-    winners = [(action, count) for action, count, label in zip(actions, counts, labels, strict=True) if label == won]
-    return _majority(winners, votes[won], votes.total())
+    return _elected(votes, drawn, labels)
 
 
 def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSettings) -> Majority | Abstention:
     """The decision of most judges that have one."""
-    voting = [each for each in majorities if isinstance(each, Majority)]
+    voting = [decision for decision in majorities if isinstance(decision, Majority)]
     if not voting:
-        return "not asked" if all(each == "not asked" for each in majorities) else "no decision"
+        return "not asked" if all(reason == "not asked" for reason in majorities) else "no decision"
+    drawn = [
+        (action, count, judge)
+        for judge, decision in enumerate(voting)
+        for action, count in zip(decision.actions, decision.counts, strict=True)
+    ]
+    drawn.sort(key=lambda execution: execution[0].model_dump_json())  # clusters of texts depend on the order
     pooled: Counter[Action] = Counter()
-    for each in voting:
-        pooled.update(dict(zip(each.actions, each.counts, strict=True)))
-    ordered = sorted(pooled.items(), key=_frequent_first)  # texts' clusters depend on it, and judges have no order
-    actions, counts = [action for action, _ in ordered], [count for _, count in ordered]
+    for action, count, _ in drawn:
+        pooled[action] += count
+    actions, counts = zip(*pooled.most_common(), strict=True)
     labels = dict(zip(actions, cluster(actions, counts, replace(settings, min_samples=1)).tolist(), strict=True))
-    meant = [labels[each.actions[0]] for each in voting]  # by its most frequent execution: texts may part in other company
-    votes = Counter(meant)
-    won = _first_alone(votes)
-    if won is None:
-        return "tie"
-    winners: Counter[Action] = Counter()
-    for each, label in zip(voting, meant, strict=True):
-        if label == won:
-            winners.update(dict(zip(each.actions, each.counts, strict=True)))
-    return _majority(sorted(winners.items(), key=_frequent_first), votes[won], len(voting))
+    # A judge's own executions may be in several of these clusters: its most frequent one decides.
+    meant = [labels[decision.actions[0]] for decision in voting]
+    return _elected(Counter(meant), [(action, count) for action, count, _ in drawn], [meant[judge] for _, _, judge in drawn])
 
 
 def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> Finding:
@@ -291,20 +284,17 @@ def failures(traces: Sequence[Trace]) -> dict[Failure, list[Trace]]:
     return found
 
 
-def _majority(executions: Sequence[tuple[Action, int]], votes: int, of: int) -> Majority:
-    ordered = sorted(executions, key=lambda drawn: -drawn[1])  # stable: the first drawn stays first
-    return Majority(tuple(action for action, _ in ordered), tuple(count for _, count in ordered), votes, of)
-
-
-def _frequent_first(drawn: tuple[Action, int]) -> tuple[int, str]:
-    """A sorting key for executions that depends on nothing but themselves."""
-    return -drawn[1], drawn[0].model_dump_json()
-
-
-def _first_alone(votes: Counter[int]) -> int | None:
-    """The label with most votes, ``None`` where another has as many."""
-    first = votes.most_common(2)
-    return None if not first or (len(first) > 1 and first[0][1] == first[1][1]) else first[0][0]
+def _elected(votes: Counter[int], drawn: Sequence[tuple[Action, int]], labels: Sequence[int]) -> Majority | Abstention:
+    """The executions with the label that has most votes."""
+    (won, most), *others = votes.most_common(2)
+    if others and others[0][1] == most:
+        return "tie"
+    counts: Counter[Action] = Counter()
+    for (action, count), label in zip(drawn, labels, strict=True):
+        if label == won:
+            counts[action] += count
+    ordered = counts.most_common()  # of equally frequent ones, the first drawn is first
+    return Majority(tuple(action for action, _ in ordered), tuple(count for _, count in ordered), most, votes.total())
 
 
 def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:

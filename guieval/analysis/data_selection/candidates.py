@@ -12,7 +12,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Records, read_manifest, read_planned
 from guieval.scoring.recorded_run import read_again
-from guieval.steps import EpisodeKey, Sample, Setting, StepKey, StepTaskModel, Verdict
+from guieval.steps import EpisodeKey, Setting, StepKey, Verdict
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,22 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
         for record in Records(directory):
             task = record.task
             if task.key in counted:
-                judged = read_again(evaluator, None, task, record.sample)
-                found[task.key] = _candidate(task, judged, directory.name, evaluator.protocol.name)
+                sample = read_again(evaluator, None, task, record.sample)
+                found[task.key] = Candidate(
+                    key=task.key,
+                    dataset=task.dataset,
+                    setting=task.setting,
+                    episode_length=task.episode_length,
+                    type=task.action.type,
+                    button=task.action.button if isinstance(task.action, Press) else None,
+                    groups=task.groups,
+                    run=directory.name,
+                    protocol=evaluator.protocol.name,
+                    verdict=sample.outcome.verdict,
+                    exact_match=sample.outcome.exact_match,
+                    reason=sample.outcome.reason,
+                    reasoning_length=len(sample.reasoning or "") + len(sample.thought or ""),
+                )
         for key in found:
             if run_of.setdefault(key, str(directory)) != str(directory):
                 raise UsageError(
@@ -104,21 +118,3 @@ def draw_place(seed: int, key: EpisodeKey | StepKey) -> str:
     It depends on the seed and the name alone, so adding data adds to a draw and reshuffles nothing.
     """
     return sha256("\n".join([str(seed), *map(str, key)]).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _candidate(task: StepTaskModel, sample: Sample, run: str, protocol: str) -> Candidate:
-    return Candidate(
-        key=task.key,
-        dataset=task.dataset,
-        setting=task.setting,
-        episode_length=task.episode_length,
-        type=task.action.type,
-        button=task.action.button if isinstance(task.action, Press) else None,
-        groups=task.groups,
-        run=run,
-        protocol=protocol,
-        verdict=sample.outcome.verdict,
-        exact_match=sample.outcome.exact_match,
-        reason=sample.outcome.reason,
-        reasoning_length=len(sample.reasoning or "") + len(sample.thought or ""),
-    )

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from guieval.actions import ACTION_TYPES, ActionType
+from guieval.actions import ACTION_TYPES
 from guieval.analysis.data_selection.candidates import draw_place
 from guieval.analysis.data_selection.stages import Chosen, Curated
 from guieval.data.benchmark import EpisodeRef
@@ -37,17 +37,6 @@ class WrittenSet:
     steps: int
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The steps of one benchmark: its plan, its episodes' lengths, and how many steps there are of each type, if known."""
-
-    benchmark: str
-    datasets: tuple[str, ...]
-    plan: Plan
-    lengths: Mapping[EpisodeKey, int]
-    types: Mapping[ActionType, int]
-
-
 def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version: str) -> tuple[list[WrittenSet], Path]:
     """Write a selection: ``file`` when it is of one benchmark, else one file for each, and the manifest beside them.
 
@@ -62,10 +51,23 @@ def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version:
         by_benchmark.setdefault(each.step.key.benchmark, []).append(each)
     source = f"`guieval select` of the runs {', '.join(runs)}: stages {', '.join(curated.recipe.stages)}"
     source += f", order {curated.recipe.order}, seed {curated.recipe.seed}"
-    made = [
-        _contents(_part(chosen), file if len(by_benchmark) == 1 else _named(file, benchmark), "steps to train on", source)
-        for benchmark, chosen in by_benchmark.items()
-    ]
+    made = []
+    for benchmark, chosen in by_benchmark.items():
+        steps: dict[EpisodeKey, list[int]] = {}
+        for each in chosen:
+            steps.setdefault(each.step.episode_key, []).append(each.step.key.step_index)
+        counts = Counter(each.step.type for each in chosen)
+        made.append(
+            _contents(
+                file if len(by_benchmark) == 1 else _named(file, benchmark),
+                {key: tuple(sorted(indices)) for key, indices in steps.items()},
+                {each.step.key.episode_id: each.step.episode_length for each in chosen},
+                title="steps to train on",
+                datasets=tuple(dict.fromkeys(each.step.dataset for each in chosen)),
+                types={name: counts[name] for name in ACTION_TYPES if counts[name]},
+                source=source,
+            )
+        )
     head = {
         "schema": SCHEMA,
         "guieval": version,
@@ -118,10 +120,16 @@ def write_nested(
     _check_ending(file)
     made = []
     for size, refs in subsets.items():
-        lengths = {ref.key: ref.length for ref in refs}
-        part = _Part(refs[0].key.benchmark, (dataset,), {ref.key: plan[ref.key] for ref in refs}, lengths, {})
-        source = f"`guieval select --nested` of {pool}, seed {seed}; every smaller subset of that seed lies inside"
-        made.append(_contents(part, _named(file, str(size)), f"{size:,} episodes to train on", source))
+        made.append(
+            _contents(
+                _named(file, str(size)),
+                {ref.key: tuple(plan[ref.key]) for ref in refs},
+                {ref.key.episode_id: ref.length for ref in refs},
+                title=f"{size:,} episodes to train on",
+                datasets=(dataset,),
+                source=f"`guieval select --nested` of {pool}, seed {seed}; every smaller subset of that seed lies inside",
+            )
+        )
     for written, text in made:
         write_atomically(written.path, text)
     return [written for written, _ in made]
@@ -138,47 +146,31 @@ def _named(file: Path, part: str) -> Path:
     return file.with_name(f"{file.stem}-{part}{file.suffix}")
 
 
-def _part(chosen: Sequence[Chosen]) -> _Part:
-    steps: dict[EpisodeKey, list[int]] = {}
-    for each in chosen:
-        steps.setdefault(each.step.episode_key, []).append(each.step.key.step_index)
-    first = chosen[0].step
-    types = Counter(each.step.type for each in chosen)
-    return _Part(
-        first.key.benchmark,
-        tuple(dict.fromkeys(each.step.dataset for each in chosen)),
-        {key: sorted(indices) for key, indices in steps.items()},
-        {each.step.episode_key: each.step.episode_length for each in chosen},
-        {name: types[name] for name in ACTION_TYPES if types[name]},
-    )
-
-
-def _contents(part: _Part, file: Path, title: str, source: str) -> tuple[WrittenSet, str]:
-    steps = sum(map(len, part.plan.values()))
-    written = WrittenSet(file, part.benchmark, len(part.plan), steps)
+def _contents(
+    file: Path, plan: Mapping[EpisodeKey, tuple[int, ...]], lengths: Mapping[str, int], **of_set: Any
+) -> tuple[WrittenSet, str]:
+    """What to write to ``file``; ``lengths`` of whole episodes by id, ``of_set`` are the other fields of a sample set."""
+    benchmark = next(iter(plan)).benchmark
+    written = WrittenSet(file, benchmark, len(plan), sum(map(len, plan.values())))
     if file.suffix == ".txt":
-        names = {key: f"{key.subset}/{key.episode_id}" if key.subset else key.episode_id for key in part.plan}
-        return written, "".join(f"{names[key]}#{index}\n" for key, indices in part.plan.items() for index in indices)
-    names_of = Counter(key.episode_id for key in part.plan)
+        names = {key: f"{key.subset}/{key.episode_id}" if key.subset else key.episode_id for key in plan}
+        return written, "".join(f"{names[key]}#{index}\n" for key, indices in plan.items() for index in indices)
+    names_of = Counter(key.episode_id for key in plan)
     if twice := next((name for name, count in names_of.items() if count > 1), None):
         raise UsageError(
-            f"{part.benchmark} has the episode {twice!r} in several subsets, which a sample set cannot tell apart; write a "
+            f"{benchmark} has the episode {twice!r} in several subsets, which a sample set cannot tell apart; write a "
             f"list of steps with --out {file.with_suffix('.txt').name}"
         )
-    counted = {key.episode_id: tuple(indices) for key, indices in part.plan.items()}
-    lengths = {key.episode_id: part.lengths[key] for key in part.plan}
+    steps = {key.episode_id: indices for key, indices in plan.items()}
     sample_set = SampleSet(
         name=file.stem,
-        title=title,
-        datasets=part.datasets,
         used_by="training",
-        source=source,
-        episodes=len(part.plan),
-        steps=steps,
-        types=dict(part.types),
-        ids=lengths,
-        only={name: indices for name, indices in counted.items() if len(indices) < lengths[name]},
-        sha256=step_digest(counted),
+        episodes=written.episodes,
+        steps=written.steps,
+        ids={name: lengths[name] for name in steps},
+        only={name: indices for name, indices in steps.items() if len(indices) < lengths[name]},
+        sha256=step_digest(steps),
+        **of_set,
     )
     return written, sample_set.model_dump_json(indent=2, exclude_defaults=True) + "\n"
 

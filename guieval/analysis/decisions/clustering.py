@@ -121,11 +121,6 @@ class Decisions:
     unsupported: int
     failed: int
 
-    @property
-    def decided(self) -> int:
-        """How many executions have a decision."""
-        return sum(each.count for each in self.clusters)
-
     @cached_property
     def distribution(self) -> Floats:
         """(K,) equation 6: the share of each decision among the executions that have one; they sum to 1."""
@@ -141,11 +136,6 @@ class Decisions:
     def support_size(self) -> float | None:
         """exp(diversity), as many equally likely decisions would be as diverse (appendix C.3.1)."""
         return None if (diversity := self.diversity) is None else float(np.exp(diversity))
-
-    @property
-    def stability(self) -> float | None:
-        """The share of exact matches among all n measured executions, those without a decision too; ``None`` without any."""
-        return self.right / self.n if self.n else None
 
 
 def entropy(counts: NDArray[np.float64] | NDArray[np.int64]) -> float:
@@ -248,7 +238,8 @@ def _labelled(
     for kind, found in literals(actions, counts).items():
         begin = next_label
         if kind in ("CLICK", "LONG_PRESS"):
-            own, alone = cluster_points(np.array(found.values, dtype=np.float64), found.counts, settings)
+            points, least = np.array(found.values, dtype=np.float64), settings.needed(int(found.counts.sum()))
+            own, alone = noise_apart(dbscan(points, found.counts, settings.radius, least, settings.metric))
             isolated += (begin + alone).tolist()
         elif kind in ("TYPE", "OPEN"):
             own, prototypes = cluster_texts([str(each) for each in found.values], settings.loose, settings.strict)
@@ -261,11 +252,6 @@ def _labelled(
     ordered = in_order(labels)
     renamed = dict(zip(labels.tolist(), ordered.tolist(), strict=True))
     return ordered, {renamed[each] for each in isolated}, {renamed[label]: place for label, place in begun}
-
-
-def cluster_points(points: Floats, counts: Ints, settings: ClusterSettings) -> tuple[Ints, Ints]:
-    """(n,) the decision of each of n different points, numbered from 0, and which of the numbers are isolated points."""
-    return noise_apart(dbscan(points, counts, settings.radius, settings.needed(int(counts.sum())), settings.metric))
 
 
 def noise_apart(labels: Ints) -> tuple[Ints, Ints]:

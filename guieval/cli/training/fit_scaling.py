@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from guieval.analysis.scaling import ScalingFit, ScalingSeries, read_scaling_table
@@ -15,8 +14,8 @@ from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.errors import UsageError
-from guieval.reports.plots.paper import Width, check_file, write
-from guieval.reports.plots.scaling import Trend, scaling
+from guieval.reports.plots.paper import check_file, write
+from guieval.reports.plots.scaling import scaling
 from guieval.reports.tables import Table, columns
 
 
@@ -57,7 +56,8 @@ def fit_scaling(
         per = "one of the sizes" if unit == 1 else f"{unit:g} of the sizes"
         say(f"x is counted in {'ones' if unit == 1 else f'units of {unit:g}'}: k is per {per}, and B stands for B e^C")
     if out is not None:
-        _draw(found, unit, out, wide)
+        name = found[0][0].x
+        write(scaling(found, name if unit == 1 else f"{name} / {unit:g}", wide), out)
         echo(f"picture:  {out}")
 
 
@@ -70,16 +70,3 @@ def _show(name: str, law: ScalingFit) -> None:
     r2 = "not defined" if law.r2 is None else f"{law.r2:.4f}"
     note = f"R² {r2}, residual standard deviation {law.deviation:.3g}, n = {law.n}"
     show(Table(f"{name}: {law.formula()}", heads, tuple(rows), (note,)))
-
-
-def _draw(found: list[tuple[ScalingSeries, ScalingFit]], unit: float, out: Path, width: Width) -> None:
-    trends = []
-    for series, law in found:
-        spaced = np.geomspace if law.form == "log-linear" else np.linspace
-        along = spaced(min(series.sizes), max(series.sizes), 200)
-        low, high = law.band(along)
-        drawn = (each.tolist() for each in (along, law.at(along), low, high))
-        trends.append(Trend(series.name, series.sizes, series.values, *drawn))
-    first, law = found[0]
-    words = first.x if unit == 1 else f"{first.x} / {unit:g}"
-    write(scaling(trends, words, first.y, doublings=law.form == "log-linear", width=width), out)

@@ -25,14 +25,15 @@ _BAR = 0.105
 """Inches, the height of one bar; with less, a hatch cannot be made out."""
 LEAST = 10
 """Cells of fewer steps are not drawn by step index, where the last ones hold a step or two."""
+_AXIS = "exact match (%)"
 _TITLES = {"ratio": "place in the episode, (step + 1) / length", "length": "steps of the episode"}
 
 
-def bars(runs: Mapping[str, Sequence[Cell]], words: str = "exact match (%)", width: Width = "column") -> Figure:
+def bars(runs: Mapping[str, Sequence[Cell]], width: Width = "column") -> Figure:
     """Exact match of each cell (:func:`guieval.metrics.breakdown.breakdown`) as a bar, one for each named run.
 
     Bars are horizontal, so that names of action types fit a narrow column; the number of steps is below each name. Whiskers are
-    the cells' intervals; a cell without one has none, a run without the cell no bar. ``words`` name the axis.
+    the cells' intervals; a cell without one has none, a run without the cell no bar.
     Raises :class:`guieval.errors.UsageError` for no run, no cell, or too many runs.
     """
     looks_of = looks(list(runs) if any(runs.values()) else [])
@@ -64,32 +65,25 @@ def bars(runs: Mapping[str, Sequence[Cell]], words: str = "exact match (%)", wid
         axes.set_yticks(range(len(labels)), [f"{label}\n{counted(label, runs)}" for label in labels])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(labels) - 0.5, -0.5)
-        percent_axis(axes, "x", words)
+        percent_axis(axes, "x", _AXIS)
         if len(runs) > 1:
             legend(figure, handles, list(runs))
     return figure
 
 
-def horizon(
-    runs: Mapping[str, Sequence[Cell]],
-    by: str,
-    words: str = "exact match (%)",
-    width: Width = "column",
-    least: int = LEAST,
-) -> Figure:
+def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column") -> Figure:
     """Exact match as curves, one for each named run, with intervals as bands (a point without a neighbour has a whisker).
 
     ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``, or
     ``ratio-step`` for cells of both labels, which gives a panel for each fifth of the episode, as in Figure 19. By step, cells
-    of fewer than ``least`` steps are left out, and the line is interrupted there. In a mode that stops, a cell holds
+    of fewer than :data:`LEAST` steps are left out, and the line is interrupted there. In a mode that stops, a cell holds
     the steps that were reached, hence only episodes that were right so far.
     Raises :class:`UsageError` for another ``by``, no run, too many, or where no cell is large enough.
     """
     if by not in (*_TITLES, "step", "ratio-step"):
         raise UsageError(f"horizon curves go by ratio, step, length or ratio-step, not by {by!r}")
     looks_of = looks(list(runs))
-    if by in _TITLES:
-        least = 1
+    least = 1 if by in _TITLES else LEAST
     kept = {name: [cell for cell in cells if cell.n >= least] for name, cells in runs.items()}
     if not any(kept.values()):
         raise UsageError(f"no cell holds {least} steps, so there is no curve to draw")
@@ -116,7 +110,7 @@ def horizon(
             percent_axis(axes, "y", "")
             if part is not None:
                 axes.set_title(part, fontsize=7, pad=2)
-        figure.supylabel(words, fontsize=8)
+        figure.supylabel(_AXIS, fontsize=8)
         few = f" (not drawn: fewer than {least} steps)" if least > 1 else ""
         figure.supxlabel(_TITLES.get(by, f"step index, from 0{few}"), fontsize=8)
         if len(runs) > 1:

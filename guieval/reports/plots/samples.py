@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, Any]] = {
 HOLLOW = ("vote@", "pass^")
 
 
-def samples(runs: Mapping[str, Sequence[SampledFigure]], words: str = "steps right (%)", width: Width = "column") -> Figure:
+def samples(runs: Mapping[str, Sequence[SampledFigure]], width: Width = "column") -> Figure:
     """Each named run's :func:`guieval.metrics.sampling.sampled` figures against the number of answers they are over.
 
     Colour and marker show the run, line and hollow marks the figure; bands are intervals. A figure with a single n is a mark
@@ -63,7 +63,7 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], words: str = "steps rig
         axes.set_xticks(doublings, [str(each) for each in doublings])
         axes.set_xticks([], minor=True)
         axes.set_xlabel("answers to a step, n")
-        percent_axis(axes, "y", words)
+        percent_axis(axes, "y", "steps right (%)")
         several = len(runs) > 1
         handles, names = [], []
         for name in runs if several else ():

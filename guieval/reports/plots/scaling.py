@@ -7,9 +7,11 @@ Sources: GUIEvalKit paper (log-linear in episodes; Figure 5, the online source r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from guieval.analysis.scaling import ScalingFit, ScalingSeries
 from guieval.errors import UsageError
 from guieval.reports.plots.paper import Width, drawing, label_axes, legend, looks
 
@@ -17,42 +19,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Trend:
-    """One series: its points, and a curve of m points (``along``, ``curve``) with the interval from ``low`` to ``high``."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    along: Sequence[float]
-    curve: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-
-
-def scaling(trends: Sequence[Trend], x: str, y: str, *, doublings: bool, width: Width = "column") -> Figure:
-    """Every series with its curve and its interval; ``x`` and ``y`` name the axes, ``doublings`` scales x by powers of 2.
+def scaling(fits: Sequence[tuple[ScalingSeries, ScalingFit]], x: str, width: Width = "column") -> Figure:
+    """Every series with its law, all of one form, and the law's interval; ``x`` names the axis of sizes.
 
     A legend names the series when there are several. Raises :class:`UsageError` for none, or for more than there are looks.
     """
-    styles = looks([trend.name for trend in trends])
+    styles = looks([series.name for series, _ in fits])
+    doublings = fits[0][1].form == "log-linear"
     with drawing(width, 2.2) as figure:
         axes = figure.subplots()
         handles = []
-        for trend in trends:
-            look = styles[trend.name]
-            axes.fill_between(trend.along, trend.low, trend.high, color=look.colour, alpha=0.18, linewidth=0)
-            axes.plot(trend.along, trend.curve, color=look.colour, linestyle=look.line)
-            handles += axes.plot(trend.x, trend.y, color=look.colour, marker=look.marker, linestyle="", label=trend.name)
+        for series, law in fits:
+            look = styles[series.name]
+            along = (np.geomspace if doublings else np.linspace)(min(series.sizes), max(series.sizes), 200)
+            axes.fill_between(along, *law.band(along), color=look.colour, alpha=0.18, linewidth=0)
+            axes.plot(along, law.at(along), color=look.colour, linestyle=look.line)
+            points = {"color": look.colour, "marker": look.marker, "linestyle": "", "label": series.name}
+            handles += axes.plot(series.sizes, series.values, **points)
         if doublings:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:,.0f}")
-        measured = [value for trend in trends for value in trend.y]
+        measured = [value for series, _ in fits for value in series.values]
         room = 0.3 * (max(measured) - min(measured)) or 1.0  # intervals may run far out where there is little data
         axes.set_ylim(min(measured) - room, max(measured) + room)
-        label_axes(axes, x, y)
-        if len(trends) > 1:
-            legend(figure, handles, [trend.name for trend in trends])
+        label_axes(axes, x, fits[0][0].y)
+        if len(fits) > 1:
+            legend(figure, handles, [series.name for series, _ in fits])
     return figure
 
 

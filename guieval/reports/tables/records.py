@@ -21,6 +21,21 @@ def check_ending(file: Path) -> bool:
     return file.suffix.lower() == ".csv"
 
 
+def write_file(
+    file: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, json_in: Collection[str] = (), end: str = "\n"
+) -> int:
+    """Write rows in the format that the file's ending names and return their number; see :func:`write_records`.
+
+    Raises :class:`UsageError` for another ending, and if the file cannot be written.
+    """
+    as_csv = check_ending(file)
+    try:
+        with file.open("w", encoding="utf-8", newline="", errors="backslashreplace") as stream:
+            return write_records(stream, rows, names, as_csv=as_csv, json_in=json_in, end=end)
+    except OSError as error:
+        raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
+
+
 def write_records(
     stream: TextIO,
     rows: Iterable[Mapping[str, Any]],

@@ -89,11 +89,6 @@ def test_empty_cells(cells: tuple[int, int, int, int], risk: float | None, odds:
     assert table.odds_ratio_interval() is None
 
 
-def test_a_negative_count_is_refused() -> None:
-    with pytest.raises(ValueError, match="below 0"):
-        Contingency(1, -1, 0, 0)
-
-
 def test_rates_of_nothing() -> None:
     nothing = Detection(0, 0, 0, 0, undecided=3)
     assert nothing.accuracy.value is None and nothing.accuracy.interval() is None

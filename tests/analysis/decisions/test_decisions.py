@@ -75,16 +75,15 @@ def test_decisions_of_a_step_by_hand() -> None:
     assert texts.prototype == Type(text="hello there") and press.prototype == Press(button="BACK")
     assert (clicks.members.tolist(), texts.members.tolist(), press.members.tolist()) == ([0, 1], [2, 5], [6])
     assert found.labels.tolist() == [0, 0, 1, UNDECIDED, UNDECIDED, 1, 2]
-    assert (found.n, found.decided, found.unparseable, found.unsupported, found.failed) == (11, 8, 2, 1, 3)
+    assert (found.n, found.right, found.unparseable, found.unsupported, found.failed) == (11, 4, 2, 1, 3)
     assert found.distribution.tolist() == [5 / 8, 2 / 8, 1 / 8]  # equation 6: of those with a decision
-    assert found.stability == 4 / 11  # of all that were measured
 
 
 def test_a_step_without_any_decision_or_execution() -> None:
     nothing = decide(executions([None, None]))
-    assert (nothing.diversity, nothing.support_size, nothing.stability) == (None, None, 0.0)
+    assert (nothing.diversity, nothing.support_size, nothing.right) == (None, None, 0)
     lost = decide(executions([], failed=4))
-    assert (lost.diversity, lost.stability, lost.failed) == (None, None, 4)
+    assert (lost.diversity, lost.n, lost.failed) == (None, 0, 4)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -128,7 +127,7 @@ def test_a_policys_distribution_comes_back_from_its_executions(shares: tuple[flo
     true = -sum(p * math.log(p) for p in shares)
     spread = math.sqrt(max(sum(p * math.log(p) ** 2 for p in shares) - true**2, 0.0) / n)
     assert found.diversity is not None and abs(found.diversity - true) <= 5 * spread + len(shares) / n
-    assert found.stability is not None and abs(found.stability - shares[0]) <= 5 * math.sqrt(shares[0] * (1 - shares[0]) / n)
+    assert abs(found.right / found.n - shares[0]) <= 5 * math.sqrt(shares[0] * (1 - shares[0]) / n)
 
 
 def policy(shares: tuple[float, ...], n: int, steps: int, seed: int, noise: float = 0.0) -> list[StepExecutions]:
