@@ -17,7 +17,9 @@ from pathlib import Path
 from guieval.actions import Action, ActionSpace, Boxes, Click, Point, Stop, Type
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Journal
-from guieval.reports.viewer import Pictures, protocols_to_show, shown_run, write_report
+from guieval.reports.viewer.pictures import Pictures
+from guieval.reports.viewer.reading import protocols_to_show, shown_run
+from guieval.reports.viewer.writing import write_report
 from guieval.steps import EpisodeKey, Sample, StepRecord, StepTaskModel
 
 LENGTH = 10

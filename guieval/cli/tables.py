@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from guieval.reports.tables import Table
+    from guieval.reports.tables.table import Table
 
 FORMATS = ("text", "md", "csv", "json")
 LEFT_OUT = "A wider terminal shows all, and so does --json."
@@ -56,7 +56,7 @@ def show(*tables: Table | None, full: str = LEFT_OUT) -> None:
     """Print tables, a blank line between two."""
     from rich.console import Console
 
-    from guieval.reports.tables import PIPED_WIDTH, rendered
+    from guieval.reports.tables.terminal import PIPED_WIDTH, rendered
 
     width = known_width() or PIPED_WIDTH
     console = Console(width=width)
@@ -67,7 +67,8 @@ def show(*tables: Table | None, full: str = LEFT_OUT) -> None:
 
 def write_tables(tables: Sequence[Table], form: str, out: Path | None = None) -> None:
     """Print tables in one of :data:`FORMATS`, or write them to a file and print its name."""
-    from guieval.reports.tables import as_text, comma_separated, json_text, markdown
+    from guieval.reports.tables.terminal import as_text
+    from guieval.reports.tables.writers import comma_separated, json_text, markdown
 
     if form == "text" and out is None:
         show(*tables)
@@ -90,7 +91,7 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 def say(sentence: str, *, err: bool = False) -> None:
     """Print a sentence, folded between words where the width is known."""
-    from guieval.reports.tables import fold
+    from guieval.reports.tables.terminal import fold
 
     width = known_width()
     for line in [sentence] if width is None else fold(sentence, width, 2):
@@ -99,7 +100,7 @@ def say(sentence: str, *, err: bool = False) -> None:
 
 def print_json(values: Any) -> None:
     """Print our values as plain ones: see :func:`guieval.reports.tables.writers.plain`."""
-    from guieval.reports.tables import json_text
+    from guieval.reports.tables.writers import json_text
 
     print_text(json_text(values))
 

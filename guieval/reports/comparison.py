@@ -25,8 +25,8 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import FigureValue, compute, terms
 from guieval.metrics.paired import Difference, McNemar, difference, mcnemar, shared_steps, smallest_difference
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, unanswered
-from guieval.reports.tables import NOTHING, Row, Table, columns, per_cent
 from guieval.reports.tables.records import write_file
+from guieval.reports.tables.table import NOTHING, Row, Table, columns, per_cent
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.steps import EpisodeKey, StepKey
 

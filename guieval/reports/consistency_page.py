@@ -17,8 +17,8 @@ from guieval.analysis.consistency.judging import Consistency, Majority, Trace
 from guieval.data.screenshots import read_screenshot
 from guieval.errors import ScreenshotError
 from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
-from guieval.reports.tables import page
 from guieval.reports.tables.table import text
+from guieval.reports.tables.writers import page
 from guieval.reports.viewer.pictures import scaled
 
 SIDE = (600, 900)

@@ -18,8 +18,8 @@ from guieval.analysis.consistency.contingency import Contingency, Rate
 from guieval.analysis.consistency.judging import Consistency, Finding, Majority, Trace, contingency, detection, failures
 from guieval.history import describe
 from guieval.metrics.intervals import quoted
-from guieval.reports.tables import NOTHING, Number, Row, Table, columns, per_cent
 from guieval.reports.tables.records import write_records
+from guieval.reports.tables.table import NOTHING, Number, Row, Table, columns, per_cent
 from guieval.steps import EpisodeKey
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")

@@ -16,7 +16,7 @@ from guieval.metrics.figures import compute_with_interval
 from guieval.metrics.intervals import Interval
 from guieval.metrics.summary import COVERAGE_NEEDED, Average, GroupTable, Rate, RunSummary, Scores
 from guieval.metrics.tally import SUMMARY_FIGURES
-from guieval.reports.tables import NOTHING, Cell, Number, Row, Table, missing_mark, per_cent, side_by_side
+from guieval.reports.tables.table import NOTHING, Cell, Number, Row, Table, missing_mark, per_cent, side_by_side
 
 
 class Run(NamedTuple):

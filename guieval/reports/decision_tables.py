@@ -29,7 +29,7 @@ from guieval.analysis.decisions.sensitivity import (
 )
 from guieval.analysis.decisions.shifts import TRENDS, Shifts
 from guieval.metrics.sampling import SampledFigure
-from guieval.reports.tables import Cell, Number, Row, Table, columns
+from guieval.reports.tables.table import Cell, Number, Row, Table, columns
 
 
 def estimated(of: Estimate | SampledFigure, digits: int = 3, *, signed: bool = False) -> Number:

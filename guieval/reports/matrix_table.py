@@ -14,8 +14,8 @@ from typing import Any
 from guieval.metrics.columns import ENDS, NOT_REACHED, End, RunColumns
 from guieval.metrics.figures import FigureValue
 from guieval.reports.score_tables import breakdown_cells, sample_figures
-from guieval.reports.tables import Cell, Row, Table, columns, per_cent, side_by_side
 from guieval.reports.tables.records import check_ending, write_file
+from guieval.reports.tables.table import Cell, Row, Table, columns, per_cent, side_by_side
 from guieval.scoring.matrix import Disagreement, JudgedAnswers, Placed, agreeing, disputed
 from guieval.steps import StepKey
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from guieval.online.figures import OnlineFigures, Share
 from guieval.online.trajectory import ENDS
-from guieval.reports.tables import Number, Row, Table, per_cent, side_by_side
+from guieval.reports.tables.table import Number, Row, Table, per_cent, side_by_side
 
 _NOTE = "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
 

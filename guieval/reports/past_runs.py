@@ -19,7 +19,7 @@ from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.figures import compute_with_interval
-from guieval.reports.tables import Number, per_cent
+from guieval.reports.tables.table import Number, per_cent
 from guieval.scoring.matrix import judge_run
 
 State: TypeAlias = Literal["running", "finished", "stopped", "never answered", "broken"]

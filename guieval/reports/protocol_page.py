@@ -11,7 +11,7 @@ from guieval.evaluation import FailurePolicy, Protocol, StepRules
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
 from guieval.metrics.columns import FAILED, RIGHT, RunColumns
 from guieval.metrics.figures import compute, compute_with_interval
-from guieval.reports.tables import per_cent
+from guieval.reports.tables.table import per_cent
 from guieval.scoring.matrix import JudgedAnswers, disputed
 
 END = "<!-- the rules end here -->"

@@ -15,7 +15,7 @@ from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import FigureValue, compute_with_interval
 from guieval.metrics.intervals import LEVEL, Interval
 from guieval.metrics.sampling import Luck, SampledFigure, most_drawn, sampled
-from guieval.reports.tables import Row, Table, bracketed, columns, per_cent
+from guieval.reports.tables.table import Row, Table, bracketed, columns, per_cent
 
 ERROR = "error"
 """The breakdown of the mismatches by kind of error."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from guieval.reports.trajectories import read_online, write_trajectories
+from guieval.reports.trajectories.reading import read_online
+from guieval.reports.trajectories.writing import write_trajectories
 from tests.browser.conftest import Opened
 from tests.online.test_runs import ENDED, reference, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run

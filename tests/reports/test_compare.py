@@ -11,7 +11,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.reports.comparison import FigureDifference, compare_runs, compare_tables, flips, footnotes, write_flips
-from guieval.reports.tables import rendered
+from guieval.reports.tables.terminal import rendered
 from tests.reports.scripted_runs import EPISODES, HOME, made_run, named
 from tests.scripted import CLICK
 

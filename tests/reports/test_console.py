@@ -13,7 +13,8 @@ from guieval.history.modes import get_mode
 from guieval.metrics import RunSummary
 from guieval.metrics.figures import compute
 from guieval.reports.console import Run, action_table, group_table, intervals, report_tables, run_table, warning_lines
-from guieval.reports.tables import Number, Table, rendered
+from guieval.reports.tables.table import Number, Table
+from guieval.reports.tables.terminal import rendered
 from guieval.scoring.matrix import judge_run
 from guieval.scoring.score import evaluate_run
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, StepTaskModel, Verdict

@@ -22,7 +22,8 @@ from guieval.reports.matrix_table import (
     unmeasured_lines,
     write_disagreements,
 )
-from guieval.reports.tables import json_text, rendered
+from guieval.reports.tables.terminal import rendered
+from guieval.reports.tables.writers import json_text
 from guieval.scoring.matrix import JudgedAnswers, disagreements, judge_run, on_own_sets
 from tests.made_runs import key, record, step, write_run
 

@@ -11,19 +11,9 @@ import pytest
 from rich.cells import cell_len
 
 from guieval.metrics.intervals import Interval
-from guieval.reports.tables import (
-    Column,
-    Number,
-    Table,
-    columns,
-    comma_separated,
-    fold,
-    json_text,
-    latex,
-    markdown,
-    per_cent,
-    rendered,
-)
+from guieval.reports.tables.table import Column, Number, Table, columns, per_cent
+from guieval.reports.tables.terminal import fold, rendered
+from guieval.reports.tables.writers import comma_separated, json_text, latex, markdown
 
 HOSTILE = (
     "a" * 300,

@@ -1,11 +1,10 @@
 """Two yes-or-no properties of the same steps in one table: match ratios, association, and a detector's rates.
 
-:class:`Contingency` is Table 6 of the GUIEvalKit paper (reasoning-execution consistency against exact match),
-:class:`Detection` its Tables 21 and 22 (a detector of consistency against human labels). A figure that an empty
-cell or margin leaves undefined is ``None``, or infinite where something is divided by nothing.
+:class:`Contingency` is Table 6 of the GUIEvalKit paper, :class:`Detection` its Tables 21 and 22. An undefined figure is
+``None``, or infinite where a number is divided by 0.
 
-Sources: K. Pearson's chi-square statistic without Yates's continuity correction; D. Katz et al., Biometrics 34 (1978), the
-interval of a relative risk; B. Woolf, Annals of Human Genetics 19 (1955), that of an odds ratio; Wilson's interval of a share.
+Sources: K. Pearson's chi-square statistic without Yates's continuity correction; D. Katz et al., Biometrics 34 (1978), for the
+interval of a relative risk; B. Woolf, Annals of Human Genetics 19 (1955), for that of an odds ratio.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Human labels of reasoning-execution consistency: a CSV file, or one JSON object a line.
-
-Both name ``episode_id``, ``step_index``, ``subset`` where the benchmark has several, and ``consistent``: true, yes, 1 or
-consistent, else false, no, 0 or inconsistent. Other columns are for their reader; a line without a label is skipped.
-"""
+"""Human labels of reasoning-execution consistency: a CSV file, or one JSON object per line (docs/consistency.md)."""
 
 from __future__ import annotations
 

@@ -1,19 +1,9 @@
-"""Does an execution do what its reasoning says? Judges execute the same reasoning, and vote (GUIEvalKit paper, 5.4.1).
+"""Does an execution do what its reasoning announces? Judges execute the same reasoning, and vote (GUIEvalKit paper, 5.4.1).
 
-A judge is a model that continued a run's thoughts (``guieval run --fixed-thoughts RUN --samples n``). Its *majority*
-at a step is the decision that most of its executions belong to (:mod:`guieval.analysis.decisions.clustering`); the *consensus*
-is the decision that most judges' majorities belong to; the step is consistent where the run's own execution belongs to the
-consensus.
-
-Where the paper leaves a choice, guieval does this:
-
-* Executions without a decision (no action, or one outside the unified space) have no vote. A judge without any vote abstains.
-* Where two decisions share the first place, the judge abstains; the same holds for the consensus.
-* Majorities of several judges are one decision where their executions, pooled, are one cluster; an execution belongs to a
-  decision where it falls into one cluster with the decision's executions. Both under the same settings as the first
-  clustering, but with ``min_samples`` 1: three judges, or one execution, are too few for a density.
-* An execution that is not an action of the space is inconsistent, whatever the judges decide. Any other step whose consensus
-  abstains is *undecided*, and counted apart.
+A judge is a model that continued a run's thoughts (``guieval run --fixed-thoughts RUN --samples n``). Its *majority* at a step
+is the decision to which most of its executions belong, the *consensus* the decision to which most judges' majorities belong;
+the step is consistent if the run's own execution belongs to the consensus. docs/consistency.md has the choices that the paper
+leaves open.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""From executions to decisions: which of a step's executions mean the same, and how often the model decides for each.
+"""From executions to decisions: which executions of a step mean the same, and how often the model decides for each.
 
-Executions are parted by action type first; points are clustered by density (:mod:`guieval.analysis.decisions.points`), texts
-by Algorithm 1 (:mod:`guieval.analysis.decisions.text_clusters`), scrolls by direction and presses by button; all waits are one
-decision and all stops another, finish and impossible alike, as published.
-
-Noise: an execution that DBSCAN leaves over is a decision of its own, with the share it has. It stays in equation 6, where its
-"contribution to entropy is negligible" (-p log p tends to 0 with p), as the paper has it, and as the authors' released code
-counts it; taken out, the rest would no longer sum to the share of executions it is.
-
-Not a decision: a reply without an action, and an action outside of the space. Both are counted apart.
+Executions are grouped by action type; then points are clustered by density (:mod:`guieval.analysis.decisions.points`), texts by
+Algorithm 1 (:mod:`guieval.analysis.decisions.text_clusters`), scrolls by direction and presses by button. An execution that
+DBSCAN labels as noise is a decision of its own. docs/decisions.md has the choices that the paper leaves open.
 
 Source: GUIEvalKit paper, section 5.1 (equations 6 and 7) and appendix C.1.
 """
@@ -40,11 +34,10 @@ UNDECIDED = -1
 class ClusterSettings:
     """How executions become decisions.
 
-    ``radius``, in thousandths of the screen, and ``metric`` (``l2`` or ``l1``) say which points are neighbours; the radius is
-    taken as given in either metric. ``min_samples`` executions within the radius make a point a core. The paper does not give
-    it; ``None`` is the authors' released code: 2 where the step has at most 7 executions of the type, else 5 (which is also
-    scikit-learn's value). With the paper's 512 executions that asks for 1 % of them; where only a handful is there, as of a
-    rare action type, 5 would call each of them noise. ``loose`` and ``strict`` are Algorithm 1's thresholds, of texts.
+    ``radius``, in thousandths of the screen, and ``metric`` (``l2`` or ``l1``) define which points are neighbours.
+    ``min_samples`` executions within the radius make a point a core. The paper does not give it; ``None`` is the authors'
+    released code: 2 if the step has at most 7 executions of the type, else 5. ``loose`` and ``strict`` are Algorithm 1's
+    thresholds for texts.
 
     Raises :class:`UsageError` for a value out of range.
     """
@@ -59,17 +52,15 @@ class ClusterSettings:
         if self.metric not in METRICS:
             raise UsageError(f"unknown metric {self.metric!r}{nearest(str(self.metric), METRICS)}; known: {', '.join(METRICS)}")
         if not 0 < self.radius < float("inf"):
-            raise UsageError(
-                f"a radius of {self.radius:g} makes no neighbours; it must be above 0, in thousandths of the screen"
-            )
+            raise UsageError(f"the radius must be above 0, in thousandths of the screen, got {self.radius:g}")
         if self.min_samples is not None and self.min_samples < 1:
-            raise UsageError(f"min_samples is {self.min_samples}; at least 1 execution makes a dense place")
+            raise UsageError(f"min_samples must be at least 1, got {self.min_samples}")
         for name, value in (("loose", self.loose), ("strict", self.strict)):
             if not 0 <= value <= 1:
-                raise UsageError(f"the threshold {name!r} is {value:g}; a normalised edit distance lies in 0 to 1")
+                raise UsageError(f"the threshold {name!r} must be a normalised edit distance in 0 to 1, got {value:g}")
 
     def needed(self, executions: int) -> int:
-        """How many executions make a dense place where there are so many of the type."""
+        """How many executions within the radius make a core, for a number of executions of the type."""
         if self.min_samples is not None:
             return self.min_samples
         return LEAST_OF_FEW if executions <= FEW else LEAST
@@ -90,11 +81,11 @@ DEFAULTS = ClusterSettings()
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """One decision of a step, and the executions that mean it.
+    """One decision of a step, and its executions.
 
     ``prototype``: of points the mean of the executions (each as often as it was drawn), of texts the one that began the
     cluster, else the execution drawn most often. ``members``: indices into the executions, ascending. ``isolated``: a point
-    that DBSCAN left over.
+    that DBSCAN labels as noise.
     """
 
     type: ActionType
@@ -106,7 +97,7 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a model decides at one step: its K decisions, most frequent first (of equal ones, first seen first).
+    """What a model decides at one step: its K decisions, most frequent first, ties in the order first seen.
 
     ``labels`` (k,): the decision of each different execution, as an index into ``clusters``, or :data:`UNDECIDED`. ``n``
     executions were measured, ``right`` of them are exact matches, ``unparseable`` hold no action and ``unsupported`` one
@@ -134,7 +125,7 @@ class Decisions:
 
     @property
     def support_size(self) -> float | None:
-        """exp(diversity), as many equally likely decisions would be as diverse (appendix C.3.1)."""
+        """exp(diversity): the number of equally likely decisions with the same diversity (appendix C.3.1)."""
         return None if (diversity := self.diversity) is None else float(np.exp(diversity))
 
 
@@ -149,7 +140,7 @@ def entropy(counts: NDArray[np.float64] | NDArray[np.int64]) -> float:
 def cluster(actions: Sequence[Action | None], counts: Sequence[int] | Ints, settings: ClusterSettings = DEFAULTS) -> Ints:
     """(k,) the decision of each execution, numbered from 0 in the order of ``actions``.
 
-    ``counts`` says how often each was drawn. Equal executions may be given more than once. Noise has a decision of its own;
+    ``counts``: how often each was drawn. Equal executions may occur more than once. Noise has a decision of its own;
     ``None`` and :class:`guieval.actions.Unsupported` have none, :data:`UNDECIDED`.
     """
     return _labelled(actions, counts, settings)[0]
@@ -186,7 +177,7 @@ def decide(executions: StepExecutions, settings: ClusterSettings = DEFAULTS) -> 
 class Literals(NamedTuple):
     """The different executions of one action type, as far as the type tells them apart, in the order first seen.
 
-    ``counts`` says how often each was drawn, ``members`` which of a step's executions it is.
+    ``counts``: how often each was drawn; ``members``: which of a step's executions it is.
     """
 
     values: list[Point] | list[str]
@@ -211,7 +202,7 @@ def literals(actions: Sequence[Action | None], counts: Sequence[int] | Ints) -> 
 
 
 def _literal(action: Action) -> Point | str:
-    """What tells two executions of a type apart."""
+    """The value that distinguishes executions of a type."""
     match action:
         case Click() | LongPress():
             return action.point

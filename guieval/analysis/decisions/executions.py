@@ -1,4 +1,4 @@
-"""What a model did at each step, over many samples: every different execution once, with how often it was drawn.
+"""What a model did at each step, over many samples: every distinct execution with its count.
 
 An execution is one answer's action (section 5.1 of the GUIEvalKit paper). Read from a run of one or more samples a step, or
 from a rollout directory, whose rounds are runs with seeds of their own: their samples are pooled, step by step.
@@ -29,8 +29,8 @@ class StepExecutions:
     """The executions of one step.
 
     ``actions`` are the k different ones in the order they were first drawn, coordinates in [0, 1000]; ``None`` is a
-    reply without an action, and an action outside the model's space is kept as it is. ``counts`` (k,) says how often each
-    was drawn and ``exact`` (k,) whether it is an exact match. ``failed`` counts the requests without an answer; they are not
+    reply without an action, and an action outside the model's space is kept as it is. ``counts`` (k,): how often each
+    was drawn; ``exact`` (k,): whether it is an exact match. ``failed`` counts the requests without an answer; they are not
     executions, so k may be 0.
     """
 
@@ -59,12 +59,12 @@ class StepExecutions:
 def read_executions(
     directory: Path, *, protocol: str | None = None, unasked: list[StepKey] | None = None
 ) -> Iterator[StepExecutions]:
-    """The executions of every step that was asked, in the order of the plan, judged under ``protocol`` (default: the run's).
+    """The executions of every step with a record, in the order of the plan, judged under ``protocol`` (default: the run's).
 
-    In a mode that stops, a round's record after the mismatch that ended its episode is passed over, as in every figure.
-    ``unasked`` collects, while the executions are read, the planned steps that should have been asked and have no record.
-    Memory is that of one step, and a few bytes for each recorded one. Of a step that was asked more than once, in one round,
-    the last record with every sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such
+    In a mode that stops, a round's record after the mismatch that ended its episode is skipped, as in every figure. ``unasked``
+    collects, while the executions are read, the planned steps that have no record although their episode went on. Memory is
+    that of one step, and a few bytes for each recorded one. If a round has several records of a step, the last one with every
+    sample answered counts, else the last. Raises :class:`UsageError` where there is no run, no such
     protocol, or the rounds are over different steps.
     """
     runs = rounds_of(directory)
@@ -107,13 +107,13 @@ class _Round:
 
 
 def _missed(record: StepRecord, evaluator: ActionEvaluator) -> bool:
-    """Whether the first sample, which decides how an episode goes on, is a measured mismatch."""
+    """Whether the first sample, which decides how an episode continues, is a measured mismatch."""
     first = record.sample
     return first.outcome.verdict != "infrastructure_failure" and not evaluator.evaluate(record.task, first.action).exact_match
 
 
 def gaps(directory: Path) -> list[str]:
-    """What a run, or a rollout, has set out to do and holds no record of, a sentence each; its figures are of the rest."""
+    """One sentence for each part of a run's, or rollout's, plan without records; figures are over the rest."""
     found = []
     runs = rounds_of(directory)
     if is_rollout(directory):
@@ -156,7 +156,7 @@ def pooled(records: Sequence[StepRecord], evaluator: ActionEvaluator) -> StepExe
 
 
 def _identity(action: Action | None) -> Hashable:
-    """What two equal executions share; the arguments of an action outside the space may be anything that JSON holds."""
+    """A key that equal executions share; an action outside the space may have unhashable arguments."""
     return action.model_dump_json() if isinstance(action, Unsupported) else action
 
 

@@ -1,6 +1,6 @@
 """Decision-level figures of a run: diversity, effective support, stability and PASS@n, step by step and over all steps.
 
-Every figure has an interval that takes whole episodes as the independent things (:mod:`guieval.metrics.intervals`).
+Intervals treat episodes as independent (:mod:`guieval.metrics.intervals`).
 
 Source: GUIEvalKit paper, section 5.1 (equations 6 and 7), Figure 6 (PASS@n) and appendix C.3 (levels).
 """
@@ -36,7 +36,7 @@ COUNTS = ("n", "right", "unparseable", "unsupported", "failed", "decisions")
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure over ``n`` things (steps by default); ``None`` if there are none."""
+    """A figure over ``n`` observations (steps by default); ``None`` for n = 0."""
 
     value: float | None
     n: int
@@ -45,7 +45,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class DecisionColumns:
-    """A run's m reached steps, in the order they were read, then those never asked; arrays of length m.
+    """A run's m reached steps, in the order they were read, then those without a record; arrays of length m.
 
     ``episode``: indices into ``episodes``. Whole numbers: ``n`` measured executions, ``right`` of them exact matches,
     ``unparseable`` without an action, ``unsupported`` with one outside of the space, ``failed`` requests never answered or
@@ -70,13 +70,13 @@ class DecisionColumns:
 
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
-        """(m,) steps of which at least one execution was measured; the others are in no figure."""
+        """(m,) steps with at least one measured execution; the others are in no figure."""
         there: NDArray[np.bool_] = self.n > 0
         return there
 
     @cached_property
     def decided(self) -> NDArray[np.bool_]:
-        """(m,) steps of which at least one execution has a decision, over which diversity is taken."""
+        """(m,) steps with at least one execution that has a decision; diversity is over these."""
         there: NDArray[np.bool_] = self.decisions > 0
         return there
 
@@ -141,7 +141,7 @@ def measure(
 
 
 def numbered(keys: Sequence[StepKey]) -> tuple[tuple[EpisodeKey, ...], Ints]:
-    """The steps' episodes, each once, and (m,) of each step the index of its own."""
+    """The steps' distinct episodes, and (m,) the index of each step's episode."""
     places: dict[EpisodeKey, int] = {}
     episode = [places.setdefault(EpisodeKey(*key[:3]), len(places)) for key in keys]
     return tuple(places), np.array(episode, dtype=np.int64)
@@ -154,7 +154,7 @@ def level_of(right: Ints, n: Ints) -> Ints:
 
 
 def mean(run: DecisionColumns, name: Mean, *, seed: int = 0) -> Estimate:
-    """The mean of a column over steps; of stability, it is exact match as the samples see it; diversity is in nats.
+    """The mean of a column over steps; the mean stability is exact match over all samples; diversity is in nats.
 
     ``stability`` is over the measured steps, the others over those with a decision. Each isolated point is one of the
     ``decisions``.
@@ -173,8 +173,8 @@ def level_share(run: DecisionColumns, level: Level, *, seed: int = 0) -> Estimat
 def pass_at(run: DecisionColumns, k: int, *, seed: int = 0) -> SampledFigure:
     """PASS@k over all steps: the chance that one of k executions drawn from a step's is exact, unbiased.
 
-    As everywhere, a request that was never answered is one that was not right; steps may differ in how many they have.
-    Raises :class:`UsageError` for k above what some step has.
+    An unanswered request counts as wrong; steps may have different numbers of executions.
+    Raises :class:`UsageError` if some step has fewer than k.
     """
     drawn, every = run.n + run.failed, np.ones(len(run), dtype=np.bool_)
     value, interval = pass_figure("any", drawn, run.right, k, every, run.over_episodes, seed=seed)
@@ -182,7 +182,7 @@ def pass_at(run: DecisionColumns, k: int, *, seed: int = 0) -> SampledFigure:
 
 
 def pass_sizes(run: DecisionColumns) -> list[int]:
-    """The n that a curve of PASS@n shows: doublings, up to what every step has, and that itself."""
+    """The n of a curve of PASS@n: doublings up to the number that every step has, and that number."""
     most = int((run.n + run.failed).min(initial=np.iinfo(np.int64).max)) if len(run) else 0
     return sorted({2**power for power in range(most.bit_length())} | {most}) if most else []
 
@@ -190,9 +190,9 @@ def pass_sizes(run: DecisionColumns) -> list[int]:
 def mean_over_episodes(
     values: Floats | Ints | NDArray[np.bool_], episode: Ints, *, seed: int = 0, share: bool = False
 ) -> Estimate:
-    """The mean of (m,) values, whose episodes have the numbers (m,), with a bootstrap interval over episodes.
+    """The mean of (m,) values with a bootstrap interval over episodes; ``episode``: (m,) the number of each value's episode.
 
-    With ``share`` the values lie in [0, 1], and where all are 0 or all 1 the interval is Wilson's.
+    With ``share`` the values lie in [0, 1], and if all are 0 or all are 1 the interval is Wilson's.
     """
     if not len(values):
         return Estimate(None, 0)
@@ -203,7 +203,7 @@ def mean_over_episodes(
 
 
 def check_several(run: DecisionColumns) -> None:
-    """Raise :class:`UsageError` where no step has two executions, so that nothing is there to be distributed."""
+    """Raise :class:`UsageError` if no step has two executions."""
     if not len(run) or int((run.n + run.failed).max()) < 2:
         raise UsageError(
             f"{run.title or 'the run'!r} has one answer to each step, but a decision distribution needs several; "

@@ -1,13 +1,8 @@
-"""How much the decision figures depend on the radius and the metric: the paper's tables 10 to 15.
+"""How much the decision figures depend on the radius and the metric: Tables 10 to 15 of the GUIEvalKit paper (C.1.4).
 
 One pass over a run clusters each step's points under every radius and metric that a table needs; distances are computed once
-per metric, and everything but points is clustered once.
-
-The scale adjustment of L1 and L2: the paper sets "ε̂2 = (√2 + 1) / 2 · ε1", that is, L1 at ε1 goes with L2 at 1.207 ε1. By
-the shapes of the two balls it would be the other way round: an L1 ball lies within the L2 ball of its radius and holds the one
-of 1 / √2 of it, so that L1 needs the larger radius. Both ways are computed, the published one first.
-
-Source: GUIEvalKit paper, appendix C.1.4.
+per metric, and everything but points is clustered once. The scale adjustment of L1 and L2 is computed as published and the
+other way round (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -64,12 +59,12 @@ def l2(radius: float) -> Neighbourhood:
 
 
 def as_printed(radius: float) -> Pair:
-    """L1 at the radius and L2 at 1.207 times that, as the paper's words have it."""
+    """L1 at the radius and L2 at 1.207 times that, as the paper states."""
     return Neighbourhood("l1", radius), l2(SCALE * radius)
 
 
 def turned_about(radius: float) -> Pair:
-    """L1 at 1.207 times the radius and L2 at it, as the shapes of the two balls have it."""
+    """L1 at 1.207 times the radius and L2 at the radius, as the shapes of the two balls require."""
     return Neighbourhood("l1", SCALE * radius), l2(radius)
 
 
@@ -80,7 +75,7 @@ def moves() -> tuple[Pair, ...]:
 
 
 def neighbourhoods(baseline: float) -> tuple[Neighbourhood, ...]:
-    """Every neighbourhood that a table asks for, each once; ``baseline`` is the radius that the others are compared with."""
+    """Every neighbourhood that a table needs, once; ``baseline`` is the radius that the others are compared with."""
     found = [l2(baseline), *map(l2, SUPPORT_RADII), *map(l2, TREND_RADII)]
     found += [l2(radius) for pair in ALIGNED for radius in pair]
     found += [each for make in (as_printed, turned_about) for each in make(baseline)]
@@ -141,7 +136,7 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
 
     The other settings hold throughout; steps without any decision are left out.
     """
-    asked, pairs = neighbourhoods(settings.radius), moves()
+    needed, pairs = neighbourhoods(settings.radius), moves()
     moving = dict.fromkeys(each for pair in pairs for each in pair)
     keys: list[StepKey] = []
     right: list[int] = []
@@ -165,8 +160,8 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
             else:
                 rest.append(held.counts)
         for each in spots:
-            each.cluster(asked, settings)
-        counted = [np.concatenate([*rest, *(each.counts(at) for each in spots)]) for at in asked]
+            each.cluster(needed, settings)
+        counted = [np.concatenate([*rest, *(each.counts(at) for each in spots)]) for at in needed]
         for each in spots:
             centres = {at: each.centres(at) for at in moving}
             distances.append([wasserstein(*centres[one], *centres[other]) / DIAMETER for one, other in pairs])
@@ -176,7 +171,7 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
         n.append(step.n)
         sizes.append([len(each) for each in counted])
         entropies.append([entropy(each) for each in counted])
-    size, diversity = _table(sizes, len(asked)), _table(entropies, len(asked))
+    size, diversity = _table(sizes, len(needed)), _table(entropies, len(needed))
     moved = _table(distances, len(pairs))
     return Sensitivity(
         title=title,
@@ -185,18 +180,18 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
         episode=numbered(keys)[1],
         right=np.array(right, dtype=np.int64),
         n=np.array(n, dtype=np.int64),
-        decisions={at: size[:, place].astype(np.int64) for place, at in enumerate(asked)},
-        diversity={at: diversity[:, place] for place, at in enumerate(asked)},
+        decisions={at: size[:, place].astype(np.int64) for place, at in enumerate(needed)},
+        diversity={at: diversity[:, place] for place, at in enumerate(needed)},
         moved={pair: moved[:, place] for place, pair in enumerate(pairs)},
         moved_row=np.array(moved_row, dtype=np.int64),
     )
 
 
 def wasserstein(points: Floats, masses: Floats, others: Floats, other_masses: Floats) -> float:
-    """How far the mass of one distribution must be carried on average to become the other, in thousandths of the screen.
+    """The 1-Wasserstein distance of two distributions, in thousandths of the screen.
 
-    ``points`` (k, 2) and ``others`` (l, 2) carry masses (k,) and (l,), which each sum to 1. The ground cost is Euclidean. What
-    both distributions hold at the same point is taken out first, which changes nothing, since it moves nowhere.
+    ``points`` (k, 2) and ``others`` (l, 2) carry masses (k,) and (l,), which each sum to 1. The ground cost is Euclidean. Mass
+    that both distributions have at the same point is removed first, since it does not move.
     """
     left: dict[tuple[float, float], float] = {}
     for sign, places, held in ((1.0, points, masses), (-1.0, others, other_masses)):
@@ -255,11 +250,11 @@ class _Spots:
         self.weights = weights
         self._labels: dict[Neighbourhood, Ints] = {}
 
-    def cluster(self, asked: Sequence[Neighbourhood], settings: ClusterSettings) -> None:
+    def cluster(self, needed: Sequence[Neighbourhood], settings: ClusterSettings) -> None:
         least = settings.needed(int(self.weights.sum()))
-        for metric in dict.fromkeys(each.metric for each in asked):
+        for metric in dict.fromkeys(each.metric for each in needed):
             apart = separations(self.points, metric)
-            for at in asked:
+            for at in needed:
                 if at.metric == metric:
                     labels = dbscan_of(apart, limit(at.radius, metric), self.weights, least)
                     self._labels[at], _ = noise_apart(labels)

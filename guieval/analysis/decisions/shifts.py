@@ -21,9 +21,9 @@ Trend: TypeAlias = Literal["dec", "negl", "inc"]
 TRENDS: tuple[Trend, ...] = ("dec", "negl", "inc")
 DEC, NEGL, INC = range(3)
 NEGLIGIBLE = 0.1
-"""A shift of the effective support size up to this is none (appendix C.3.1)."""
+"""A shift of the effective support size up to this is negligible (appendix C.3.1)."""
 _DUST = 1e-9
-"""An entropy is a sum of rounded logarithms: a shift of exactly 0.1 must not fall to either side by that."""
+"""Tolerance for rounding: a shift of exactly 0.1 is negligible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +53,17 @@ class Shifts:
 
     @cached_property
     def support(self) -> Floats:
-        """(s,) exp(diversity) after - before, NaN where one of them has no decision."""
+        """(s,) exp(diversity) after - before, NaN if one of them has no decision."""
         return self.after.support_size - self.before.support_size
 
     @cached_property
     def diverse(self) -> NDArray[np.bool_]:
-        """(s,) steps on which both have a diversity."""
+        """(s,) steps with a diversity in both runs."""
         return self.before.decided & self.after.decided
 
     @cached_property
     def support_trend(self) -> Ints:
-        """(s,) indices into :data:`TRENDS`: negligible up to 0.1 either way; -1 where there is no diversity."""
+        """(s,) indices into :data:`TRENDS`: negligible up to 0.1 either way; -1 without a diversity."""
         return np.where(self.diverse, support_trend(self.support), -1)
 
     def levels_by_trend(self) -> Ints:
@@ -94,7 +94,7 @@ def shift(before: DecisionColumns, after: DecisionColumns) -> Shifts:
     own = [row for row, key in enumerate(before.keys) if before.measured[row]]
     rows = [row for row in own if before.keys[row] in places]
     if not rows:
-        raise UsageError(f"{before.title!r} and {after.title!r} share no measured step, so nothing shifts between them")
+        raise UsageError(f"{before.title!r} and {after.title!r} share no measured step, so there is nothing to compare")
     return Shifts(
         before=before.take(np.array(rows, dtype=np.int64)),
         after=after.take(np.array([places[before.keys[row]] for row in rows], dtype=np.int64)),

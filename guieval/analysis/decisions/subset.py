@@ -1,4 +1,4 @@
-"""How large a uniform sample of episodes a published study took of each data set: a preset for rollouts."""
+"""Presets for rollouts: the number of episodes that a published study drew from each data set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from guieval.registry import config_folder
 
 
 class Subset(BaseModel):
-    """A study's composition: ``episodes`` drawn of each data set, and the ``steps`` that these happened to have."""
+    """A study's composition: ``episodes`` drawn from each data set, and the number of their ``steps``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,24 +22,24 @@ class Subset(BaseModel):
     steps: dict[str, int]
 
     def limit(self, dataset: str) -> int:
-        """How many episodes of a data set; :class:`UsageError` for one that the study did not use."""
+        """The number of episodes of a data set; :class:`UsageError` for one that the study did not use."""
         if dataset not in self.episodes:
             known = ", ".join(self.episodes)
             raise UsageError(
                 f"{self.source} has no data set {dataset!r}{nearest(dataset, self.episodes)}; it has {known}. "
-                "For another one give --limit N"
+                "For another one use --limit N"
             )
         return self.episodes[dataset]
 
 
 def list_subsets() -> list[str]:
-    """Names of the shipped ones."""
+    """The names of the shipped presets."""
     return sorted(path.stem for path in (config_folder() / "subsets").glob("*.yaml"))
 
 
 @cache
 def get_subset(name: str) -> Subset:
-    """The shipped one called ``name``; :class:`UsageError` with the nearest name when there is none."""
+    """The shipped preset ``name``; :class:`UsageError` with the nearest name for an unknown one."""
     if name not in (known := list_subsets()):
-        raise UsageError(f"there is no preset {name!r}{nearest(name, known)}; there is {', '.join(known)}")
+        raise UsageError(f"there is no preset {name!r}{nearest(name, known)}; known: {', '.join(known)}")
     return Subset.model_validate(yaml.safe_load((config_folder() / "subsets" / f"{name}.yaml").read_text(encoding="utf-8")))

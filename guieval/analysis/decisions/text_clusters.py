@@ -1,10 +1,8 @@
 """The two-stage clustering of typed texts and app names: Algorithm 1 of the GUIEvalKit paper, appendix C.1.2.
 
-What Algorithm 1 leaves open is decided here. ``Contain(x, π)`` holds where *either* text contains the other, ignoring case:
-the paper's own texts are truncated at either end (Table 16 has the prototype "m so happy today"), so a longer text must join a
-truncated prototype as well as the other way round; the authors' released code ignores case too. ``ED`` is the Levenshtein
-distance divided by the longer length, with case. Where several prototypes satisfy a stage, the first stage takes the first
-and the second stage the nearest, the first of equally near ones.
+``Contain(x, π)`` holds if *either* text contains the other, ignoring case. ``ED`` is the Levenshtein distance, with case,
+divided by the longer length. If several prototypes satisfy a stage, the first stage takes the first one and the second stage
+the nearest one, the first of equally near ones.
 """
 
 from __future__ import annotations

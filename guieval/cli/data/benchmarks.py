@@ -13,7 +13,7 @@ from guieval.data.benchmark import ABCBenchmark, PublishedCount
 from guieval.online import ABCEnvironment
 from guieval.online.find import environments
 from guieval.registry import benchmark_class, list_benchmarks
-from guieval.reports.tables import Column, Table, columns
+from guieval.reports.tables.table import Column, Table, columns
 
 
 def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchmark in full.")] = None) -> None:

@@ -22,7 +22,7 @@ from guieval.data.overlays import Overlaid, read_overlay
 from guieval.errors import UsageError
 from guieval.evaluation import list_protocols
 from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
-from guieval.reports.tables import Cell, Table, columns
+from guieval.reports.tables.table import Cell, Table, columns
 
 MOST_VALUES = 12
 """Of a label with more values than this, only their number is printed."""

@@ -12,7 +12,7 @@ from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
 from guieval.data.selection import Choice, select, type_differences
 from guieval.errors import UsageError
 from guieval.registry import benchmark_class
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 
 
 def sample_sets(

@@ -20,7 +20,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
 from guieval.errors import UsageError, nearest
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 
 
 def select(

@@ -15,7 +15,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.journal import Records, read_manifest
 from guieval.metrics.intervals import wilson
 from guieval.models.frame_audit import FrameReport, audit_records
-from guieval.reports.tables import Cell, Table, columns
+from guieval.reports.tables.table import Cell, Table, columns
 from guieval.scoring.recorded_run import recorded_model
 
 

@@ -16,7 +16,7 @@ from guieval.history import reference_history
 from guieval.models import ABCModel, ModelConfig
 from guieval.models.written_prompts import example_episode, shown
 from guieval.registry import adapter_class, config_folder, load_model, model_configs
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 
 
 def models(name: Annotated[str | None, typer.Argument(help="Show this checkpoint in full.")] = None) -> None:

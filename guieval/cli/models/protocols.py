@@ -13,7 +13,7 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol, list_protocols
 from guieval.registry import benchmarks
 from guieval.reports.protocol_page import measured_part, protocol_page
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 from guieval.scoring.matrix import ALL, judge_predictions
 
 

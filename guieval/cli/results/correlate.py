@@ -22,7 +22,7 @@ from guieval.metrics.correlation import correlate as correlation_of
 from guieval.metrics.predictors import MEASURES, Estimate, compare_predictors
 from guieval.reports.leaderboards.leaderboard import leaderboard
 from guieval.reports.leaderboards.published_results import get_results
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 
 if TYPE_CHECKING:
     Point = tuple[str, float, float]

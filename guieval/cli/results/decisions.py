@@ -27,7 +27,7 @@ from guieval.journal.run_folders import is_rollout, one_run, rounds_of
 from guieval.reports.decision_tables import run_tables, sensitivity_tables, shift_tables, trend_tables
 from guieval.reports.plots.decisions import diversities, level_shifts, pass_curves, trade_offs
 from guieval.reports.plots.paper import Width, check_file, write
-from guieval.reports.tables import Table
+from guieval.reports.tables.table import Table
 from guieval.steps import StepKey
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from guieval.reports.leaderboards.formats import board_tables, format_named, wri
 from guieval.reports.leaderboards.leaderboard import arranged
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results, list_results
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 
 
 def leaderboard(

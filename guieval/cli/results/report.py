@@ -19,8 +19,12 @@ from guieval.history import recalled
 from guieval.journal.run_files import Manifest
 from guieval.models.written_prompts import shown
 from guieval.registry import load_benchmark
-from guieval.reports.trajectories import read_online, write_trajectories
-from guieval.reports.viewer import Pictures, Prompter, Written, protocols_to_show, shown_run, write_report
+from guieval.reports.trajectories.reading import read_online
+from guieval.reports.trajectories.writing import write_trajectories
+from guieval.reports.viewer.folder import Written
+from guieval.reports.viewer.pictures import Pictures
+from guieval.reports.viewer.reading import Prompter, protocols_to_show, shown_run
+from guieval.reports.viewer.writing import write_report
 from guieval.scoring.recorded_run import recorded_model
 from guieval.steps import StepRecord
 

@@ -14,7 +14,7 @@ from guieval.engines.vllm.command import LAUNCH_SETTINGS, VLLMSettings
 from guieval.errors import UsageError, nearest
 from guieval.history.mixing import Mix
 from guieval.models.sampling import SamplingSettings
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 from guieval.running.config import RunConfig
 from guieval.telemetry.tracking import SETTINGS as TRACKING
 

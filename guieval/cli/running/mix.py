@@ -30,7 +30,7 @@ from guieval.errors import FatalEngineError, ServersAway, UsageError
 from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.scaling import mixing
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.progress import RunOutcome
 from guieval.running.resume.trust import resumed

@@ -18,7 +18,7 @@ from guieval.history.modes import ONLINE
 from guieval.journal import new_directory, refuse_nested
 from guieval.journal.run_folders import is_rollout
 from guieval.registry import load_benchmark
-from guieval.reports.tables import Cell, Table, columns, per_cent
+from guieval.reports.tables.table import Cell, Table, columns, per_cent
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.execute import Result
 from guieval.running.resume.trust import resumed

@@ -17,7 +17,7 @@ from guieval.errors import UsageError, nearest
 from guieval.history.modes import MODES
 from guieval.journal import ROLLOUT, SWEEP, is_held, is_run
 from guieval.reports.past_runs import PastRun, age, past_runs, run_directories
-from guieval.reports.tables import Cell, Table, columns
+from guieval.reports.tables.table import Cell, Table, columns
 
 LIST = "list"
 

@@ -16,7 +16,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.errors import UsageError
 from guieval.reports.plots.paper import check_file, write
 from guieval.reports.plots.scaling import scaling
-from guieval.reports.tables import Table, columns
+from guieval.reports.tables.table import Table, columns
 
 
 def fit_scaling(

@@ -14,7 +14,7 @@ from guieval.cli.tables import JSON, print_json, say, show
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import UsageError
 from guieval.registry import load_model
-from guieval.reports.tables import Cell, Number, Table, columns, per_cent
+from guieval.reports.tables.table import Cell, Number, Table, columns, per_cent
 from guieval.rewards import ABCReward, ReplyScorer
 from guieval.rewards.probes import Earnings, probe
 from guieval.rewards.shapes import weighed

@@ -18,22 +18,10 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation import get_protocol
 from guieval.metrics.columns import ENDS
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell, percent
-from guieval.reports.tables import (
-    Column,
-    Number,
-    Row,
-    Table,
-    as_text,
-    bracketed,
-    columns,
-    json_text,
-    latex,
-    markdown,
-    missing_mark,
-    page,
-    per_cent,
-)
 from guieval.reports.tables.records import write_records
+from guieval.reports.tables.table import Column, Number, Row, Table, bracketed, columns, missing_mark, per_cent
+from guieval.reports.tables.terminal import as_text
+from guieval.reports.tables.writers import json_text, latex, markdown, page
 from guieval.steps import whole_text
 
 Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]

@@ -32,7 +32,7 @@ from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
-from guieval.reports.tables import per_cent
+from guieval.reports.tables.table import per_cent
 
 percent = partial(per_cent, unit="")
 _T = TypeVar("_T")

@@ -12,8 +12,9 @@ from guieval.errors import UsageError, nearest
 from guieval.metrics.intervals import Interval
 from guieval.reports.console import Run, intervals, report_tables, run_table, warning_lines
 from guieval.reports.score_tables import breakdown_table, figure_table, own_figures, sample_table
-from guieval.reports.tables import Number, Table, as_text, html
-from guieval.reports.tables.table import text
+from guieval.reports.tables.table import Number, Table, text
+from guieval.reports.tables.terminal import as_text
+from guieval.reports.tables.writers import html
 from guieval.scoring.matrix import JudgedAnswers
 from guieval.scoring.score import Scored
 

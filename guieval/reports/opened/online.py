@@ -18,7 +18,7 @@ from guieval.online.figures import OnlineFigures
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import OnlineRun, online_tables
-from guieval.reports.tables import html
+from guieval.reports.tables.writers import html
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
 from guieval.steps import EpisodeKey, Plan
 

@@ -26,7 +26,7 @@ from guieval.registry import load_benchmark
 from guieval.reports.console import run_table
 from guieval.reports.opened.figures import Figures, data_frame, score_figures
 from guieval.reports.opened.online import OpenedOnlineRun, planned_episode, run_html
-from guieval.reports.tables import html
+from guieval.reports.tables.writers import html
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.reports.viewer.reading import NOT_REACHED, SeenStep, ShownRun, read_run
 from guieval.reports.viewer.step import task_values

@@ -28,11 +28,6 @@ _WIDE = re.compile("[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-
 _WORDS = re.compile(rf"(?:(?!{_WIDE.pattern})\S)+|\S")
 
 
-def rendered(table: Table, width: int, full: str = "") -> list[Text]:
-    """The table's lines. ``full`` is a hint where to find the columns that are left out, e.g. "--json shows them"."""
-    return list(_lines(table, width, full))
-
-
 def as_text(tables: Iterable[Table], width: int = PIPED_WIDTH) -> str:
     """Tables as plain text."""
     return "".join(f"{line.plain}\n" for table in tables for line in rendered(table, width))
@@ -64,7 +59,8 @@ def _shown(table: Table, place: int, width: int) -> _Shown:
     return _Shown(column, place, heads, cells, min(max(*map(_longest_word, heads), need), width // 2))
 
 
-def _lines(table: Table, width: int, full: str) -> Iterator[Text]:
+def rendered(table: Table, width: int, full: str = "") -> Iterator[Text]:
+    """The table's lines. ``full`` is a hint where to find the columns that are left out, e.g. "--json shows them"."""
     from rich.text import Text
 
     if table.title:

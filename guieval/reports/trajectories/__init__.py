@@ -3,8 +3,3 @@
 :mod:`.reading` reads a run's trajectories, :mod:`.writing` writes the folder. The page is ``page.html.jinja``, ``style.css``
 and ``page.js``, with the colours and marks of :mod:`guieval.reports.viewer`.
 """
-
-from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory, read_online
-from guieval.reports.trajectories.writing import write_trajectories
-
-__all__ = ["ENDINGS", "OnlineTrajectories", "Trajectory", "read_online", "write_trajectories"]

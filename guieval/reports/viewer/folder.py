@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError, harmless
-from guieval.reports.tables import page
+from guieval.reports.tables.writers import page
 
 DATA = "data"
 PAGE = "index.html"

@@ -20,8 +20,9 @@ from guieval.errors import DataError, UsageError
 from guieval.journal import read_manifest
 from guieval.registry import load_benchmark
 from guieval.reports.consistency_tables import example_table
-from guieval.reports.tables import comma_separated, markdown, rendered
 from guieval.reports.tables.records import defused_value
+from guieval.reports.tables.terminal import rendered
+from guieval.reports.tables.writers import comma_separated, markdown
 from guieval.steps import StepKey, StepTaskModel
 from guieval.testing.mock_server import MockServer
 from guieval.testing.mock_server.policies import wrong_action

@@ -30,8 +30,7 @@ from guieval.analysis.decisions.sensitivity import (
 )
 from guieval.metrics.intervals import Interval
 from guieval.reports.decision_tables import sensitivity_tables, trend_tables
-from guieval.reports.tables import Number, Table
-from guieval.reports.tables.table import text
+from guieval.reports.tables.table import Number, Table, text
 from tests.analysis.decisions.scripted_executions import click, executions, scattered, task
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from guieval.online.trajectory import TRAJECTORIES, last_attempts
-from guieval.reports.trajectories import ENDINGS, read_online, write_trajectories
-from guieval.reports.trajectories.writing import SIGNS
+from guieval.reports.trajectories.reading import ENDINGS, read_online
+from guieval.reports.trajectories.writing import SIGNS, write_trajectories
 from tests.command_line import CommandLine
 from tests.online.test_runs import ENDED, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run

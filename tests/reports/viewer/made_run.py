@@ -9,7 +9,10 @@ from typing import Any
 from guieval.actions import Action, ActionSpace, Click, Point
 from guieval.evaluation import ActionEvaluator, infrastructure_failure
 from guieval.journal import Journal
-from guieval.reports.viewer import Pictures, Written, protocols_to_show, shown_run, write_report
+from guieval.reports.viewer.folder import Written
+from guieval.reports.viewer.pictures import Pictures
+from guieval.reports.viewer.reading import protocols_to_show, shown_run
+from guieval.reports.viewer.writing import write_report
 from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
 
 PROTOCOL = "guievalkit"

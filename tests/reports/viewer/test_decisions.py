@@ -8,7 +8,9 @@ from typing import Any
 
 from guieval.actions import Action, Type
 from guieval.journal import ROLLOUT
-from guieval.reports.viewer import Pictures, shown_run, write_report
+from guieval.reports.viewer.pictures import Pictures
+from guieval.reports.viewer.reading import shown_run
+from guieval.reports.viewer.writing import write_report
 from tests.reports.viewer.made_run import PROTOCOL, at, record, report, task, write_run
 from tests.reports.viewer.test_writing import read
 

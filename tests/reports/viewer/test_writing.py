@@ -14,9 +14,9 @@ from PIL import Image
 
 from guieval.actions import Action, Boxes, Open, Point, Scroll, Stop, Type, Unsupported
 from guieval.errors import UsageError
-from guieval.reports.viewer import protocols_to_show, shown_run
 from guieval.reports.viewer.folder import script_text
 from guieval.reports.viewer.pictures import LONGEST_SIDE, Pictures
+from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.writing import CHUNK
 from guieval.scoring.matrix import score_run
 from guieval.steps import EpisodeKey, StepRecord
@@ -292,7 +292,7 @@ def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
 def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
     run = shown_run(write_run(tmp_path / "run", three_steps()))
     run.prompter = lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")
-    from guieval.reports.viewer import write_report
+    from guieval.reports.viewer.writing import write_report
 
     write_report(tmp_path / "report", run, Pictures(None, tmp_path / "report"), ["guievalkit"])
     chunk = read(tmp_path, "steps-00000.js")
