@@ -34,8 +34,9 @@ def scaling(fits: Sequence[tuple[ScalingSeries, ScalingFit]], x: str, width: Wid
             along = (np.geomspace if doublings else np.linspace)(min(series.sizes), max(series.sizes), 200)
             axes.fill_between(along, *law.band(along), color=look.colour, alpha=0.18, linewidth=0)
             axes.plot(along, law.at(along), color=look.colour, linestyle=look.line)
-            points = {"color": look.colour, "marker": look.marker, "linestyle": "", "label": series.name}
-            handles += axes.plot(series.sizes, series.values, **points)
+            handles += axes.plot(
+                series.sizes, series.values, color=look.colour, marker=look.marker, linestyle="", label=series.name
+            )
         if doublings:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -146,7 +146,7 @@ def test_mistakes(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -
         "decisions", run, "--figure", "shift", "--plot", tmp_path / "a.pdf"
     )
     assert "must end in .pdf, .svg, .png" in guieval.sentence("decisions", run, "--plot", tmp_path / "a.gif")
-    assert "a radius of -1" in guieval.sentence("decisions", run, "--radius", "-1")
+    assert "radius must be above 0" in guieval.sentence("decisions", run, "--radius", "-1")
     assert "leave --metric out" in guieval.sentence("decisions", run, "--sensitivity", "--metric", "l1")
     assert "there are 2 --label for 1 run;" in guieval.sentence("decisions", run, "--label", "a", "--label", "b")
     assert "two runs would be called" in guieval.sentence("decisions", run, "--against", run)
