@@ -34,7 +34,6 @@ from typing import Any, Self
 
 from guieval.actions import ActionType
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release
-from guieval.data.plugin_options import check_options
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.steps import Episode
@@ -159,8 +158,7 @@ class AndroidControl(ABCBenchmark):
     def release(cls, source: Path, /, **options: Any) -> Release:
         """The shards in ``source`` (options ``splits`` and ``finish``); a folder without any is read in place."""
         if shards(source):
-            check_options(AndroidControlRelease, options, f"the release of {cls.name!r}")
-            return AndroidControlRelease(cls, source, **options)
+            return AndroidControlRelease(cls.name, cls.dataset, cls.setting, source, **options)
         return super().release(source, **options)
 
     @classmethod

@@ -225,6 +225,10 @@ class Sample(BaseModel):
     thought: str | None = None
     conclusion: str | None = None
     action: Action | None = None
+    batch: Annotated[
+        tuple[Action, ...],
+        Field(exclude_if=lambda batch: not batch, description="all actions of a reply with several; the first is scored"),
+    ] = ()
     error: StepError | None = None
     outcome: StepOutcome
     usage: Usage | None = None

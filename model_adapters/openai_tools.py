@@ -13,58 +13,36 @@ offers only a click. Calls written as text (``tools: false``) are read as well.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import BUTTONS, Action, ActionSpace, Button, StopStatus
+from guieval.actions import BUTTONS, Action, ActionSpace
 from guieval.errors import ParseError
-from guieval.frames import PER_1000, RELATIVE, Frame, OriginalPixels, Size
+from guieval.frames import PER_1000, RELATIVE, Frame, Size
 from guieval.history import HistoryEntry
-from guieval.models import ImageRef, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_call, json_value, split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options, chat, past_sentence, step_instruction, template
+from ._family import FamilyModel, chat, template
+from ._hosted import BUTTON_NAMES, STATUSES, ImageSize, SentPixels, question
 from ._qwen_tools import split_reply
 
 FrameName: TypeAlias = Literal["pixels", "0-1000", "0-1"]
 
 
-class ToolOptions(Options):
+class ToolOptions(ImageSize):
     """Options of models served by an API."""
 
     frame: FrameName = Field("0-1000", description="coordinates requested from the model; pixels are those of the image sent")
-    max_side: int | None = Field(None, ge=1, description="longest side, in pixels, of the image that is sent")
-    max_pixels: int | None = Field(None, ge=1, description="most pixels of the image that is sent")
     detail: Literal["low", "high", "auto"] | None = Field(None, description="OpenAI's image detail; null leaves it out")
     tools: bool = Field(True, description="whether functions are offered; else they are described and the call is text")
     parallel_tool_calls: bool | None = Field(None, description="request field, which some services refuse; null leaves it out")
-
-
-@dataclass(frozen=True)
-class SentPixels(OriginalPixels):
-    """Pixels of the screenshot as it is sent: shrunk until both limits hold, with its proportions, and never enlarged."""
-
-    name: str = "pixels-sent"
-    max_side: int | None = None
-    max_pixels: int | None = None
-
-    def sent(self, size: Size) -> Size:
-        """The (width, height) in which a screenshot of ``size`` is sent."""
-        width, height = size
-        scale = min(1.0, (self.max_side or math.inf) / max(size), math.sqrt((self.max_pixels or math.inf) / (width * height)))
-        # a product that floating point leaves a hair below a whole number is that number
-        return max(1, math.floor(width * scale + 1e-9)), max(1, math.floor(height * scale + 1e-9))
-
-    def extent(self, size: Size) -> tuple[float, float]:
-        return super().extent(self.sent(size))
 
 
 class OpenAITools(FamilyModel):
@@ -86,20 +64,19 @@ class OpenAITools(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         size = self._sent.sent(task.screenshot_size)
-        image = ImageRef(task, None if size == task.screenshot_size else size)
         grounding = task.setting == "grounding"
         coordinates, functions = _offer(self._options.frame, size, grounding)
         system = fill(template(f"openai_tools-{'grounding-' if grounding else ''}system"), coordinates=coordinates)
         if not self._options.tools:
             described = "\n".join(json.dumps(function["function"]) for function in functions)
             system += fill(template("openai_tools-functions"), functions=described)
-        question = task.instruction if grounding else _question(task, history, self._frame)
+        words = task.instruction if grounding else question(task, history, self._frame)
         extra: dict[str, Any] = {} if self._options.detail is None else {"image_detail": self._options.detail}
         if self._options.tools:
             extra |= {"tools": functions, "tool_choice": "required"}
             if self._options.parallel_tool_calls is not None:
                 extra["parallel_tool_calls"] = self._options.parallel_tool_calls
-        return chat(question, image, system=system, extra=extra)
+        return chat(words, self._sent.image(task), system=system, extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, name, arguments = _read(whole_text(text), grounding=task.setting == "grounding")
@@ -115,18 +92,6 @@ class OpenAITools(FamilyModel):
             arguments = {"thought": thought, **arguments}
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
         return f"<tool_call>\n{call}\n</tool_call>" if self._options.tools else call
-
-
-def _question(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
-    past: list[str] = []
-    for number, entry in enumerate(history, 1):
-        sentence = past_sentence(entry, frame)
-        words = f"{sentence} Thought: {entry.thought}" if entry.thought else sentence
-        past.append(f"Step {number}: {' '.join(words.split())}")  # a line is a step
-    goal = task.instruction
-    if task.setting == "low":
-        goal += f"\nWhat to do in this step: {step_instruction(task)}"
-    return fill(template("openai_tools-user"), instruction=goal, history="\n".join(past) or "nothing")
 
 
 @lru_cache(maxsize=256)
@@ -145,8 +110,6 @@ def _offer(frame: FrameName, size: Size, grounding: bool) -> tuple[str, tuple[di
     return coordinates, tuple({"type": "function", "function": json.loads(line)} for line in offered.splitlines())
 
 
-_STATUSES: dict[str, StopStatus] = {"done": "finish", "impossible": "impossible"}
-_BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
 CALLS = calls.CallTable(
     {
         "click": calls.tap(*calls.XY),
@@ -154,9 +117,9 @@ CALLS = calls.CallTable(
         "swipe": calls.scrolled("direction", *calls.XY, needs_place=True),
         "type_text": calls.typed("text"),
         "open_app": calls.opened("name"),
-        "press_button": calls.pressed("button", _BUTTONS),
+        "press_button": calls.pressed("button", BUTTON_NAMES),
         "wait": calls.waited("seconds"),
-        "stop": calls.stopped("status", _STATUSES),
+        "stop": calls.stopped("status", STATUSES),
     }
 )
 

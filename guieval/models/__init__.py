@@ -28,6 +28,13 @@ ImageForm: TypeAlias = Literal["none", "bytes", "base64", "file"]
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
+LOOKS = frozenset({"screenshot", "take_screenshot", "zoom", "cursor_position", "list_apps", "open_web_browser"})
+"""Calls of computer-use APIs that only look: the engine answers them and asks again, and no adapter reads an action in them."""
+
+END_TURN = "<end_turn/>"
+"""What the engine writes after the words of a computer-use model that ended its turn without a call, which ends the task."""
+
+
 @dataclass(frozen=True)
 class ImageRef:
     """A screenshot inside a message: the step it belongs to and the (width, height) it must be sent in.
@@ -123,8 +130,11 @@ class ModelConfig(BaseModel):
     name: str = Field(min_length=1, description="as users type it")
     adapter: str = Field(min_length=1, description="registered adapter, i.e. the module's name in model_adapters/")
     hf_id: str | None = Field(None, description="Hugging Face id, also the name requested from a server that serves several")
+    served_as: str | None = Field(None, description="name by which a hosted API knows it, where that is not its own")
     folder: str | None = Field(None, description="folder of its weights in configs/checkpoints/, where they are shipped")
-    engine: Literal["openai", "local"] = Field("openai", description="default engine")
+    engine: Literal["openai", "openai-responses", "anthropic", "gemini", "local"] = Field(
+        "openai", description="default engine"
+    )
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
         default_factory=dict, description="request parameters its authors recommend"
     )
@@ -139,11 +149,15 @@ class ModelConfig(BaseModel):
 
 @dataclass(frozen=True)
 class ParsedResponse:
-    """A reply read: the action in the unified space, and the reply's thought and conclusion without tags."""
+    """A reply read: the action in the unified space, and the reply's thought and conclusion without tags.
+
+    ``batch`` holds all actions of a reply with several, in order: mode online carries them out, and ``action`` is scored.
+    """
 
     action: Action
     thought: str | None = None
     conclusion: str | None = None
+    batch: tuple[Action, ...] = ()
 
 
 class ABCModel(ABC):

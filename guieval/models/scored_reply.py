@@ -43,9 +43,9 @@ def read_reply(
         action = storable(parsed.action)
         thought, conclusion = (part if part is None else whole_text(part) for part in (parsed.thought, parsed.conclusion))
         thought = thought or answered["reasoning"]
-        return Sample(
-            **answered, action=action, thought=thought, conclusion=conclusion, outcome=evaluator.evaluate(task, action)
-        )
+        batch = tuple(map(storable, parsed.batch))
+        outcome = evaluator.evaluate(task, action)
+        return Sample(**answered, action=action, batch=batch, thought=thought, conclusion=conclusion, outcome=outcome)
     except Exception as error:  # an adapter may be anyone's code
         return failed_sample("parse", f"{type(error).__name__}: {error}", **answered)
 

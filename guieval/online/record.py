@@ -26,8 +26,9 @@ def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
     """Write the shortest successful trajectory of every task of some runs, given with their records, to the folder ``out``.
 
     A step's reference is the action that was carried out; steps whose reply was not carried out are left out, since they
-    changed nothing. The conclusion of the reply, if any, is the step's low-level instruction. Raises :class:`UsageError` if
-    ``out`` exists, or no task was a success.
+    changed nothing. Trajectories with several actions in a step are left out, since there is no screenshot between these. The
+    conclusion of the reply, if any, is the step's low-level instruction. Raises :class:`UsageError` if ``out`` exists, or no
+    task was a success.
     """
     if out.exists():
         raise UsageError(f"{str(out)!r} exists; name a new folder")
@@ -37,7 +38,8 @@ def record(runs: Mapping[Path, Sequence[StepRecord]], out: Path) -> Recorded:
         attempts = last_attempts(run)
         for key, number, groups in _successes(records, tasks):
             steps = [step for step in attempts.get((key, number), ()) if step.executed]
-            if steps and (key not in best or len(steps) < len(best[key][1])):
+            single = not any(step.batch for step in steps)
+            if single and steps and (key not in best or len(steps) < len(best[key][1])):
                 best[key] = run, steps, groups
     if not best:
         raise UsageError(f"none of the {len(tasks):,} tasks was a success, so there is nothing to record")

@@ -11,7 +11,7 @@ import threading
 from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -37,7 +37,8 @@ class TrajectoryStep(BaseModel):
     """One step of a trajectory: what the model saw, and its reply. ``sample`` and ``attempt`` number repetitions of the task.
 
     ``attempt`` grows when a task is begun again because its environment failed. ``action`` is ``None`` for a reply that could
-    not be read, and ``executed`` says whether the environment was given it.
+    not be read, and ``executed`` says whether the environment was given it. Of a reply with several actions ``batch`` holds
+    all, which are carried out one after the other.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,11 +56,17 @@ class TrajectoryStep(BaseModel):
     thought: str | None = None
     conclusion: str | None = None
     action: Action | None = None
+    batch: Annotated[tuple[Action, ...], Field(exclude_if=lambda batch: not batch)] = ()
     executed: bool
     error: StepError | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
     seconds: float | None = None
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The actions of the reply in order; empty where it holds none."""
+        return self.batch or (() if self.action is None else (self.action,))
 
 
 class Outcome(BaseModel):

@@ -196,9 +196,9 @@ class RunConfig(BaseModel):
     )
     resampling: _Sampling = Field(default_factory=dict, description="request parameters of further samples over the first's")
     compact: bool = Field(False, description="keep the journal small: packed, equal answers to a step once")
-    engine: Literal["auto", "openai", "local", "replay", "vllm", "vllm-inprocess", "transformers"] = Field(
-        "auto", description="engine that answers; vllm starts a server for the run, with the arguments in vllm"
-    )
+    engine: Literal[
+        "auto", "openai", "openai-responses", "anthropic", "gemini", "local", "replay", "vllm", "vllm-inprocess", "transformers"
+    ] = Field("auto", description="engine that answers; vllm starts a server for the run, with the arguments in vllm")
     model_path: _Text | None = Field(None, description="folder or Hugging Face id of the weights (engines that load them)")
     vllm: _PlainValues = Field(
         default_factory=dict, description="arguments of vLLM's server over the checkpoint's (engine: vllm)"
@@ -211,7 +211,9 @@ class RunConfig(BaseModel):
     )
     served_model: _Text | None = Field(None, description="model name to ask the server for; found out when not given")
     api_key_env: str = Field(
-        "OPENAI_API_KEY", pattern=r"^[A-Za-z_]\w*$", description="environment variable that holds the key; never stored"
+        "OPENAI_API_KEY",
+        pattern=r"^[A-Za-z_]\w*$",
+        description="environment variable that holds the key; never stored (engines of other makers: their own variable)",
     )
     insecure_tls: Literal["I accept unverified certificates"] | None = Field(
         None, description="these exact words accept an https server whose certificate cannot be verified"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ from guieval.registry import config_folder, default_data_folder, model_config
 from guieval.running.config import RunConfig
 
 if TYPE_CHECKING:
+    from guieval.engines.apis.native import NativeAPI
     from guieval.engines.concurrency import AdaptiveConcurrency
     from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
     from guieval.engines.vllm.server import VLLMServer
@@ -99,6 +101,8 @@ def choose_engine(config: RunConfig, model: ABCModel, screenshots: Path, server:
         return _replay(config, slots)
     if kind in ("vllm-inprocess", "transformers"):
         return _in_process(config, slots)
+    if kind in HOSTED:
+        return _hosted(config, model, kind, slots)
     return _by_server(config, model, screenshots, server, slots)
 
 
@@ -152,6 +156,41 @@ def _in_process(config: RunConfig, slots: int | None) -> Answering:
 
     served = vllm_engine(checkpoint)
     return Answering(served, slots or 64, served.load)
+
+
+HOSTED = {
+    "openai-responses": ("guieval.engines.apis.openai_responses", "OpenAIResponses"),
+    "anthropic": ("guieval.engines.apis.anthropic_messages", "AnthropicMessages"),
+    "gemini": ("guieval.engines.apis.gemini", "Gemini"),
+}
+"""Module and class of each native API."""
+_HOSTED_SLOTS = 16
+
+
+def native_api(kind: str) -> type[NativeAPI]:
+    """The API of an engine's name; its module is imported here, since others do not need its SDK."""
+    module, name = HOSTED[kind]
+    api: type[NativeAPI] = getattr(import_module(module), name)
+    return api
+
+
+def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) -> Answering:
+    """A hosted model's native API, at its maker's address where no base URL is given."""
+    from guieval.engines.apis.hosted import HostedEngine
+
+    api = native_api(kind)
+    most, notes = _room(slots or _HOSTED_SLOTS)
+    settings = _server_settings(config, Path(), None, most)
+    settings = settings.model_copy(
+        update={
+            "base_urls": config.base_urls or (api.own_url,),
+            "model": config.served_model or model.config.served_as or model.config.name,
+            "api_key_env": api.key_env if config.api_key_env == "OPENAI_API_KEY" else config.api_key_env,
+            "local_images": None,
+        }
+    )
+    engine = HostedEngine(api, settings)
+    return Answering(engine, most, engine.discover, notes=notes)
 
 
 def _by_server(

@@ -13,7 +13,7 @@ from guieval.errors import UsageError
 from guieval.journal import METRICS
 from guieval.metrics import RunSummary
 from guieval.running.display import Cost, Display, RunDisplay
-from guieval.running.engine_choice import asks_a_model
+from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.progress import Progress, RunOutcome
 from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.identity import manifest_of
@@ -48,7 +48,7 @@ class Telemetry:
         self._warnings: list[str] = []
         for run in runs:
             check_tracking(run.config.track, run.config.tracking)
-            limit, price = run.config.budget, _price(run)
+            limit, price = run.config.budget, price_of(run)
             if limit is None:
                 continue
             if price is None:
@@ -87,7 +87,7 @@ class Telemetry:
     def close(self, run: ResolvedRun, outcome: RunOutcome) -> tuple[RunSummary, list[str]]:
         """Store an ended run's summary and cost, report to the trackers, and return remarks on both."""
         directory = outcome.directory
-        cost = bill(outcome.tokens, _price(run)) if asks_a_model(run.config, run.model.config) else None
+        cost = bill(outcome.tokens, price_of(run)) if asks_a_model(run.config, run.model.config) else None
         if self._budget is not None:
             self._budget.close(outcome.tokens)
         servers = [server.to_json() for server in outcome.endpoints]
@@ -137,7 +137,7 @@ class Telemetry:
         return f"{given}-{config.mode}" if len(self._runs) > 1 else str(given)
 
     def _cost(self, run: ResolvedRun) -> Cost:
-        price, budget = _price(run), self._budget
+        price, budget = price_of(run), self._budget
 
         def cost(tokens: Tokens) -> str | None:
             if price is None:
@@ -168,11 +168,13 @@ def live_figures(view: View) -> dict[str, float]:
 
 def _names(run: ResolvedRun) -> list[str]:
     config = run.model.config
-    return [run.config.served_model] if run.config.served_model else [name for name in (config.hf_id, config.name) if name]
+    names = (config.served_as, config.hf_id, config.name)
+    return [run.config.served_model] if run.config.served_model else [name for name in names if name]
 
 
-def _price(run: ResolvedRun) -> Price | None:
-    if run.config.engine not in ("auto", "openai") or not asks_a_model(run.config, run.model.config):
+def price_of(run: ResolvedRun) -> Price | None:
+    """The price of the model, where a service is asked that has one."""
+    if run.config.engine not in ("auto", "openai", *HOSTED) or not asks_a_model(run.config, run.model.config):
         return None
     return find_price(read_prices(Path(run.config.prices) if run.config.prices else None), _names(run))
 

@@ -63,7 +63,8 @@ class Scripted(ABCModel):
 
     def parse_response(self, task, text):
         try:
-            return ParsedResponse(action_from_json(text), thought="as the script says")
+            actions = [action_from_json(line) for line in text.splitlines()]
+            return ParsedResponse(actions[0], thought="as the script says", batch=tuple(actions) if len(actions) > 1 else ())
         except ValueError as error:
             raise ParseError(f"no action in {text!r}") from error
 
@@ -196,6 +197,33 @@ def test_trajectories_hold_what_was_shown_and_done(tmp_path: Path, agent: Path) 
         assert step.executed and step.thought == "as the script says" and step.goal == episode.task.instruction
     unread = steps[task_id(4)][0]
     assert unread.action is None and not unread.executed and unread.error is not None
+
+
+def test_a_reply_with_several_actions_carries_them_all_out(tmp_path: Path, agent: Path) -> None:
+    """The whole of a task in one reply; an action that no device knows ends a batch, and a resume repeats what was done."""
+    half, rest = "\n".join(reference(0)[:2]), "\n".join(reference(0)[2:])
+    broken = "\n".join([reference(6)[0], Unsupported(name="zoom").model_dump_json(), TAP])
+    scripts = {
+        **SCRIPTS,
+        task_id(0): [half, rest],
+        task_id(6): [broken, *reference(6)[1:]],
+        task_id(7): ["\n".join(reference(7))],
+    }
+    agent.with_suffix(".json").write_text(json.dumps(scripts))
+    guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
+    found = outcomes(tmp_path / "run")
+    assert {name: outcome.ended for name, outcome in found.items()} == ENDED
+    assert (found[task_id(0)].steps, found[task_id(6)].steps, found[task_id(7)].steps) == (2, len(reference(6)), 1)
+    steps = {key.episode_id: steps for (key, _), steps in last_attempts(tmp_path / "run").items()}
+    assert [len(step.actions) for step in steps[task_id(0)]] == [2, len(reference(0)) - 2]
+
+    journal, recorded = tmp_path / "run" / "steps.jsonl", tmp_path / "run" / TRAJECTORIES
+    journal.write_text("".join(line for line in journal.read_text().splitlines(True) if task_id(0) not in line))
+    first = next(line for line in recorded.read_text().splitlines(True) if task_id(0) in line and '"index":0' in line)
+    recorded.write_text("".join(line for line in recorded.read_text().splitlines(True) if task_id(0) not in line) + first)
+    before = len(requests(agent))
+    guieval.run(resume=tmp_path / "run", trust_run=True, progress=False, adapter=str(agent))
+    assert outcomes(tmp_path / "run") == found and len(requests(agent)) == before + 1
 
 
 def test_repetitions_give_pass_figures(tmp_path: Path, agent: Path) -> None:

@@ -31,7 +31,9 @@ from guieval.reports.online_tables import online_json, online_tables
 from guieval.running.api import common_folder
 from guieval.running.config import RunConfig
 from guieval.running.display import Cost, Display, RunDisplay, Waited
+from guieval.running.engine_choice import asks_a_model
 from guieval.running.execute import Result, execute, resolve_jobs
+from guieval.running.forecast import forecast
 from guieval.running.progress import RunOutcome
 from guieval.running.resume.trust import resume_command
 from guieval.scoring.matrix import judge_run
@@ -136,6 +138,17 @@ def perform(
         raise
     show(results)
     _finish(results, directories, root, resume)
+
+
+def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
+    """Print what runs would send, from their beginning; nothing is sent or written."""
+    for job in resolve_jobs(configs, root=common_folder([directory for _, directory in configs])):
+        if not asks_a_model(job.run.config, job.run.model.config):
+            say(f"requests: none: {job.run.config.model} answers in this process or from an earlier run")
+            continue
+        for label, text in forecast(job.run).lines():
+            say(f"{label + ':':<10}{text}")
+    echo("nothing was sent, and no run directory was made")
 
 
 def print_results(results: list[Result], *, json: bool) -> None:

@@ -26,16 +26,22 @@ def run(
     trust_run: options.TrustRun = False,
     accept_changes: options.AcceptChanges = False,
     quiet: options.Quiet = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the requests, tokens and cost to expect; send nothing.")
+    ] = False,
     json: JSON = False,
 ) -> None:
     """Evaluate a model on a benchmark, or continue a run that was stopped."""
-    from guieval.cli.running.perform import perform, print_results
+    from guieval.cli.running.perform import perform, print_forecast, print_results
     from guieval.errors import UsageError
     from guieval.running.api import planned_runs
 
     if resume is not None and out is not None:
         raise UsageError("--resume names the run directory; leave out --out")
     runs = planned_runs(config, override or [], settings, modes=mode, out=out, resume=resume, trust=trust_run)
+    if dry_run:
+        print_forecast(runs)
+        return
     perform(
         runs, fresh=resume is None, accept=accept_changes, quiet=quiet, show=lambda results: print_results(results, json=json)
     )

@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -144,7 +145,7 @@ class OpenAIEngine:
             raise FatalEngineError("the model name is unknown: give one, or call discover() to ask the server")
         async with self._slots:
             try:
-                body = ChatBody(request, self.model)
+                body = self._body(request, self.model)
             except UsageError as error:
                 raise FatalEngineError(str(error)) from None
             except ValueError as error:
@@ -213,7 +214,15 @@ class OpenAIEngine:
         """The current wait for servers (:class:`guieval.engines.ReportsServers`)."""
         return self._patience.waiting
 
-    async def _answer(self, body: ChatBody, request: Request) -> tuple[Reply, int]:
+    def _body(self, request: Request, model: str) -> Any:
+        """What :meth:`_ask` sends; made once for all tries of a request."""
+        return ChatBody(request, model)
+
+    async def _ask(self, server: Server, body: Any, name: str) -> Reply:
+        """Send a request to one server once; raises :class:`TryAgain` or :class:`EngineError`."""
+        return read_reply(await self._try(server, "POST", "/chat/completions", body, name))
+
+    async def _answer(self, body: Any, request: Request) -> tuple[Reply, int]:
         """Try until there is an answer; return it with the number of tries that count."""
         attempt = sent = spared = broken = 0
         server = None
@@ -273,13 +282,13 @@ class OpenAIEngine:
         elif not self._router.another_is_up(*refusals):  # it may be the server's fault, so the others are tried first
             raise error
 
-    async def _once(self, server: Server, body: ChatBody, request: Request, number: int) -> Reply:
+    async def _once(self, server: Server, body: Any, request: Request, number: int) -> Reply:
         """Send a request to one server, and report the result to the router and the concurrency limit."""
         self._router.sent(server, again=number > 1)
         started = time.monotonic()
         try:
             name = with_try(request.request_id, self._nonce, number)
-            reply = read_reply(await self._try(server, "POST", "/chat/completions", body, name))
+            reply = await self._ask(server, body, name)
         except TryAgain as failure:
             quiet = min(failure.retry_after or 0.0, self.settings.max_retry_after)
             self._router.failed(server, gone=failure.gone, busy=failure.busy, quiet=quiet)
@@ -441,13 +450,17 @@ class OpenAIEngine:
             if len(data) > MAX_REPLY_BYTES:
                 raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
             return data
-        refusal = self._refusal(url, status, answer.headers, data)
-        if isinstance(refusal, Refusal):
-            refusal.status, refusal.text = status, self._in_short(server_message(data))
-        raise refusal
+        raise self._refusal(url, status, answer.headers, data)
 
     def _refusal(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> TryAgain | EngineError:
+        """The error that an answer with another status than 2xx means."""
         message = self._in_short(server_message(data))
+        error = self._error(url, status, headers, message)
+        if isinstance(error, Refusal):
+            error.status, error.text = status, message
+        return error
+
+    def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:
         suffix = f": {message}" if message else ""
         if status in RETRIED or status >= 500:
             wait = seconds_to_wait(headers.get("retry-after"), headers.get("date"))

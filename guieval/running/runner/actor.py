@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any, TypeVar
 
-from guieval.actions import Stop, StopStatus, Unsupported, executable
+from guieval.actions import Action, ExecutableAction, Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
 from guieval.history import HistoryEntry
 from guieval.models.scored_reply import failed_sample
@@ -62,8 +63,9 @@ class _Played:
         if step.usage is not None:
             self.prompt_tokens += step.usage.prompt_tokens or 0
             self.completion_tokens += step.usage.completion_tokens or 0
-        if isinstance(step.action, Stop):
-            self.stopped = step.action.status
+        for action in step.actions:
+            if isinstance(action, Stop):
+                self.stopped = action.status
 
     def ended(self, score: Score, observation: Observation) -> Ended:
         if score.success:
@@ -179,10 +181,9 @@ class Actor:
                 step = _step(task, shown, record.sample, number, attempt, observation)
                 await asyncio.to_thread(self.trajectories.append, step)
             played.add(step)
-            todo = executable(step.action) if step.executed and step.action is not None else None
-            if todo is not None and step.action is not None:
+            if step.executed and step.action is not None:
                 history.append(HistoryEntry(shown, step.action, step.thought, step.conclusion, step.raw_response, "model"))
-                observation = await self._within(device.step([todo]), "to carry out an action")
+                observation = await self._within(device.step(_executable(step.actions)), "to carry out an action")
             if played.stopped is not None or observation.over or played.in_a_row >= MOST_UNPARSEABLE:
                 break
         score = await self._within(device.score(), "to judge")
@@ -245,6 +246,12 @@ class Actor:
             raise EnvironmentFailure(f"the environment failed {what}: {type(error).__name__}: {error}") from error
 
 
+def _executable(actions: Sequence[Action]) -> list[ExecutableAction]:
+    """What of a reply's actions a device can carry out, up to the first one that it cannot."""
+    carried = [executable(action) for action in actions]
+    return list(takewhile(lambda action: action is not None, carried))  # type: ignore[arg-type]  # none of them is None
+
+
 def _step(
     task: StepTaskModel, shown: StepTaskModel, sample: Sample, number: int, attempt: int, observation: Observation
 ) -> TrajectoryStep:
@@ -262,7 +269,8 @@ def _step(
         thought=sample.thought,
         conclusion=sample.conclusion,
         action=sample.action,
-        executed=sample.action is not None and executable(sample.action) is not None,
+        batch=sample.batch,
+        executed=bool(_executable(sample.batch or (() if sample.action is None else (sample.action,)))),
         error=sample.error,
         usage=sample.usage,
         finish_reason=sample.finish_reason,

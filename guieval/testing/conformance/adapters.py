@@ -129,7 +129,7 @@ def _round_trips(model: ABCModel) -> Iterator[str]:
 
 
 def _difference(action: Action, read: Action, frame: Frame, size: Size) -> str:
-    """What ``read`` is, unless it is ``action`` up to half a native unit and formats that have no duration."""
+    """What ``read`` is, unless it is ``action`` up to half a native unit and times and lengths that a format lacks or adds."""
     if read.type != action.type:
         return repr(read)
     changes: dict[str, object] = {}
@@ -138,6 +138,8 @@ def _difference(action: Action, read: Action, frame: Frame, size: Size) -> str:
         wanted, got = frame.encode(action.point, size), frame.encode(read.point, size)
         if all(abs(one - other) <= unit / 2 + 1e-6 for one, other in zip(wanted, got, strict=True)):
             changes["point"] = action.point
+    if isinstance(action, Scroll) and action.distance is None:  # a format may have no scroll without a length
+        changes["distance"] = None
     if isinstance(action, LongPress | Wait) and isinstance(read, LongPress | Wait):
         default = type(action).model_fields["duration"].default
         if read.duration == default or math.isclose(read.duration, action.duration):

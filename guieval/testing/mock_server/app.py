@@ -23,6 +23,7 @@ from urllib.parse import quote
 from guieval.engines import parse_request_id, without_try
 from guieval.engines.http.tool_calls import text_as_calls
 from guieval.steps import StepKey
+from guieval.testing.mock_server.native import KEY_HEADERS, answer_body, api_of, error_body, model_of
 from guieval.testing.mock_server.settings import MockSettings
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -85,6 +86,9 @@ class _Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.path: str = scope["path"].rstrip("/")
+        self.api = api_of(self.path)
+        self.key = next((self.headers[name] for name in KEY_HEADERS if name in self.headers), b"")
         self.body = body
         self.transport: asyncio.Transport | None = scope.get("transport")
         self._receive = receive
@@ -154,8 +158,8 @@ class MockApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        path: str = scope["path"].rstrip("/")
         exchange = _Exchange(scope, receive, send, await _body(receive) if scope["method"] == "POST" else b"")
+        path = exchange.path
         if scope["method"] == "POST":
             await self._completion(exchange)
         elif path == "/stats":
@@ -163,7 +167,7 @@ class MockApp:
         elif path in ("/health", "/v1/health"):
             await exchange.answer(200, b"{}")
         elif path.endswith("/models"):
-            if not self._knows(exchange.headers):
+            if not self._knows(exchange):
                 await self._fail(exchange, 401)
                 return
             models = [{"id": name, "object": "model", "owned_by": "guieval"} for name in self.settings.listed_models]
@@ -211,7 +215,7 @@ class MockApp:
 
     async def _respond(self, exchange: _Exchange, tag: Tag, k: int, latency: float, becomes: Callable[[str], None]) -> None:
         """Answer or not; ``becomes`` is called with the name of the request's count, unless its client has disconnected."""
-        if refusal := self._refusal(exchange.headers, exchange.body):
+        if refusal := self._refusal(exchange):
             becomes("failed")
             await self._fail(exchange, *refusal)
             return
@@ -230,15 +234,14 @@ class MockApp:
             answer = self._answers(tag, exchange.body)
         except LookupError as error:
             becomes("failed")
-            await exchange.answer(400, _error(str(error.args[0])))
+            await self._fail(exchange, 400, str(error.args[0]))
             return
         if fault:
             becomes("malformed")
             await _send_malformed(exchange, fault, answer)
             return
         becomes("served")
-        calls = "<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body))
-        await exchange.answer(200, _completion_body(answer, calls=calls))
+        await exchange.answer(200, _answer_body(exchange, answer, self.settings.looks))
 
     async def _serve(self, exchange: _Exchange, tag: Tag, latency: float) -> bool:
         """Take a slot for the request's latency; false if the client disconnects in the meantime."""
@@ -262,16 +265,16 @@ class MockApp:
             if self._slots is not None:
                 self._slots.release()
 
-    def _knows(self, headers: dict[bytes, bytes]) -> bool:
+    def _knows(self, exchange: _Exchange) -> bool:
         key = self.settings.api_key
-        return key is None or headers.get(b"authorization", b"") == b"Bearer " + key.encode()
+        return key is None or exchange.key.removeprefix(b"Bearer ") == key.encode()
 
-    def _refusal(self, headers: dict[bytes, bytes], body: bytes) -> tuple[int, str] | None:
+    def _refusal(self, exchange: _Exchange) -> tuple[int, str] | None:
         """Status and message for a request that a server with these settings would refuse."""
-        settings = self.settings
-        if not self._knows(headers):
+        settings, body = self.settings, exchange.body
+        if not self._knows(exchange):
             return 401, "Incorrect API key provided"
-        if settings.check_model and (model := json.loads(body).get("model")) not in settings.listed_models:
+        if settings.check_model and (model := model_of(exchange.api, exchange.path, body)) not in settings.listed_models:
             return 404, f"The model `{model}` does not exist."
         if settings.longest_body is not None and len(body) > settings.longest_body:
             return 400, "This model's maximum context length is 4096 tokens; the prompt is longer"
@@ -280,7 +283,7 @@ class MockApp:
     async def _fail(self, exchange: _Exchange, status: int, message: str = "") -> None:
         message = message or f"the mock server fails with status {status}"
         if self.settings.echo_key:
-            key = exchange.headers.get(b"authorization", b"no key")
+            key = exchange.key or b"no key"
             quoted = quote(key.decode("latin-1"), safe="").encode()
             spellings = (key, base64.b64encode(key), base64.urlsafe_b64encode(key), quoted)
             message += f" ({', '.join(spelling.decode('latin-1') for spelling in spellings)})"
@@ -290,7 +293,8 @@ class MockApp:
                 waits.append(self.settings.retry_after)
             if self.settings.retry_after_date is not None:
                 waits.append(formatdate(time.time() + self.settings.retry_after_date, usegmt=True))
-        await exchange.answer(status, _error(message), [(b"retry-after", wait.encode()) for wait in waits])
+        body = _error(message) if exchange.api is None else error_body(exchange.api, status, message)
+        await exchange.answer(status, body, [(b"retry-after", wait.encode()) for wait in waits])
 
     def _fault(self, tag: str, k: int, body: bytes) -> str:
         """``hang``, a status, a malformed kind, or nothing."""
@@ -335,7 +339,7 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
 
 
 async def _send_malformed(exchange: _Exchange, kind: str, answer: Answer) -> None:
-    whole = _completion_body(answer)
+    whole = _answer_body(exchange, answer)
     match kind:
         case "reset":
             await exchange.begin((b"content-type", b"application/json"), (b"content-length", str(len(whole)).encode()))
@@ -436,6 +440,12 @@ def _completion_body(answer: Answer, content: object = _SAME, *, calls: bool = F
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if tool_calls else "stop"}
     usage = {"prompt_tokens": 3000, "completion_tokens": 60, "total_tokens": 3060}
     return _json({"id": "mock", "object": "chat.completion", "model": "mock", "choices": [choice], "usage": usage})
+
+
+def _answer_body(exchange: _Exchange, answer: Answer, looks: int = 0) -> bytes:
+    if exchange.api is not None:
+        return answer_body(exchange.api, answer.text, exchange.body, looks)
+    return _completion_body(answer, calls="<tool_call>" in answer.text and bool(_TOOLS.search(exchange.body)))
 
 
 def _error(message: str) -> bytes:

@@ -51,6 +51,8 @@ class MockSettings(BaseModel):
     script: Path | None = Field(None, description='JSONL; policy script: {"key", "reply"}, distribution: {"key", "draws"}')
     reply: str = Field("", description="policy fixed: the reply")
 
+    looks: int = Field(0, ge=0, description="screenshots that a model asks for before it acts (native computer-use APIs)")
+
     error_rate: float = Field(0.0, ge=0, le=1, description="share of requests that fail")
     error_status: int = Field(500, ge=300, le=599, description="HTTP status of requests that fail")
     sticky_errors: bool = Field(False, description="decide errors by the body's hash, so that a retry fails as well")

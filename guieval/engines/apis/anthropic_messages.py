@@ -1,0 +1,115 @@
+"""Anthropic's Messages API with its computer tools.
+
+Source: PyPI anthropic 2.12.0, ``types/computer_toolset_20260801_param.py`` and ``types/computer_*_input.py`` (members as tool
+uses, several a turn) and ``types/beta/beta_tool_computer_use_*_param.py`` (one tool ``computer`` with an ``action``, which
+needs a beta header). A request whose fields hold ``betas`` goes to the beta endpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from guieval.data.screenshots import Screenshot
+from guieval.engines.apis.native import Call, Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
+from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of
+from guieval.models import Request
+from guieval.steps import Usage
+
+MOST_TOKENS = 4096
+"""``max_tokens``, which the API demands, where the request parameters do not set it."""
+
+
+class AnthropicMessages(NativeAPI):
+    """``POST /v1/messages``."""
+
+    package = "anthropic"
+    extra = "anthropic"
+    key_env = "ANTHROPIC_API_KEY"
+    own_url = "https://api.anthropic.com"
+    sampling: ClassVar[Mapping[str, str]] = {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "top_k": "top_k",
+        "max_tokens": "max_tokens",
+        "stop": "stop_sequences",
+        "tool_choice": "tool_choice",
+        "service_tier": "service_tier",
+        "metadata": "metadata",
+    }
+    _client: Any = None
+
+    def begin(self, request: Request, model: str) -> Conversation:
+        extra = dict(request.input.extra)
+        looks, cached = extra.pop("looks", 0), extra.pop("prompt_cache", False)
+        turns = [
+            {"role": message.role, "content": [_part(part) for part in parts]}
+            for message, parts in with_images(request)
+            if message.role != "system"
+        ]
+        fields: dict[str, Any] = {"model": model, "max_tokens": MOST_TOKENS, **extra, **self.parameters(request)}
+        if system := system_text(request):
+            # a breakpoint after tools and system prompt, which all steps share
+            breakpoint_ = {"cache_control": {"type": "ephemeral"}} if cached else {}
+            fields["system"] = [{"type": "text", "text": system, **breakpoint_}]
+        if isinstance(fields.get("stop_sequences"), str):
+            fields["stop_sequences"] = [fields["stop_sequences"]]
+        return Conversation(fields, turns, request.images, looks)
+
+    async def send(self, conversation: Conversation, name: str) -> Turn:
+        import anthropic
+
+        if self._client is None:
+            self._client = anthropic.AsyncAnthropic(
+                api_key=self.connection.key,
+                base_url=self.connection.url or self.own_url,
+                max_retries=0,
+                timeout=self.connection.timeout,
+                http_client=anthropic.DefaultAsyncHttpxClient(**self.connection.http_arguments),
+            )
+        fields = {**conversation.fields, "messages": conversation.turns}
+        messages = self._client.beta.messages if "betas" in fields else self._client.messages
+        return _turn(await raw_answer(anthropic, messages, fields, name))
+
+    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+        answers = []
+        for call in turn.calls:
+            answer = shown(call, conversation.images[-1])
+            answers.append({"type": "tool_result", "tool_use_id": call.id, "content": [_part(answer)]})
+        conversation.turns += [{"role": "assistant", "content": turn.content}, {"role": "user", "content": answers}]
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+
+def _part(part: str | Screenshot) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type(part), "data": part.base64.decode()}}
+
+
+def _turn(answer: dict[str, Any]) -> Turn:
+    blocks = entries(answer, "content")
+    texts = [text_of(block, "text") for block in blocks if block.get("type") == "text"]
+    if answer.get("stop_reason") == "refusal":
+        texts = [f"<refusal>{' '.join(texts)}</refusal>"]
+    calls = [
+        Call(text_of(block, "id"), text_of(block, "name"), mapping(block.get("input") or {}))
+        for block in blocks
+        if block.get("type") == "tool_use"
+    ]
+    usage = answer.get("usage")
+    # tokens that are read from the cache or written into it are part of the prompt
+    counts = [count_of(usage, f"{kind}input_tokens") for kind in ("", "cache_read_", "cache_creation_")]
+    prompt = None if counts[0] is None else sum(count for count in counts if isinstance(count, int))
+    return Turn(
+        "\n".join(text for text in texts if text),
+        calls,
+        blocks,
+        "\n".join(text_of(block, "thinking") for block in blocks if block.get("type") == "thinking") or None,
+        Usage(prompt_tokens=prompt, completion_tokens=count_of(usage, "output_tokens")),
+        text_of(answer, "stop_reason") or None,
+        text_of(answer, "model") or None,
+    )

@@ -1,0 +1,155 @@
+"""Gemini's ``generateContent`` with its computer-use tool.
+
+Source: PyPI google-genai 3.4.0, ``types.ComputerUse`` and ``types.Environment``; ``agent.py`` of
+google-gemini/computer-use-preview (a safety decision in the arguments of a call is acknowledged in its answer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from guieval.data.screenshots import Screenshot
+from guieval.engines.apis.native import (
+    Call,
+    Conversation,
+    NativeAPI,
+    Turn,
+    Unanswered,
+    Unreachable,
+    media_type,
+    shown,
+    system_text,
+    with_images,
+)
+from guieval.models import Request
+from guieval.steps import Usage
+
+
+class Gemini(NativeAPI):
+    """``POST /v1beta/models/MODEL:generateContent``."""
+
+    package = "google.genai"
+    extra = "gemini"
+    key_env = "GEMINI_API_KEY"
+    own_url = "https://generativelanguage.googleapis.com"
+    sampling: ClassVar[Mapping[str, str]] = {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "top_k": "top_k",
+        "seed": "seed",
+        "max_tokens": "max_output_tokens",
+        "stop": "stop_sequences",
+        "presence_penalty": "presence_penalty",
+        "frequency_penalty": "frequency_penalty",
+        "reasoning_effort": "thinking_config.thinking_level",
+    }
+    _client: Any = None
+    _http: Any = None
+
+    def begin(self, request: Request, model: str) -> Conversation:
+        extra = dict(request.input.extra)
+        looks = extra.pop("looks", 0)
+        turns: list[Any] = [
+            {"role": "model" if message.role == "assistant" else "user", "parts": [_part(part) for part in parts]}
+            for message, parts in with_images(request)
+            if message.role != "system"
+        ]
+        config = {"automatic_function_calling": {"disable": True}, **extra, **self.parameters(request)}
+        if system := system_text(request):
+            config["system_instruction"] = system
+        if isinstance(config.get("stop_sequences"), str):
+            config["stop_sequences"] = [config["stop_sequences"]]
+        return Conversation({"model": model, "config": config}, turns, request.images, looks)
+
+    async def send(self, conversation: Conversation, name: str) -> Turn:
+        import httpx
+        from google import genai
+        from google.genai import errors, types
+
+        if self._client is None:
+            self._http = httpx.AsyncClient(timeout=self.connection.timeout, **self.connection.http_arguments)
+            self._client = genai.Client(
+                api_key=self.connection.key,
+                http_options=types.HttpOptions(
+                    base_url=self.connection.url or self.own_url,
+                    timeout=int(1000 * self.connection.timeout),
+                    httpx_async_client=self._http,
+                    retry_options=types.HttpRetryOptions(attempts=1),
+                ),
+            )
+        config = {**conversation.fields["config"], "http_options": {"headers": {"X-Request-Id": name}}}
+        try:
+            answer = await self._client.aio.models.generate_content(
+                model=conversation.fields["model"], contents=conversation.turns, config=config
+            )
+        except errors.APIError as error:
+            response = error.response
+            headers = getattr(response, "headers", None) or {}
+            raise Unanswered(error.code, headers, (error.message or "").encode()) from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Unreachable(str(error) or type(error).__name__, unsent=True) from None
+        except httpx.TimeoutException:
+            raise TimeoutError from None
+        except httpx.TransportError as error:
+            raise Unreachable(str(error) or type(error).__name__, unsent=False) from None
+        return _turn(answer)
+
+    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+        parts: list[dict[str, Any]] = []
+        for call in turn.calls:
+            answer = shown(call, conversation.images[-1])
+            said: dict[str, Any] = {"output": answer} if isinstance(answer, str) else {}
+            if "safety_decision" in call.arguments:
+                said["safety_acknowledgement"] = "true"
+            response: dict[str, Any] = {"name": call.name, "response": said}
+            if call.id:
+                response["id"] = call.id
+            if isinstance(answer, Screenshot):
+                response["parts"] = [{"inline_data": {"mime_type": media_type(answer), "data": answer.data}}]
+            parts.append({"function_response": response})
+        conversation.turns += [turn.content, {"role": "user", "parts": parts}]
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._http.aclose()
+            self._client = self._http = None
+
+
+def _part(part: str | Screenshot) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"text": part}
+    return {"inline_data": {"mime_type": media_type(part), "data": part.data}}
+
+
+def _turn(answer: Any) -> Turn:
+    candidate = next(iter(answer.candidates or []), None)
+    blocked = getattr(answer.prompt_feedback, "block_reason", None)
+    if candidate is None and blocked is None:
+        raise ValueError("it has no candidates")
+    content = None if candidate is None else candidate.content
+    parts = (content.parts or []) if content is not None else []
+    texts = [part.text for part in parts if part.text and not part.thought]
+    calls = [
+        Call(part.function_call.id or "", part.function_call.name or "", part.function_call.args or {})
+        for part in parts
+        if part.function_call is not None
+    ]
+    finish = blocked if candidate is None else candidate.finish_reason
+    usage = answer.usage_metadata
+    return Turn(
+        f"<refusal>{blocked.value}</refusal>" if blocked is not None else "\n".join(texts),
+        calls,
+        content,
+        "\n".join(part.text for part in parts if part.text and part.thought) or None,
+        None if usage is None else Usage(prompt_tokens=usage.prompt_token_count, completion_tokens=_completion_tokens(usage)),
+        None if finish is None else str(finish.value),
+        answer.model_version,
+    )
+
+
+def _completion_tokens(usage: Any) -> int | None:
+    """Tokens of the answer and of its thoughts, which are paid as well."""
+    if usage.candidates_token_count is None:
+        return None
+    return int(usage.candidates_token_count + (usage.thoughts_token_count or 0))

@@ -1,0 +1,114 @@
+"""Answers requests by a hosted model's native API: the OpenAI-compatible client's retries, waits and figures over an SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Turn, Unanswered, Unreachable
+from guieval.engines.http.chat_answers import TryAgain
+from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.engines.http.routing import Server
+from guieval.errors import UsageError
+from guieval.journal.run_files import ServedEntry
+from guieval.models import ImageForm, Reply, Request
+from guieval.steps import Usage
+
+
+class HostedEngine(OpenAIEngine):
+    """Answers requests by ``api``. ``settings`` name one base URL, the model and the key's variable.
+
+    Raises :class:`UsageError` when the SDK is not installed, several base URLs are given, or the key is missing where the
+    address is the maker's own.
+    """
+
+    images: ImageForm = "base64"
+
+    def __init__(
+        self, api: type[NativeAPI], settings: OpenAISettings, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        if find_spec(api.package) is None:
+            raise UsageError(f"this model's API needs its maker's SDK: pip install 'guieval[{api.extra}]'")
+        if len(settings.base_urls) > 1:
+            raise UsageError(f"this model's API is asked at one address, and {len(settings.base_urls)} base URLs are given")
+        super().__init__(settings, sleep=sleep)
+        self.images = "base64"
+        (url,) = settings.base_urls
+        if url == api.own_url and not self._key:
+            raise UsageError(
+                f"model {settings.model!r} is answered by {url}, which needs a key: set the environment variable "
+                f"{settings.api_key_env}, or give --base-url of a server that needs none"
+            )
+        self._api = api(
+            Connection(
+                None if url == api.own_url else url.removesuffix("/v1"),
+                self._key or "none",
+                settings.timeout,
+                verify_tls=settings.verify_tls,
+                trust_env=settings.trust_env,
+                proxy=settings.proxy,
+            )
+        )
+
+    async def discover(self, candidates: Sequence[str] = ()) -> str:
+        """The model's name, which for a hosted model is always given."""
+        self.model = self.model or next(iter(candidates))
+        return self.model
+
+    def served(self) -> ServedEntry | None:
+        """``None``: these APIs are not asked for the models they serve; replies report theirs."""
+        return None
+
+    async def close(self) -> None:
+        await self._api.close()
+        await super().close()
+
+    def _body(self, request: Request, model: str) -> Conversation:
+        return self._api.begin(request, model)
+
+    async def _ask(self, server: Server, body: Any, name: str) -> Reply:
+        """Ask until the model acts, or has looked as often as it may; the reply holds the calls of all its answers."""
+        turns: list[Turn] = []
+        conversation = replace(body, turns=list(body.turns))  # a try that fails begins again
+        while True:
+            turns.append(await self._turn(server, conversation, name))
+            if not turns[-1].only_looks or len(turns) > conversation.looks:
+                break
+            self._api.answer_looks(conversation, turns[-1])
+        last = turns[-1]
+        return Reply(
+            "\n".join(turn.written for turn in turns),
+            "\n".join(turn.reasoning for turn in turns if turn.reasoning) or None,
+            _sum([turn.usage for turn in turns]),
+            last.finish_reason,
+            model=last.model,
+        )
+
+    async def _turn(self, server: Server, conversation: Conversation, name: str) -> Turn:
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                turn = await self._api.send(conversation, name)
+        except TimeoutError:
+            raise TryAgain(f"{server.url} did not answer within {self.settings.timeout:g} s", slow=True) from None
+        except Unanswered as problem:
+            self._patience.answered(server, by_gateway=problem.status in (502, 503, 504))
+            raise self._refusal(server.url, problem.status, problem.headers, problem.data) from None
+        except Unreachable as problem:
+            raise TryAgain(f"{server.url} could not be reached ({problem})", gone=True, unsent=problem.unsent) from None
+        except ValueError as problem:
+            raise TryAgain(f"{server.url} sent an answer that cannot be read: {problem}") from None
+        self._patience.answered(server, by_gateway=False)
+        return turn
+
+
+def _sum(usages: Sequence[Usage | None]) -> Usage | None:
+    known = [usage for usage in usages if usage is not None]
+    if not known:
+        return None
+    return Usage(
+        prompt_tokens=sum(usage.prompt_tokens or 0 for usage in known),
+        completion_tokens=sum(usage.completion_tokens or 0 for usage in known),
+    )

@@ -1,0 +1,224 @@
+"""The contract of a native API: how a request is written, sent and read, and how a model that asks to look again is answered.
+
+Computer-use models may ask for a screenshot, a zoom or the pointer's position before they act. The engine answers and asks
+again, at most ``looks`` times (a field of the request that the adapter sets). The calls of all these answers are
+written into one reply in their order, so a journal shows how often the model looked, and scoring needs no model.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from guieval.data.screenshots import Screenshot
+from guieval.engines.http.tool_calls import calls_as_text
+from guieval.errors import UsageError, nearest
+from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request
+from guieval.models.sampling import SamplingSettings
+from guieval.steps import Usage
+
+NO_POINTER = "The position of the pointer is not known."
+UNKNOWN_HERE = "This is not known here; act on what the screenshot shows."
+
+
+_ENDS = ("completed", "end_turn", "STOP")
+"""Finish reasons of the APIs for an answer that is whole."""
+
+
+class Unanswered(Exception):
+    """An answer with a status other than 2xx."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], data: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.data = data
+
+
+class Unreachable(Exception):
+    """No answer at all; ``unsent`` says that there was no connection."""
+
+    def __init__(self, reason: str, *, unsent: bool) -> None:
+        super().__init__(reason)
+        self.unsent = unsent
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an answer: its name and arguments as the model gave them, and the id that an answer to it names."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def looks(self) -> bool:
+        """Whether the call only looks."""
+        return self.name in LOOKS or (self.name == "computer" and self.arguments.get("action") in LOOKS)
+
+    @property
+    def region(self) -> Sequence[float] | None:
+        """The region (left, top, right, bottom) in pixels that a zoom names."""
+        region = self.arguments.get("region")
+        numbers = isinstance(region, list) and len(region) == 4 and all(type(side) in (int, float) for side in region)
+        return region if numbers else None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer of a model.
+
+    ``content`` is what the API expects back when the conversation goes on, in its own format.
+    """
+
+    text: str
+    calls: Sequence[Call]
+    content: Any
+    reasoning: str | None = None
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+
+    @property
+    def written(self) -> str:
+        """The words and the calls as one text (:func:`guieval.engines.http.tool_calls.calls_as_text`)."""
+        functions = [{"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in self.calls]
+        ended = not self.calls and self.finish_reason in _ENDS
+        return calls_as_text("\n".join(filter(None, (self.text, END_TURN if ended else ""))), functions)
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether all calls only look."""
+        return bool(self.calls) and all(call.looks for call in self.calls)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How to reach an API; ``url`` is ``None`` for the maker's own."""
+
+    url: str | None
+    key: str
+    timeout: float
+    verify_tls: bool = True
+    trust_env: bool = False
+    proxy: str | None = None
+
+    @property
+    def http_arguments(self) -> dict[str, Any]:
+        """Arguments of the HTTP client that an SDK makes."""
+        arguments: dict[str, Any] = {"verify": self.verify_tls, "trust_env": self.trust_env}
+        return arguments if self.proxy is None else {**arguments, "proxy": self.proxy}
+
+
+@dataclass
+class Conversation:
+    """A request in an API's own words, which grows by the answers to what the model looks at."""
+
+    fields: dict[str, Any]
+    turns: list[Any]
+    images: Sequence[Screenshot]
+    looks: int = 0
+
+
+class NativeAPI(ABC):
+    """One API, by its maker's SDK. Bound to one event loop from the first request to :meth:`close`."""
+
+    package: ClassVar[str]
+    """The SDK's module; :attr:`extra` is the extra that installs it."""
+    extra: ClassVar[str]
+    key_env: ClassVar[str]
+    """Environment variable of the key."""
+    own_url: ClassVar[str]
+    """The maker's own address."""
+    sampling: ClassVar[Mapping[str, str]]
+    """The API's name of each request parameter that it takes; a dot separates levels."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @abstractmethod
+    def begin(self, request: Request, model: str) -> Conversation:
+        """The request in the API's words. Raises :class:`UsageError` for a parameter that the API does not have."""
+
+    @abstractmethod
+    async def send(self, conversation: Conversation, name: str) -> Turn:
+        """Ask once; ``name`` is the request's id for the server's log.
+
+        Raises :class:`Unanswered`, :class:`Unreachable`, ``TimeoutError``, and ``ValueError`` for an unreadable answer.
+        """
+
+    @abstractmethod
+    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+        """Add ``turn``, all of whose calls look, and the answers to them."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the connections."""
+
+    def parameters(self, request: Request) -> dict[str, Any]:
+        """The request parameters under the API's names; those that guieval does not know (``sampling.extra``) as they are."""
+        parameters: dict[str, Any] = {}
+        for name, value in request.sampling.items():
+            if name not in self.sampling and name in SamplingSettings.model_fields:
+                known = f"{nearest(name, self.sampling)}; it takes {', '.join(self.sampling)}"
+                raise UsageError(f"this API has no request parameter {name!r}{known}")
+            level = parameters
+            *groups, last = self.sampling.get(name, name).split(".")
+            for group in groups:
+                level = level.setdefault(group, {})
+            level[last] = value
+        return parameters
+
+
+def with_images(request: Request) -> list[tuple[Message, list[str | Screenshot]]]:
+    """Each message with its parts, screenshots in place of the references to them."""
+    images = iter(request.images)
+    return [
+        (message, [next(images) if isinstance(part, ImageRef) else part for part in message.parts])
+        for message in request.input.messages
+    ]
+
+
+def system_text(request: Request) -> str:
+    """The texts of all system messages."""
+    messages = [message for message in request.input.messages if message.role == "system"]
+    return "\n".join(part for message in messages for part in message.parts if isinstance(part, str))
+
+
+def media_type(screenshot: Screenshot) -> str:
+    """The MIME type of a screenshot."""
+    return f"image/{screenshot.format}"
+
+
+def zoomed(screenshot: Screenshot, region: Sequence[float]) -> Screenshot:
+    """The ``region`` (left, top, right, bottom) of a screenshot in its pixels, enlarged to its size, as a PNG file.
+
+    A region that is not on the screen gives the whole screenshot.
+    """
+    from PIL import Image
+
+    width, height = screenshot.size
+    left, right = sorted(min(max(side, 0.0), float(width)) for side in region[0::2])
+    top, bottom = sorted(min(max(side, 0.0), float(height)) for side in region[1::2])
+    if right - left < 1 or bottom - top < 1:
+        return screenshot
+    scale = min(width / (right - left), height / (bottom - top))
+    size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))
+    with Image.open(io.BytesIO(screenshot.data)) as image:
+        part = image.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(left, top, right, bottom))
+    file = io.BytesIO()
+    part.save(file, "PNG")
+    return Screenshot(file.getvalue(), "png", size)
+
+
+def shown(call: Call, screenshot: Screenshot) -> Screenshot | str:
+    """The answer to a call that looks: an image, or a sentence."""
+    name = call.arguments.get("action") if call.name == "computer" else call.name
+    if name == "cursor_position":
+        return NO_POINTER
+    if name == "list_apps":
+        return UNKNOWN_HERE
+    return zoomed(screenshot, call.region) if name == "zoom" and call.region is not None else screenshot

@@ -1,0 +1,149 @@
+"""OpenAI's Responses API with its computer tool.
+
+Source: PyPI openai 3.54.0, ``types/responses`` (``computer_action.py``, ``response_computer_tool_call.py``,
+``response_input_param.py``). A computer call holds a batch of ``actions``; the older ``computer_use_preview`` holds one
+``action``. Each action becomes a call of its own, named by its type. Safety checks are acknowledged when the conversation goes
+on, and written before the calls, between ``<safety_check>`` tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from guieval.data.screenshots import Screenshot
+from guieval.engines.apis.native import Call, Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
+from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of
+from guieval.models import Request
+from guieval.steps import Usage
+
+
+class OpenAIResponses(NativeAPI):
+    """``POST /responses``."""
+
+    package = "openai"
+    extra = "openai"
+    key_env = "OPENAI_API_KEY"
+    own_url = "https://api.openai.com/v1"
+    sampling: ClassVar[Mapping[str, str]] = {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": "max_output_tokens",
+        "max_completion_tokens": "max_output_tokens",
+        "reasoning_effort": "reasoning.effort",
+        "verbosity": "text.verbosity",
+        "tool_choice": "tool_choice",
+        "parallel_tool_calls": "parallel_tool_calls",
+        "prompt_cache_key": "prompt_cache_key",
+        "service_tier": "service_tier",
+        "store": "store",
+        "metadata": "metadata",
+        "user": "user",
+    }
+    _client: Any = None
+
+    def begin(self, request: Request, model: str) -> Conversation:
+        extra = dict(request.input.extra)
+        looks, detail = extra.pop("looks", 0), extra.pop("image_detail", None)
+        turns: list[Any] = []
+        for message, parts in with_images(request):
+            if message.role == "system":
+                continue
+            kind = "output_text" if message.role == "assistant" else "input_text"
+            content = [{"type": kind, "text": part} if isinstance(part, str) else _image(part, detail) for part in parts]
+            turns.append({"role": message.role, "content": content})
+        # reasoning has to be sent back when the conversation goes on, and is kept by nobody else
+        kept = {"store": False, "include": ["reasoning.encrypted_content"]}
+        fields = {"model": model, "instructions": system_text(request), **kept, **extra, **self.parameters(request)}
+        return Conversation(fields, turns, request.images, looks)
+
+    async def send(self, conversation: Conversation, name: str) -> Turn:
+        import openai
+
+        if self._client is None:
+            self._client = openai.AsyncOpenAI(
+                api_key=self.connection.key,
+                base_url=f"{self.connection.url}/v1" if self.connection.url else self.own_url,
+                max_retries=0,
+                timeout=self.connection.timeout,
+                http_client=openai.DefaultAsyncHttpxClient(**self.connection.http_arguments),
+            )
+        fields = {**conversation.fields, "input": conversation.turns}
+        return _turn(await raw_answer(openai, self._client.responses, fields, name))
+
+    def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+        conversation.turns += turn.content
+        calls = {call.id: call for call in turn.calls}  # of a batch of screenshots one answer is enough
+        for item in turn.content:
+            call = calls.get(text_of(item, "call_id"))
+            if call is None:
+                continue
+            answer = shown(call, conversation.images[-1])
+            if item["type"] == "function_call":
+                words = answer if isinstance(answer, str) else "The screenshot above is current."
+                conversation.turns.append({"type": "function_call_output", "call_id": call.id, "output": words})
+                continue
+            screen = answer if isinstance(answer, Screenshot) else conversation.images[-1]
+            output: dict[str, Any] = {"type": "computer_call_output", "call_id": call.id}
+            output["output"] = {"type": "computer_screenshot", "image_url": _data_url(screen)}
+            if checks := item.get("pending_safety_checks"):
+                output["acknowledged_safety_checks"] = checks
+            conversation.turns.append(output)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+
+def _data_url(screenshot: Screenshot) -> str:
+    return f"data:{media_type(screenshot)};base64,{screenshot.base64.decode()}"
+
+
+def _image(screenshot: Screenshot, detail: str | None) -> dict[str, Any]:
+    return {"type": "input_image", "image_url": _data_url(screenshot), **({} if detail is None else {"detail": detail})}
+
+
+def _turn(answer: dict[str, Any]) -> Turn:
+    items = entries(answer, "output")
+    texts, reasoning, calls = [], [], list[Call]()
+    for item in items:
+        match item.get("type"):
+            case "message":
+                texts += list(_texts(item))
+            case "reasoning":
+                reasoning += [text_of(part, "text") for part in item.get("summary") or []]
+            case "computer_call":
+                texts += [
+                    f"<safety_check>{text_of(check, 'code')}: {text_of(check, 'message')}</safety_check>"
+                    for check in item.get("pending_safety_checks") or []
+                ]
+                calls += list(_actions(item))
+            case "function_call":
+                calls.append(Call(text_of(item, "call_id"), text_of(item, "name"), mapping(item.get("arguments") or {})))
+    usage, incomplete = answer.get("usage"), answer.get("incomplete_details")
+    return Turn(
+        "\n".join(text for text in texts if text),
+        calls,
+        items,
+        "\n".join(text for text in reasoning if text) or None,
+        Usage(prompt_tokens=count_of(usage, "input_tokens"), completion_tokens=count_of(usage, "output_tokens")),
+        text_of(incomplete, "reason") or text_of(answer, "status") or None,
+        text_of(answer, "model") or None,
+    )
+
+
+def _texts(message: dict[str, Any]) -> Iterator[str]:
+    for part in message.get("content") or []:
+        if text_of(part, "type") == "refusal":
+            yield f"<refusal>{text_of(part, 'refusal')}</refusal>"
+        else:
+            yield text_of(part, "text")
+
+
+def _actions(item: dict[str, Any]) -> Iterator[Call]:
+    batch = item.get("actions") or [item.get("action")]
+    for action in batch if isinstance(batch, list) else []:
+        if isinstance(action, dict):
+            arguments = {key: value for key, value in action.items() if key != "type" and value is not None}
+            yield Call(text_of(item, "call_id"), text_of(action, "type"), arguments)

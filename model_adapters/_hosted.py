@@ -1,0 +1,258 @@
+"""What models of hosted APIs share: the size of the image that is sent, the past in words, and native computer-use replies.
+
+A reply is text with calls between ``<tool_call>`` tags, as :mod:`guieval.engines.apis` writes the calls of an answer. Of
+several calls the first one that acts is scored, and all are carried out online; calls that only look (screenshot, zoom) are
+answered by the engine. A turn that ends without a call ends the task, as it does in the makers' own agent loops.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field
+
+from guieval.actions import (
+    BUTTONS,
+    DIRECTIONS,
+    OPPOSITE,
+    Action,
+    ActionSpace,
+    Button,
+    Direction,
+    Hotkey,
+    Scroll,
+    Stop,
+    StopStatus,
+    Unsupported,
+)
+from guieval.errors import ParseError
+from guieval.frames import Frame, OriginalPixels, Size
+from guieval.history import HistoryEntry
+from guieval.models import END_TURN, LOOKS, ImageRef, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel, whole_text
+
+from ._family import FamilyModel, Options, chat, past_sentence, step_instruction, template
+
+Environment: TypeAlias = Literal["mobile", "browser", "desktop"]
+STATUSES: dict[str, StopStatus] = {"done": "finish", "impossible": "impossible"}
+SIDES: dict[str, Direction] = {side: side for side in DIRECTIONS}
+BUTTON_NAMES: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
+
+
+class ImageSize(Options):
+    """Options of models whose service shrinks large images: shrunk before, they are seen as they are sent."""
+
+    max_side: int | None = Field(None, ge=1, description="longest side, in pixels, of the image that is sent")
+    max_pixels: int | None = Field(None, ge=1, description="most pixels of the image that is sent")
+
+
+@dataclass(frozen=True)
+class SentPixels(OriginalPixels):
+    """Pixels of the screenshot as it is sent: shrunk until both limits hold, with its proportions, and never enlarged."""
+
+    name: str = "pixels-sent"
+    max_side: int | None = None
+    max_pixels: int | None = None
+
+    def sent(self, size: Size) -> Size:
+        """The (width, height) in which a screenshot of ``size`` is sent."""
+        width, height = size
+        scale = min(1.0, (self.max_side or math.inf) / max(size), math.sqrt((self.max_pixels or math.inf) / (width * height)))
+        # a product that floating point leaves a hair below a whole number is that number
+        return max(1, math.floor(width * scale + 1e-9)), max(1, math.floor(height * scale + 1e-9))
+
+    def extent(self, size: Size) -> tuple[float, float]:
+        return super().extent(self.sent(size))
+
+    def image(self, task: StepTaskModel) -> ImageRef:
+        """The step's screenshot in the size in which it is sent."""
+        size = self.sent(task.screenshot_size)
+        return ImageRef(task, None if size == task.screenshot_size else size)
+
+
+def question(task: StepTaskModel, history: Sequence[HistoryEntry], frame: Frame) -> str:
+    """The user's turn of a step: the task and the past, one line a step with the model's own thoughts."""
+    past: list[str] = []
+    for number, entry in enumerate(history, 1):
+        sentence = past_sentence(entry, frame)
+        words = f"{sentence} Thought: {entry.thought}" if entry.thought else sentence
+        past.append(f"Step {number}: {' '.join(words.split())}")  # a line is a step
+    goal = task.instruction
+    if task.setting == "low":
+        goal += f"\nWhat to do in this step: {step_instruction(task)}"
+    return fill(template("openai_tools-user"), instruction=goal, history="\n".join(past) or "nothing")
+
+
+class ComputerOptions(ImageSize):
+    """Options of models with a computer tool of their own."""
+
+    environment: Literal["auto", "mobile", "browser", "desktop"] = Field(
+        "auto", description="what the model operates; auto: mobile where the screenshot is taller than wide, else desktop"
+    )
+    looks: int = Field(3, ge=0, description="how often a step may ask for a screenshot or a zoom before it must act")
+
+
+class ComputerUse(FamilyModel):
+    """Base class of adapters of native computer-use APIs. Subclasses state the tool and the table of its calls."""
+
+    _options: ComputerOptions
+    action_space = ActionSpace(buttons=frozenset(BUTTONS))
+    table: ClassVar[calls.CallTable]
+    own_mobile_tools: ClassVar[bool] = False
+    """Whether the API's tool can open apps, press buttons and hold on phones, so that no functions are added for these."""
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self._sent = SentPixels(max_side=self._options.max_side, max_pixels=self._options.max_pixels)
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return self._sent if self.fixed_frame is None else self.fixed_frame
+
+    def environment(self, size: Size) -> Environment:
+        """What the model is said to operate, for a screenshot of ``size``."""
+        if self._options.environment != "auto":
+            return self._options.environment
+        return "mobile" if size[1] > size[0] else "desktop"
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        grounding = task.setting == "grounding"
+        system = template(f"computer_use-{'grounding-' if grounding else ''}system")
+        words = task.instruction if grounding else question(task, history, self.frame(task))
+        environment = self.environment(task.screenshot_size)
+        functions = () if grounding else added_functions(environment == "mobile" and not self.own_mobile_tools)
+        tools = self._tools(environment, self._sent.sent(task.screenshot_size), functions)
+        return chat(words, self._sent.image(task), system=system, extra={"looks": self._options.looks, **tools})
+
+    @abstractmethod
+    def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The fields of a request that offer the API's tool, and ``functions`` (name, description, parameters) beside it.
+
+        ``size`` is the (width, height) in pixels of the image that is sent.
+        """
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        words, made = split_calls(whole_text(text))
+        acting = [each for name, arguments in made for each in self._expanded(name, arguments) if each[0] not in LOOKS]
+        intents = [arguments.get("intent") for _, arguments in made]
+        thought = _thought(words) or next((intent for intent in intents if isinstance(intent, str)), None)
+        if not acting:
+            return ParsedResponse(_without_call(words, bool(made), grounding=task.setting == "grounding"), thought)
+        (name, arguments), *further = acting
+        actions = [self._read(name, arguments, task)]
+        for name, arguments in further:
+            try:
+                actions.append(self._read(name, arguments, task))
+            except ParseError:  # what the model meant after this cannot be carried out in its place
+                break
+        scored = self._scored(actions, made)
+        return ParsedResponse(scored, thought, batch=tuple(actions) if len(actions) > 1 else ())
+
+    def _read(self, name: str, arguments: Mapping[str, Any], task: StepTaskModel) -> Action:
+        return self.table.read(name, arguments, self.frame(task), task.screenshot_size, "content")
+
+    def _expanded(self, name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """The calls of the table that a call consists of."""
+        return [(name, arguments)]
+
+    def _scored(self, actions: Sequence[Action], made: Sequence[tuple[str, Mapping[str, Any]]]) -> Action:
+        """The action that is scored: the first one."""
+        return actions[0]
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        name, arguments = self.table.write(action, self._place(task), "content")
+        if not isinstance(action, Unsupported):
+            name, arguments = self._written_call(name, arguments)
+        call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+        return (f"{thought}\n" if thought else "") + f"<tool_call>\n{call}\n</tool_call>"
+
+    def _written_call(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A call of the table as the checkpoint's tool has it."""
+        return name, arguments
+
+    def _place(self, task: StepTaskModel) -> Any:
+        return lambda point: [round(side) for side in self.frame(task).quantise(point, task.screenshot_size)]
+
+
+@lru_cache
+def added_functions(mobile: bool) -> tuple[dict[str, Any], ...]:
+    """The functions offered beside a computer tool: to end the task as impossible, and what only phones have."""
+    lines = template("computer_use-functions").splitlines()
+    if mobile:
+        lines += template("computer_use-mobile-functions").splitlines()
+    return tuple(json.loads(line) for line in lines)
+
+
+ADDED_CALLS: dict[str, Action | calls.Form] = {
+    "open_app": calls.opened("name", "app_name", "package_name", "package"),
+    "press_button": calls.pressed("button", BUTTON_NAMES),
+    "long_press": calls.hold(*calls.XY, seconds="seconds"),
+    "end_task": calls.stopped("status", STATUSES),
+}
+"""The table's rows for :func:`added_functions`."""
+
+_CALL = re.compile(r"<tool_call>\n(.*)\n</tool_call>")
+_TAGS = re.compile(r"<(safety_check|refusal)>(.*?)</\1>", re.DOTALL)
+
+
+def split_calls(text: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+    """The words of a reply and its calls (name, arguments) in order. Raises :class:`ParseError` for a call without a name."""
+    made = []
+    for written in _CALL.findall(text):
+        try:
+            call = json.loads(written)
+        except (ValueError, RecursionError):
+            call = None
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+            raise ParseError(f"the reply's call cannot be read: {written[:80]!r}")
+        arguments = call.get("arguments")
+        made.append((call["name"], arguments if isinstance(arguments, dict) else {}))
+    return _CALL.sub("", text).strip(), made
+
+
+def _thought(words: str) -> str | None:
+    return _TAGS.sub("", words).replace(END_TURN, "").strip() or None
+
+
+def _without_call(words: str, looked: bool, *, grounding: bool) -> Stop:
+    if looked:
+        raise ParseError("the reply only looks at the screen, and never acts")
+    if grounding or END_TURN not in words:
+        raise ParseError(f"the reply makes no call: {words[:80]!r}" if words else "the reply is empty")
+    return Stop(status="impossible" if "<refusal>" in words else "finish")
+
+
+def keys_pressed(names: Sequence[str], call: calls.Arguments) -> Action:
+    """Keys pressed together; Enter alone is the button of Table 9."""
+    keys = [name.strip().lower() for name in names]
+    if keys in (["enter"], ["return"]):
+        return calls.ENTER
+    if not keys or not all(keys):
+        raise ParseError(f"{call.name} names no key")
+    return call.unsupported(Hotkey(keys=tuple(_KEYS.get(key, key) for key in keys)))
+
+
+_KEYS = {
+    "return": "enter",
+    "control": "ctrl",
+    **dict.fromkeys(("cmd", "super", "meta"), "win"),
+    "option": "alt",
+    "escape": "esc",
+    **{f"page_{side}": f"page{side}" for side in ("up", "down")},
+    **{f"arrow{side}": side for side in ("up", "down", "left", "right")},
+}
+"""Names of keys in the APIs, as pyautogui calls them."""
+
+
+def scroll_by(call: calls.Arguments, direction: Direction, amount: float | None, *, keys: Sequence[str] = calls.XY) -> Action:
+    """A scroll in a content direction; ``amount`` in thousandths of the screen, where the call states one."""
+    point = call.point(*keys) if call.found(*keys) is not None else calls.MIDDLE
+    distance = amount if amount is not None and 0 < amount < math.inf else None
+    return Scroll(point=point, direction=OPPOSITE[direction], distance=distance)

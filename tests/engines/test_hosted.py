@@ -1,0 +1,259 @@
+"""Engines of native APIs: the makers' real SDKs against the mock server, which speaks their wire formats."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from guieval.data.screenshots import Screenshot
+from guieval.engines.apis.hosted import HostedEngine
+from guieval.engines.apis.native import zoomed
+from guieval.engines.http.chat_completions import OpenAISettings
+from guieval.engines.http.tool_calls import calls_as_text
+from guieval.errors import EngineError, FatalEngineError, UsageError
+from guieval.models import END_TURN, Reply, Request
+from guieval.running.engine_choice import native_api
+from guieval.steps import Usage
+from guieval.testing.mock_server import MockServer, MockSettings
+
+MakeRequest = Callable[..., Request]
+KINDS = ("openai-responses", "anthropic", "gemini")
+KEY = "sk-very-secret-0123456789"
+TOOLS: dict[str, dict[str, Any]] = {
+    "openai-responses": {"tools": [{"type": "computer"}]},
+    "anthropic": {"tools": [{"type": "computer_toolset_20260801"}]},
+    "gemini": {"tools": [{"computer_use": {"environment": "ENVIRONMENT_MOBILE"}}]},
+}
+CLICK: dict[str, tuple[str, dict[str, Any]]] = {
+    "openai-responses": ("click", {"button": "left", "x": 108, "y": 480}),
+    "anthropic": ("left_click", {"coordinate": [108, 480]}),
+    "gemini": ("click", {"x": 100, "y": 200}),
+}
+LOOK = {"openai-responses": "screenshot", "anthropic": "screenshot", "gemini": "take_screenshot"}
+
+
+def screenshot() -> Screenshot:
+    from PIL import Image
+
+    image = Image.new("RGB", (108, 240), "white")
+    image.paste((255, 0, 0), (54, 120, 108, 240))
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return Screenshot(file.getvalue(), "png", image.size)
+
+
+def called(*calls: tuple[str, dict[str, Any]], words: str = "The button is there.") -> str:
+    return calls_as_text(words, [{"function": {"name": name, "arguments": arguments}} for name, arguments in calls])
+
+
+@contextmanager
+def mock(kind: str, **changes: Any) -> Iterator[MockServer]:
+    fields: dict[str, Any] = {"policy": "fixed", "reply": called(CLICK[kind]), "keep": 100, "served_models": ("m",)}
+    with MockServer(MockSettings.model_validate({**fields, **changes})) as server:
+        yield server
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name in KINDS:
+        monkeypatch.delenv(native_api(name).key_env, raising=False)
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def ask(kind: str, make_request: MakeRequest) -> Callable[..., Reply]:
+    """Ask one question of a server; the waits between tries are not waited for."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    def ask(url: str, *, extra: dict[str, Any] | None = None, sampling: dict[str, Any] | None = None, **changes: Any) -> Reply:
+        api = native_api(kind)
+        fields: dict[str, Any] = {"base_urls": (url,), "model": "m", "timeout": 20.0, "api_key_env": api.key_env}
+        engine = HostedEngine(api, OpenAISettings.model_validate({**fields, **changes}), sleep=sleep)
+        request = make_request(
+            "Click on the button.", images=[screenshot()], extra={**TOOLS[kind], **(extra or {})}, sampling=sampling
+        )
+
+        async def main() -> Reply:
+            try:
+                return await engine.generate(request)
+            finally:
+                await engine.close()
+
+        return asyncio.run(main())
+
+    ask.waits = waits  # type: ignore[attr-defined]
+    return ask
+
+
+def test_an_answer_is_read_with_its_calls_words_and_tokens(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind) as server:
+        reply = ask(server.base_url)
+        (request,) = server.requests
+    assert reply.text == called(CLICK[kind])
+    assert reply.usage == Usage(prompt_tokens=3000, completion_tokens=60) and reply.attempts == 1
+    assert reply.model == ("mock" if kind == "gemini" else "m")
+    assert "sub|e0|0" in request.headers["x-request-id"]
+    body = request.body.decode()
+    assert "You are an agent." in body and "Click on the button." in body and screenshot().base64.decode()[:60] in body
+
+
+def test_the_mock_server_answers_in_the_sdks_own_types(
+    kind: str, ask: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDKs build their objects without a check, so the bodies are validated here, with nothing unknown or missing."""
+    from anthropic.types import Message as AnthropicMessage
+    from google.genai.types import GenerateContentResponse
+    from openai.types.responses import Response
+
+    from guieval.testing.mock_server.native import answer_body
+
+    path = {"openai-responses": "responses", "anthropic": "messages", "gemini": "generateContent"}[kind]
+    two = called(CLICK[kind], ("end_task", {"status": "done"}))
+    body = json.loads(answer_body(path, two, json.dumps({"model": "m", "tools": TOOLS[kind]["tools"]}).encode(), 0))  # type: ignore[arg-type]
+    types: dict[str, Any] = {"openai-responses": Response, "anthropic": AnthropicMessage, "gemini": GenerateContentResponse}
+    checked = types[kind].model_validate(body, strict=kind != "gemini")
+    assert "click" in checked.model_dump_json() and "end_task" in checked.model_dump_json()
+
+
+def test_a_turn_without_a_call_is_marked(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, reply="All done.") as server:
+        assert ask(server.base_url).text == f"All done.\n{END_TURN}"
+
+
+def test_a_model_that_looks_is_shown_the_screen_and_asked_again(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, looks=2) as server:
+        reply = ask(server.base_url, extra={"looks": 3})
+        requests = server.requests
+    assert reply.text.count(f'"name": "{LOOK[kind]}"') == 2 and reply.text.endswith(called(CLICK[kind]))
+    assert reply.usage == Usage(prompt_tokens=9000, completion_tokens=180), "every answer is paid for"
+    assert [request.body.count(screenshot().base64[:60]) for request in requests] == [1, 2, 3]
+    assert reply.attempts == 1
+
+
+def test_a_model_may_look_only_so_often(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, looks=9) as server:
+        reply = ask(server.base_url, extra={"looks": 2})
+        assert len(server.requests) == 3
+    assert reply.text.count(f'"name": "{LOOK[kind]}"') == 3 and "left_click" not in reply.text
+
+
+def test_several_calls_keep_their_order(kind: str, ask: Callable[..., Reply]) -> None:
+    text = called(CLICK[kind], ("type", {"text": "a"}), ("end_task", {"status": "done"}))
+    with mock(kind, reply=text) as server:
+        assert ask(server.base_url).text == text
+
+
+@pytest.mark.parametrize("fault", ["429", "503", "500", "cut-json", "html", "reset", "null-content"])
+def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Reply], fault: str) -> None:
+    with mock(kind, first_faults=(fault,), retry_after="7") as server:
+        reply = ask(server.base_url)
+    assert reply.attempts == 2 and reply.text == called(CLICK[kind])
+    waits = ask.waits  # type: ignore[attr-defined]
+    assert waits and (waits[0] > 6) == (fault in ("429", "503")), "Retry-After is honoured"
+
+
+def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, first_faults=("hang",)) as server:
+        assert ask(server.base_url, timeout=0.5).attempts == 2
+
+
+def test_a_server_that_stays_broken_is_an_error_in_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, error_rate=1.0) as server, pytest.raises(EngineError, match="no usable answer after 2 tries"):
+        ask(server.base_url, max_attempts=2)
+
+
+def test_a_wrong_key_ends_the_run_and_is_not_repeated(
+    kind: str, ask: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = native_api(kind).key_env
+    monkeypatch.setenv(variable, KEY)
+    with mock(kind, api_key="another", echo_key=True) as server, pytest.raises(FatalEngineError, match=variable) as caught:
+        ask(server.base_url)
+    assert "status 401" in str(caught.value) and KEY not in str(caught.value) and "[API key]" in str(caught.value)
+
+
+def test_the_right_key_is_sent(kind: str, ask: Callable[..., Reply], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(native_api(kind).key_env, KEY)
+    with mock(kind, api_key=KEY) as server:
+        assert ask(server.base_url).text == called(CLICK[kind])
+
+
+def test_an_unknown_model_ends_the_run(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, check_model=True, served_models=("n",)) as server, pytest.raises(FatalEngineError, match="no model 'm'"):
+        ask(server.base_url)
+
+
+def test_a_refused_request_costs_its_step_only(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, longest_body=10) as server, pytest.raises(EngineError, match="refuses this request") as caught:
+        ask(server.base_url)
+    assert not isinstance(caught.value, FatalEngineError)
+
+
+def test_nobody_at_the_address_is_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
+    with pytest.raises(FatalEngineError, match="could not be reached"):
+        ask("http://127.0.0.1:9/v1", max_attempts=2)
+
+
+def test_the_makers_own_address_needs_a_key(kind: str) -> None:
+    api = native_api(kind)
+    with pytest.raises(UsageError, match=f"needs a key: set the environment variable {api.key_env}"):
+        HostedEngine(api, OpenAISettings(base_urls=(api.own_url,), model="m", api_key_env=api.key_env))
+
+
+def test_two_addresses_are_refused(kind: str) -> None:
+    with pytest.raises(UsageError, match="2 base URLs"):
+        HostedEngine(native_api(kind), OpenAISettings(base_urls=("http://a/v1", "http://b/v1"), model="m"))
+
+
+def test_request_parameters_have_the_apis_names(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind) as server:
+        ask(server.base_url, sampling={"max_tokens": 77, "top_p": 0.5})
+        body = json.loads(server.requests[0].body)
+    name = {"openai-responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "maxOutputTokens"}[kind]
+    assert (body["generationConfig"] if kind == "gemini" else body)[name] == 77
+
+
+def test_a_parameter_that_the_api_lacks_is_an_error(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind) as server, pytest.raises(FatalEngineError, match="no request parameter 'min_p'"):
+        ask(server.base_url, sampling={"min_p": 0.1})
+
+
+def test_a_zoom_is_the_region_enlarged() -> None:
+    from PIL import Image
+
+    whole = screenshot()
+    part = zoomed(whole, [54, 120, 108, 240])
+    with Image.open(io.BytesIO(part.data)) as image:
+        assert image.size == part.size == (108, 240) and image.getpixel((5, 5)) == (255, 0, 0)
+    assert zoomed(whole, [200, 300, 400, 500]) is whole, "off the screen"
+    assert zoomed(whole, [108, 240, 54, 120]).data == part.data, "corners in any order"
+
+
+def test_safety_checks_are_acknowledged_and_written_down() -> None:
+    from guieval.engines.apis.native import Connection, Conversation
+    from guieval.engines.apis.openai_responses import OpenAIResponses, _turn
+
+    check = {"id": "sc_1", "code": "malicious_instructions", "message": "The page asks for a password."}
+    call = {"type": "computer_call", "call_id": "c", "pending_safety_checks": [check], "actions": [{"type": "screenshot"}]}
+    turn = _turn({"output": [call], "status": "completed"})
+    assert "<safety_check>malicious_instructions: The page asks for a password.</safety_check>" in turn.written
+    conversation = Conversation({}, [], [screenshot()], 1)
+    OpenAIResponses(Connection(None, KEY, 1.0)).answer_looks(conversation, turn)
+    assert conversation.turns[-1]["acknowledged_safety_checks"] == [check]
+
+
+def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
+    from guieval.engines.apis.anthropic_messages import _turn
+
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 300, "output_tokens": 5}
+    assert _turn({"content": [], "usage": usage}).usage == Usage(prompt_tokens=2310, completion_tokens=5)

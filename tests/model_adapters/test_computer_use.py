@@ -1,0 +1,254 @@
+"""Native computer-use families: what each verb of each API means, several calls in one reply, looks and refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from guieval.actions import (
+    Action,
+    Click,
+    Direction,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Hover,
+    LongPress,
+    Open,
+    Point,
+    Press,
+    RightClick,
+    Scroll,
+    Stop,
+    Type,
+    Unsupported,
+    Wait,
+)
+from guieval.errors import ParseError
+from guieval.history import reference_entry
+from guieval.models import END_TURN, ABCModel
+from guieval.registry import load_model
+from guieval.steps import StepTaskModel
+from guieval.testing.conformance.adapters import example_step
+
+OPENAI, PREVIEW = "gpt-5.4-computer", "computer-use-preview"
+CLAUDE, OLDER, TOOLSET = "claude-opus-4-7-computer", "claude-haiku-4-5-computer", "claude-computer-toolset"
+GEMINI, LEGACY = "gemini-3.5-flash-computer", "gemini-2.5-computer-use"
+PHONE, DESKTOP = (1000, 2000), (2000, 1000)
+
+
+def step(size: tuple[int, int] = PHONE, **changes: Any) -> StepTaskModel:
+    return example_step(Click(point=Point(500.0, 500.0)), size=size, **changes)
+
+
+def reply(*calls: tuple[str, dict[str, Any]], words: str = "") -> str:
+    written = [f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>" for name, arguments in calls]
+    return "\n".join([words, *written] if words else written)
+
+
+def read(model: str, name: str, arguments: dict[str, Any], size: tuple[int, int] = PHONE) -> Action:
+    return load_model(model).parse_response(step(size), reply((name, arguments))).action
+
+
+def device(action: Action) -> object:
+    assert isinstance(action, Unsupported)
+    return action.device
+
+
+MIDDLE, CORNER = Point(500.0, 500.0), Point(0.0, 0.0)
+
+
+def scroll(direction: Direction, distance: float | None = None) -> Scroll:
+    return Scroll(point=MIDDLE, direction=direction, distance=distance)
+
+
+SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [
+    (OPENAI, "click", {"button": "left", "x": 500, "y": 1000}, Click(point=MIDDLE)),
+    (OPENAI, "click", {"button": "back", "x": 0, "y": 0}, Press(button="BACK")),
+    (OPENAI, "scroll", {"x": 500, "y": 1000, "scroll_x": 0, "scroll_y": 400}, scroll("up", 200.0)),
+    (OPENAI, "scroll", {"x": 500, "y": 1000, "scroll_x": -250, "scroll_y": 0}, scroll("right", 250.0)),
+    (OPENAI, "drag", {"path": [{"x": 500, "y": 1000}, {"x": 490, "y": 400}]}, scroll("up")),
+    (OPENAI, "type", {"text": "a\nb"}, Type(text="a\nb")),
+    (OPENAI, "keypress", {"keys": ["ENTER"]}, Press(button="ENTER")),
+    (OPENAI, "wait", {}, Wait()),
+    (OPENAI, "open_app", {"name": "Maps"}, Open(app="Maps")),
+    (OPENAI, "press_button", {"button": "recent"}, Press(button="RECENT")),
+    (OPENAI, "long_press", {"x": 500, "y": 1000, "seconds": 2}, LongPress(point=MIDDLE, duration=2000.0)),
+    (OPENAI, "end_task", {"status": "impossible"}, Stop(status="impossible")),
+    (TOOLSET, "left_click", {"coordinate": [500, 1000]}, Click(point=MIDDLE)),
+    (TOOLSET, "scroll", {"scroll_direction": "down", "scroll_amount": 3, "coordinate": [500, 1000]}, scroll("up")),
+    (TOOLSET, "left_click_drag", {"start_coordinate": [500, 1000], "coordinate": [900, 1000]}, scroll("right")),
+    (TOOLSET, "key", {"text": "Return"}, Press(button="ENTER")),
+    (TOOLSET, "wait", {"duration": 3}, Wait(duration=3000.0)),
+    (CLAUDE, "computer", {"action": "type", "text": "x"}, Type(text="x")),
+    (OLDER, "computer", {"action": "left_click", "coordinate": [379, 758]}, Click(point=MIDDLE)),
+    (GEMINI, "click", {"x": 500, "y": 500, "intent": "Open it"}, Click(point=MIDDLE)),
+    (GEMINI, "drag_and_drop", {"start_x": 500, "start_y": 500, "end_x": 500, "end_y": 100}, scroll("up")),
+    (GEMINI, "scroll", {"x": 500, "y": 500, "direction": "down", "magnitude_in_pixels": 500}, scroll("up", 250.0)),
+    (GEMINI, "press_key", {"key": "app_switch"}, Press(button="RECENT")),
+    (GEMINI, "go_back", {}, Press(button="BACK")),
+    (GEMINI, "open_app", {"package": "com.maps"}, Open(app="com.maps")),
+    (GEMINI, "long_press", {"x": 500, "y": 500}, LongPress(point=MIDDLE)),
+    (LEGACY, "click_at", {"x": 500, "y": 500, "safety_decision": {"decision": "require_confirmation"}}, Click(point=MIDDLE)),
+    (LEGACY, "scroll_document", {"direction": "left"}, scroll("right")),
+    (LEGACY, "scroll_at", {"x": 500, "y": 500, "direction": "up", "magnitude": 800}, scroll("down", 800.0)),
+    (LEGACY, "wait_5_seconds", {}, Wait(duration=5000.0)),
+    (LEGACY, "key_combination", {"keys": "enter"}, Press(button="ENTER")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "name", "arguments", "action"), SUPPORTED)
+def test_a_call_means_its_action(model: str, name: str, arguments: dict[str, Any], action: Action) -> None:
+    assert read(model, name, arguments) == action
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "arguments", "action"),
+    [
+        (OPENAI, "click", {"button": "right", "x": 1000, "y": 500}, RightClick(point=MIDDLE)),
+        (OPENAI, "double_click", {"x": 1000, "y": 500}, DoubleClick(point=MIDDLE)),
+        (OPENAI, "move", {"x": 1000, "y": 500}, Hover(point=MIDDLE)),
+        (
+            OPENAI,
+            "drag",
+            {"path": [{"x": 1000, "y": 500}, {"x": 5, "y": 5}, {"x": 0, "y": 0}]},
+            Drag(start=MIDDLE, end=CORNER),
+        ),
+        (OPENAI, "keypress", {"keys": ["CTRL", "c"]}, Hotkey(keys=("ctrl", "c"))),
+        (OPENAI, "keypress", {"keys": ["ArrowDown"]}, Hotkey(keys=("down",))),
+        (TOOLSET, "key", {"text": "ctrl+Page_Down"}, Hotkey(keys=("ctrl", "pagedown"))),
+        (TOOLSET, "key", {"text": "+"}, Hotkey(keys=("+",))),
+        (
+            TOOLSET,
+            "left_click_drag",
+            {"start_coordinate": [1000, 500], "coordinate": [0, 0]},
+            Drag(start=MIDDLE, end=CORNER),
+        ),
+        (GEMINI, "hotkey", {"keys": ["control", "a"]}, Hotkey(keys=("ctrl", "a"))),
+        (GEMINI, "right_click", {"x": 500, "y": 500}, RightClick(point=MIDDLE)),
+        (LEGACY, "hover_at", {"x": 500, "y": 500}, Hover(point=MIDDLE)),
+        (
+            LEGACY,
+            "drag_and_drop",
+            {"x": 500, "y": 500, "destination_x": 0, "destination_y": 0},
+            Drag(start=MIDDLE, end=CORNER),
+        ),
+        (LEGACY, "navigate", {"url": "https://example.org"}, None),
+        (TOOLSET, "triple_click", {"coordinate": [1000, 500]}, None),
+        (TOOLSET, "left_click", {"coordinate": [1000, 500], "text": "shift"}, None),
+        (TOOLSET, "left_click", {}, None),
+        (OPENAI, "click", {"button": "left", "x": 1000, "y": 500, "keys": ["SHIFT"]}, None),
+    ],
+)
+def test_what_the_unified_space_lacks_keeps_its_words_and_acts_on_devices(
+    model: str, name: str, arguments: dict[str, Any], action: object
+) -> None:
+    read_action = read(model, name, arguments, DESKTOP)
+    assert device(read_action) == action
+    assert isinstance(read_action, Unsupported) and read_action.name == name
+
+
+@pytest.mark.parametrize(
+    ("model", "call"),
+    [
+        (OPENAI, ("click", {"button": "left", "x": 1})),
+        (OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": 0})),
+        (OPENAI, ("scroll", {"x": 1, "y": 1, "scroll_x": 0, "scroll_y": "far"})),
+        (OPENAI, ("drag", {"path": []})),
+        (OPENAI, ("drag", {"path": [1, 2]})),
+        (OPENAI, ("keypress", {"keys": []})),
+        (OPENAI, ("jump", {})),
+        (CLAUDE, ("computer", {})),
+        (TOOLSET, ("scroll", {"scroll_direction": "in"})),
+        (GEMINI, ("click", {"x": None, "y": 3})),
+    ],
+)
+def test_a_call_that_cannot_be_read_is_no_action(model: str, call: tuple[str, dict[str, Any]]) -> None:
+    with pytest.raises(ParseError):
+        load_model(model).parse_response(step(), reply(call))
+
+
+def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:
+    calls = (
+        ("screenshot", {}),
+        ("click", {"button": "left", "x": 500, "y": 1000}),
+        ("type", {"text": "hi"}),
+        ("keypress", {"keys": ["ENTER"]}),
+    )
+    parsed = load_model(OPENAI).parse_response(step(), reply(*calls, words="I type into the field."))
+    assert parsed.action == Click(point=MIDDLE) and parsed.thought == "I type into the field."
+    assert parsed.batch == (Click(point=MIDDLE), Type(text="hi"), Press(button="ENTER"))
+
+
+def test_a_batch_ends_before_a_call_that_cannot_be_read() -> None:
+    calls = (("type", {"text": "a"}), ("jump", {}), ("type", {"text": "b"}))
+    parsed = load_model(OPENAI).parse_response(step(), reply(*calls))
+    assert parsed.action == Type(text="a") and parsed.batch == ()
+
+
+def test_geminis_type_text_at_is_scored_as_typing_and_clicks_first() -> None:
+    arguments = {"x": 500, "y": 500, "text": "cats", "press_enter": True}
+    parsed = load_model(LEGACY).parse_response(step(), reply(("type_text_at", arguments)))
+    assert parsed.action == Type(text="cats")
+    click, clear, *typed = parsed.batch
+    assert click == Click(point=MIDDLE) and device(clear) == Hotkey(keys=("ctrl", "a"))
+    assert typed == [Type(text="cats"), Press(button="ENTER")]
+    kept = load_model(LEGACY).parse_response(step(), reply(("type_text_at", {**arguments, "clear_before_typing": False})))
+    assert len(kept.batch) == 3
+
+
+def test_geminis_intent_is_the_thought_where_there_are_no_words() -> None:
+    text = reply(("click", {"x": 1, "y": 2, "intent": "Open the menu"}))
+    assert load_model(GEMINI).parse_response(step(), text).thought == "Open the menu"
+
+
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE, GEMINI])
+def test_a_turn_that_ends_without_a_call_ends_the_task(model: str) -> None:
+    adapter = load_model(model)
+    parsed = adapter.parse_response(step(), f"Done: Wi-Fi is on.\n{END_TURN}")
+    assert parsed.action == Stop() and parsed.thought == "Done: Wi-Fi is on."
+    refused = adapter.parse_response(step(), f"<refusal>I cannot help with that.</refusal>\n{END_TURN}")
+    assert refused.action == Stop(status="impossible") and refused.thought is None
+    with pytest.raises(ParseError, match="makes no call"):
+        adapter.parse_response(step(setting="grounding"), f"It is at the top.\n{END_TURN}")
+    with pytest.raises(ParseError, match="makes no call"):
+        adapter.parse_response(step(), "I think the button is")  # cut off
+    with pytest.raises(ParseError, match="only looks"):
+        adapter.parse_response(step(), reply(("screenshot", {}), ("screenshot", {})))
+
+
+def tools(model: ABCModel, size: tuple[int, int], **changes: Any) -> list[dict[str, Any]]:
+    offered: list[dict[str, Any]] = model.prepare_input(step(size, **changes), ()).extra["tools"]
+    return offered
+
+
+def test_each_model_is_offered_its_own_tool() -> None:
+    assert [tool["type"] for tool in tools(load_model(OPENAI), DESKTOP)] == ["computer", "function"]
+    assert [tool.get("name") for tool in tools(load_model(OPENAI), PHONE)][1:] == [
+        "end_task",
+        "open_app",
+        "press_button",
+        "long_press",
+    ]
+    preview = tools(load_model(PREVIEW), DESKTOP)[0]
+    assert preview == {"type": "computer_use_preview", "display_width": 2000, "display_height": 1000, "environment": "linux"}
+    older = tools(load_model(OLDER), DESKTOP)[0]
+    assert older == {"type": "computer_20250124", "name": "computer", "display_width_px": 1516, "display_height_px": 758}
+    assert load_model(OLDER).prepare_input(step(), ()).extra["betas"] == ["computer-use-2025-01-24"]
+    assert "betas" not in load_model(TOOLSET).prepare_input(step(), ()).extra
+    assert tools(load_model(GEMINI), PHONE)[0] == {"computer_use": {"environment": "ENVIRONMENT_MOBILE"}}
+    assert tools(load_model(GEMINI), DESKTOP)[0] == {"computer_use": {"environment": "ENVIRONMENT_DESKTOP"}}
+    assert tools(load_model(LEGACY), PHONE)[0] == {"computer_use": {"environment": "ENVIRONMENT_BROWSER"}}
+    assert len(tools(load_model(CLAUDE), PHONE, setting="grounding")) == 1, "a grounding query needs nothing but a click"
+
+
+def test_the_past_is_told_in_pixels_of_the_image_sent() -> None:
+    first = step(PHONE)
+    text = (
+        load_model(OLDER)
+        .prepare_input(step(PHONE), (reference_entry(first.model_copy(update={"low_level_instruction": None})),))
+        .text
+    )
+    assert "Click at (379, 758)." in text

@@ -1,0 +1,76 @@
+"""What a run would send: counted and estimated without a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from guieval.history import reference_entry
+from guieval.models import ModelInput
+from guieval.registry import load_benchmark, load_model
+from guieval.running.config import RunConfig
+from guieval.running.engine_choice import open_server
+from guieval.running.forecast import Forecast, forecast
+from guieval.running.resolve import resolve
+from guieval.telemetry.costs import Price
+from tests.command_line import CommandLine
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+def of(tmp_path: Path, **settings: object) -> Forecast:
+    given = {"model": "gpt-4o", "bench": "demo", "bench_options": {"episodes": 2}, "split": "all", "data": str(tmp_path)}
+    config = RunConfig.model_validate({**given, "base_urls": (NOWHERE,), **settings})
+    return forecast(resolve(config, open_server(config, tmp_path / "log")))
+
+
+def tokens(prepared: ModelInput) -> float:
+    """Of a prompt with a screen of 360 x 800 pixels: 13 x 29 squares of 28 pixels."""
+    return (len(prepared.text) + len(json.dumps(prepared.extra))) / 4 + 13 * 29
+
+
+def test_requests_are_steps_times_samples_and_a_bound_where_a_mode_stops_early(tmp_path: Path) -> None:
+    steps = sum(len(episode) for episode in load_benchmark("demo", tmp_path, episodes=2))
+    assert (of(tmp_path).requests, of(tmp_path).at_most) == (steps, False)
+    assert (of(tmp_path, mode="sop", samples=3, sampling={"temperature": 1.0}).requests, of(tmp_path, mode="sop").at_most) == (
+        3 * steps,
+        True,
+    )
+
+
+def test_tokens_are_the_mean_of_the_prompts(tmp_path: Path) -> None:
+    model = load_model("gpt-4o")
+    sizes = []
+    for episode in load_benchmark("demo", tmp_path, episodes=2):
+        past = tuple(map(reference_entry, episode.steps))
+        sizes += [tokens(model.prepare_input(step, past[: step.step_index])) for step in episode.steps]
+    assert len(sizes) <= 20, "so all are measured"
+    found = of(tmp_path)
+    assert found.prompt_tokens == pytest.approx(sum(sizes) / len(sizes))
+    assert found.reply_tokens == 1024 and found.price is not None
+
+
+def test_the_sentences_name_what_is_not_known() -> None:
+    price = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")
+    lines = dict(Forecast("sop", 1234, True, 1500.4, 100, price).lines())
+    assert lines["requests"] == "at most 1,234 in mode sop"
+    assert lines["tokens"].startswith("about 1,900,000 in, 1,500 a request")
+    assert lines["replies"] == "at most 123,400 tokens, 100 each"
+    assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the replies (prices as of 2026-11)"
+    assert "not known" in dict(Forecast("offline", 5, False, 10.0, None, None).lines())["cost"]
+    assert dict(Forecast("online", 5, True, None, 7, price).lines()) == {
+        "requests": "at most 5 in mode online",
+        "tokens": "not known, since they depend on the screens",
+    }
+
+
+def test_the_command_sends_nothing_and_writes_nothing(tmp_path: Path, guieval: CommandLine) -> None:
+    out = tmp_path / "run"
+    words = ["--bench", "demo", "--data", tmp_path / "demo", "--out", out, "--dry-run"]
+    model = ["--model", "claude-opus-4-7-computer", "--base-url", NOWHERE]
+    done = guieval("run", *model, *words, "--mode", "sop", "--mode", "online")
+    assert "at most" in done.out and "USD" in done.out and "nothing was sent" in done.out
+    assert not out.exists()
+    assert "requests: none: ocr-baseline" in guieval("run", "--model", "ocr-baseline", *words).out
