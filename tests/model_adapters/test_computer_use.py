@@ -171,7 +171,7 @@ def test_a_call_that_cannot_be_read_is_no_action(model: str, call: tuple[str, di
 
 
 def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:
-    calls = (
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("screenshot", {}),
         ("click", {"button": "left", "x": 500, "y": 1000}),
         ("type", {"text": "hi"}),
@@ -183,7 +183,7 @@ def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:
 
 
 def test_a_batch_ends_before_a_call_that_cannot_be_read() -> None:
-    calls = (("type", {"text": "a"}), ("jump", {}), ("type", {"text": "b"}))
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (("type", {"text": "a"}), ("jump", {}), ("type", {"text": "b"}))
     parsed = load_model(OPENAI).parse_response(step(), reply(*calls))
     assert parsed.action == Type(text="a") and parsed.batch == ()
 

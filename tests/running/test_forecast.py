@@ -68,7 +68,7 @@ def test_the_sentences_name_what_is_not_known() -> None:
 
 def test_the_command_sends_nothing_and_writes_nothing(tmp_path: Path, guieval: CommandLine) -> None:
     out = tmp_path / "run"
-    words = ["--bench", "demo", "--data", tmp_path / "demo", "--out", out, "--dry-run"]
+    words: list[str | Path] = ["--bench", "demo", "--data", tmp_path / "demo", "--out", out, "--dry-run"]
     model = ["--model", "claude-opus-4-7-computer", "--base-url", NOWHERE]
     done = guieval("run", *model, *words, "--mode", "sop", "--mode", "online")
     assert "at most" in done.out and "USD" in done.out and "nothing was sent" in done.out
