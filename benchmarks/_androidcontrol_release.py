@@ -16,8 +16,8 @@ episodes have no action at all: with the finish step they are one step long, wit
 
 from __future__ import annotations
 
+import io
 import re
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -39,13 +39,14 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.data.benchmark import Release, ReleasedEpisode
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, Release, ReleasedEpisode
+from guieval.data.screenshots import header
 from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
-from guieval.steps import EpisodeKey, Setting, StepTaskModel
+from guieval.steps import EpisodeKey, StepTaskModel
 
 from ._protobuf import Field, decode, message_class
-from ._rows import Row, episode, one_of, parse, pixel_boxes, read_row, step
+from ._rows import Row, episode, one_of, parse, pixel_boxes, placed, read_row, step
 from ._tfrecord import Example, records
 
 FINISH_INSTRUCTION = "finish the task"
@@ -67,30 +68,20 @@ class AndroidControlRelease(Release):
 
     def __init__(
         self,
-        name: str,
-        dataset: str,
-        setting: Setting,
+        kind: type[ABCBenchmark],
         source: Path,
         /,
         *,
         splits: str | Sequence[str] = "test,validation",
         finish: bool = True,
-        **options: Any,
     ) -> None:
-        if options:
-            unknown = next(iter(options))
-            raise UsageError(f"the release of {name!r} has no option {unknown!r}{nearest(unknown, ['splits', 'finish'])}")
-        if not isinstance(finish, bool):
-            raise UsageError(f"finish is {finish!r}; expected true or false")
         super().__init__()
+        self.kind = kind
         self.finish = finish
-        self.name = name
-        self.dataset = dataset
-        self.setting: Setting = setting
         self._source = source
         self._files = {file.name: file for file in shards(source)}
         if not (source / "splits.json").is_file():
-            raise UsageError(f"the release in {str(source)!r} lacks 'splits.json', which says what split an episode is of")
+            raise UsageError(f"the release in {str(source)!r} lacks 'splits.json', which lists the episodes of each split")
         listed = _lists(source / "splits.json")
         self.splits = {name: split for split, names in listed.items() for name in names}
         doubled = sum(map(len, listed.values())) - len(self.splits)
@@ -135,7 +126,7 @@ class AndroidControlRelease(Release):
         split = self.splits.get(name)
         if split is None:
             raise example.error("episode_id", f"episode {name} is in no list of splits.json")
-        if split not in self.wanted or done(EpisodeKey(self.name, "", str(name))):
+        if split not in self.wanted or done(EpisodeKey(self.kind.name, "", str(name))):
             return None
         return _Reader(self, example, name, split).released()
 
@@ -193,19 +184,14 @@ class _Reader:
 
     def _step(self, index: int, length: int, instruction: str, action: Action, extras: dict[str, Any]) -> StepTaskModel:
         where = f"{self._example.where}, screenshot {index}"
+        ref = EpisodeRef(EpisodeKey(self._release.kind.name, "", str(self._name)), length, split=self._split)
         groups = {}
         if self._name in self._release.subsplits:
             extras["subsplits"] = list(self._release.subsplits[self._name])
             groups["domain"] = "IDD" if IN_DISTRIBUTION in extras["subsplits"] else "OOD"
         return step(
             where,
-            benchmark=self._release.name,
-            dataset=self._release.dataset,
-            split=self._split,
-            episode_id=str(self._name),
-            step_index=index,
-            episode_length=length,
-            setting=self._release.setting,
+            **placed(self._release.kind, ref, index, length),
             instruction=self._goal,
             low_level_instruction=instruction,
             screenshot=path(self._name, index),
@@ -221,9 +207,12 @@ class _Reader:
         return pixel_boxes(pixels, self._sizes[index])
 
     def _check_image(self, index: int) -> None:
-        size = _png_size(self._images[index])
-        if size is None:
-            raise self._example.error("screenshots", f"screenshot {index} is not a PNG image")
+        try:
+            kind, size = header(io.BytesIO(self._images[index]))
+            if kind != "png":
+                raise ValueError
+        except ValueError:
+            raise self._example.error("screenshots", f"screenshot {index} is not a PNG image") from None
         if size != self._sizes[index]:
             stated = " x ".join(map(str, self._sizes[index]))
             raise self._example.error(
@@ -300,14 +289,6 @@ def _forest_class() -> Any:
         "Rect": [Field(name, number, "int32") for number, name in enumerate(("left", "top", "right", "bottom"), 1)],
     }
     return message_class("guieval.android_env", schema, "Forest")
-
-
-def _png_size(image: bytes) -> Size | None:
-    """(width, height) by the header; whether the rest is whole is found out when the image is used."""
-    if len(image) < 24 or not image.startswith(b"\x89PNG\r\n\x1a\n") or image[12:16] != b"IHDR":
-        return None
-    width, height = struct.unpack(">II", image[16:24])
-    return width, height
 
 
 def _lists(file: Path) -> dict[str, list[int]]:

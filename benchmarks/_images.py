@@ -73,30 +73,23 @@ def _with_suffixes(path: str) -> Iterator[str]:
     yield from (stem + ending for ending in IMAGE_SUFFIXES)
 
 
-def image_size(root: Path, relative: str) -> Size | None:
-    """(width, height) in pixels by the image's header, or ``None`` when there is no such file inside ``root``.
+def size_of(row: Row, field: str, root: Path, relative: str) -> Size | None:
+    """(width, height) in pixels from the header of the image in ``field``; ``None`` if no such file is inside ``root``.
 
-    Raises ``ValueError`` as :func:`guieval.data.screenshots.header` does when the file is no PNG, JPEG or WebP image.
+    Raises :class:`DataError` if the file is not an image.
     """
-    if not os.path.isfile(os.path.join(root, relative)):  # by far the commonest answer, and resolving costs ten times this
+    if not os.path.isfile(os.path.join(root, relative)):  # by far the most frequent case, and resolving costs ten times this
         return None
     try:
-        path = resolve(root, relative)
+        return header(resolve(root, relative))[1]
     except ScreenshotError:
         return None
-    return header(path)[1]
-
-
-def size_of(row: Row, field: str, root: Path, relative: str) -> Size | None:
-    """:func:`image_size` of the image that a row names; :class:`DataError` naming ``field`` if the file is not an image."""
-    try:
-        return image_size(root, relative)
     except ValueError as error:
         raise row.error(field, f"the image {relative!r} {error}") from None
 
 
 def needed_size(row: Row, field: str, root: Path, relative: str) -> Size:
-    """The same where the row cannot be read without it."""
+    """:func:`size_of` for a row that cannot be read without it; :class:`DataError` if the image is missing."""
     size = size_of(row, field, root, relative)
     if size is None:
         raise row.error(field, f"there is no image {relative!r} in {str(root)!r}, whose size is needed to read the label")

@@ -111,7 +111,7 @@ def step(where: str, **fields: Any) -> StepTaskModel:
         raise _invalid(where, error) from None
 
 
-def placed(benchmark: ABCBenchmark, ref: EpisodeRef, index: int, length: int) -> dict[str, Any]:
+def placed(benchmark: ABCBenchmark | type[ABCBenchmark], ref: EpisodeRef, index: int, length: int) -> dict[str, Any]:
     """The fields of a step that say where it belongs: to the episode of ``ref``, of ``length`` steps, as number ``index``."""
     return {
         "benchmark": benchmark.name,

@@ -37,7 +37,7 @@ from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey
 
 from ._androidcontrol_screens import LARGE, SCREENS, screen_for
-from ._images import RecordedPaths, image_size
+from ._images import RecordedPaths, size_of
 from ._rows import Row, Span, episode, line_row, listed, one_of, parse, pixel_boxes, placed, step, step_rows
 
 BUTTONS: dict[str, Button] = {"back": "BACK", "home": "HOME", "enter": "ENTER"}
@@ -91,7 +91,8 @@ class StepsFile:
         steps = []
         for index, (item, marks) in enumerate(zip(rows, drawn, strict=False)):
             screenshot = self._images.relative(item.text("screenshot"))
-            size, size_from = self._image_size(item, screenshot) or stated
+            image = size_of(item, "screenshot", self.benchmark.root, screenshot)
+            size, size_from = (image, "image") if image else stated
             extras: dict[str, Any] = {"screen_size_from": size_from}
             steps.append(
                 step(
@@ -107,10 +108,6 @@ class StepsFile:
                 )
             )
         return episode(row.where, steps)
-
-    def _image_size(self, row: Row, screenshot: str) -> tuple[Size, str] | None:
-        size = row.build("screenshot", lambda: image_size(self.benchmark.root, screenshot))
-        return (size, "image") if size else None
 
     def _step_instruction(self, row: Row) -> str | None:
         if "step_instruction" in row:

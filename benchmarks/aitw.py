@@ -4,8 +4,8 @@ The original release, TFRecords of 715,142 episodes, is not read.
 
 Layout: ``aitw_data_test.json``, ``aitw_data_val.json`` and ``aitw_data_train.json``, any of them, with the screenshots below
 ``aitw_images/``, ``aitw_imgs/`` or ``images/``, or in the folder itself. A file is one object: for each of the subsets
-general, single, webshopping, install and googleapps a list of episodes, each a list of steps. Only where an episode lies in
-the file is kept in memory.
+general, single, webshopping, install and googleapps a list of episodes, each a list of steps. The
+parsed files stay in memory.
 
 Labels: ``action_type_id`` holds AITW's codes: 3 types ``type_text``, 5, 6 and 7 press BACK, HOME and ENTER, 10 ends the task
 as done, 11 as impossible. With 4, ``action_type_text`` says "click", at ``touch``, or "scroll" and a direction. Touch and lift
@@ -23,10 +23,8 @@ scorer has it (its training data takes the middle of touch and lift).
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,14 +32,13 @@ from typing import Any
 from guieval.actions import Action, ActionSpace, Click, Point, Scroll, Type, path_direction
 from guieval.data.aitw_labels import CODES_ALONE, TAP_DISTANCE, boxes_from_fractions, swipe_path
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.data.text_files import LineFile
 from guieval.errors import DataError
 from guieval.frames import RELATIVE
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
 from ._images import needed_size
-from ._rows import Row, Span, episode, listed, parse, placed, read_whole, step, step_rows
+from ._rows import Row, episode, listed, placed, read_row, step, step_rows
 
 FILES = {"test": "aitw_data_test.json", "validation": "aitw_data_val.json", "train": "aitw_data_train.json"}
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
@@ -72,31 +69,27 @@ class AITW(ABCBenchmark):
         self._images = next((f"{folder}/" for folder in IMAGE_FOLDERS if (root / folder).is_dir()), "")
 
     def index(self) -> Sequence[EpisodeRef]:
-        return self._refs
+        return listed(self, self._episodes.items(), self._ref)
 
     @cached_property
-    def _refs(self) -> list[EpisodeRef]:
-        return listed(self, self._episodes(), self._ref)
-
-    def _episodes(self) -> Iterator[tuple[str, str, Span]]:
+    def _episodes(self) -> dict[str, tuple[str, str, Any]]:
+        """Split, subset and list of steps of every episode, by its place in messages."""
+        episodes: dict[str, tuple[str, str, Any]] = {}
         for split, file in self._files.items():
             try:
-                yield from ((split, subset, span) for subset, span in _spans(file))
+                episodes |= {where: (split, subset, steps) for where, subset, steps in _episodes_in(file)}
             except DataError as error:
                 self.refuse(error)
+        return episodes
 
-    def _ref(self, place: tuple[str, str, Span]) -> EpisodeRef:
-        split, subset, span = place
-        rows = self._rows(split, span)
-        return EpisodeRef(EpisodeKey(self.name, subset, rows[0].text("ep_id")), len(rows), span, split)
-
-    def _rows(self, split: str, span: Span) -> list[Row]:
-        text = LineFile(self._files[split]).part(span.start, span.size)
-        return step_rows(parse(text, span.where), span.where, "ep_id")
+    def _ref(self, item: tuple[str, tuple[str, str, Any]]) -> EpisodeRef:
+        where, (split, subset, steps) = item
+        rows = step_rows(steps, where, "ep_id")
+        return EpisodeRef(EpisodeKey(self.name, subset, rows[0].text("ep_id")), len(rows), where, split)
 
     def load(self, ref: EpisodeRef) -> Episode:
-        rows = self._rows(ref.split, ref.locator)
-        return episode(str(ref.locator), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
+        rows = step_rows(self._episodes[ref.locator][2], ref.locator, "ep_id")
+        return episode(ref.locator, [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
 
     def _step(self, ref: EpisodeRef, index: int, length: int, row: Row) -> StepTaskModel:
         extras: dict[str, Any] = {}
@@ -157,72 +150,14 @@ def _boxes(row: Row) -> list[list[float]]:
     return [list(numbers[start : start + 4]) for start in range(0, len(numbers), 4)]
 
 
-# --- where the episodes lie in a file ---------------------------------------------------------------------------------
-
-
-def _spans(file: Path) -> Iterator[tuple[str, Span]]:
-    """Every episode of a file with its subset; :class:`DataError` where the file is not what it should be."""
-    scan = _Scan(file, read_whole(file).decode("latin-1"))  # one character for each byte, so that positions are the file's
-    seen: list[str] = []
-    scan.past("{")
-    found = ","
-    while found == ",":
-        subset = scan.value()
-        if subset not in SUBSETS or subset in seen:
-            raise DataError(f"{file}: expected each of {', '.join(SUBSETS)} once, got {subset!r:.80}")
-        seen.append(subset)
-        scan.field = subset
-        scan.past(":")
-        scan.past("[")
-        number = 0
-        while found != "]":
-            start = scan.skip()
-            scan.value()
-            yield subset, Span(f"{file}, {subset} episode {number}", start, scan.at - start)
-            found = scan.past(",]")
-            number += 1
-        found = scan.past(",}")
-    if scan.skip() < len(scan.text):
-        raise DataError(f"{file}: is not JSON (something follows its end at byte {scan.at})")
-    if missing := [subset for subset in SUBSETS if subset not in seen]:
-        raise DataError(f"{file}, field {missing[0]}: is missing, and a score over the other subsets alone would mislead")
-
-
-@dataclass
-class _Scan:
-    """A position in the text of a JSON file; ``field`` is the subset it is in, for messages."""
-
-    file: Path
-    text: str
-    at: int = 0
-    field: str = ""
-
-    @property
-    def where(self) -> str:
-        """How messages call the position."""
-        return f"{self.file}, field {self.field}" if self.field else str(self.file)
-
-    def skip(self) -> int:
-        """Pass spaces; the position after them."""
-        while self.text[self.at : self.at + 1] in (" ", "\t", "\n", "\r"):
-            self.at += 1
-        return self.at
-
-    def past(self, wanted: str) -> str:
-        """Pass the next character that is no space, which must be one of ``wanted``, and return it."""
-        found = self.text[self.skip() : self.at + 1]
-        if not found or found not in wanted:
-            expected = " or ".join(map(repr, wanted))
-            raise DataError(f"{self.where}: expected {expected} at byte {self.at}, got {found!r}")
-        self.at += 1
-        return found
-
-    def value(self) -> Any:
-        """Pass the next value and return it, as far as latin-1 tells."""
-        if self.text[self.skip() : self.at + 1] in ("]", "}"):
-            raise DataError(f"{self.where}: is empty")
-        try:
-            value, self.at = json.JSONDecoder().raw_decode(self.text, self.at)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{self.where}: is not JSON ({error})") from None
-        return value
+def _episodes_in(file: Path) -> Iterator[tuple[str, str, Any]]:
+    """Place, subset and list of steps of every episode; :class:`DataError` if the file does not hold every subset."""
+    row = read_row(file)
+    for subset, episodes in row.values.items():
+        if subset not in SUBSETS:
+            raise DataError(f"{file}: expected the fields {', '.join(SUBSETS)}, got {subset!r:.80}")
+        if not isinstance(episodes, list) or not episodes:
+            raise row.error(subset, f"expected a list of episodes, got {episodes!r:.80}")
+        yield from ((f"{file}, {subset} episode {number}", subset, steps) for number, steps in enumerate(episodes))
+    if missing := [subset for subset in SUBSETS if subset not in row]:
+        raise row.error(missing[0], "is missing, and a score over the other subsets alone would mislead")

@@ -23,7 +23,6 @@ Assumed: the episode's id is its folder's name without the subset's; if the rows
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -100,10 +99,6 @@ class AiTZ(ABCBenchmark):
             raise self.wrong_folder(root, "<subset>/<SUBSET>-<id>/<SUBSET>-<id>.json, below train and test or directly")
 
     def index(self) -> Sequence[EpisodeRef]:
-        return self._refs
-
-    @cached_property
-    def _refs(self) -> list[EpisodeRef]:
         return listed(self, self._folders(), self._ref)
 
     def _folders(self) -> Iterator[_Place]:

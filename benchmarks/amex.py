@@ -25,7 +25,6 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +77,6 @@ class AMEX(ABCBenchmark):
         return next((folder for folder in (path, inner) if any((self.root / folder).glob(pattern))), None)
 
     def index(self) -> Sequence[EpisodeRef]:
-        return self._refs
-
-    @cached_property
-    def _refs(self) -> list[EpisodeRef]:
         return listed(self, sorted((self.root / self._episodes).glob("*.json")), self._ref)
 
     def _ref(self, file: Path) -> EpisodeRef:

@@ -34,6 +34,7 @@ from typing import Any, Self
 
 from guieval.actions import ActionType
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount, Release
+from guieval.data.plugin_options import check_options
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.steps import Episode
@@ -158,7 +159,8 @@ class AndroidControl(ABCBenchmark):
     def release(cls, source: Path, /, **options: Any) -> Release:
         """The shards in ``source`` (options ``splits`` and ``finish``); a folder without any is read in place."""
         if shards(source):
-            return AndroidControlRelease(cls.name, cls.dataset, cls.setting, source, **options)
+            check_options(AndroidControlRelease, options, f"the release of {cls.name!r}")
+            return AndroidControlRelease(cls, source, **options)
         return super().release(source, **options)
 
     @classmethod

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -86,10 +85,6 @@ class CAGUI(ABCBenchmark):
         self._folder = found
 
     def index(self) -> Sequence[EpisodeRef]:
-        return self._refs
-
-    @cached_property
-    def _refs(self) -> list[EpisodeRef]:
         return listed(self, episode_folders(self._folder), self._ref)
 
     def _ref(self, folder: Path) -> EpisodeRef:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from guieval.actions import ActionSpace, Boxes, Click
 from guieval.data.benchmark import EpisodeRef
-from guieval.errors import UsageError, nearest
 from guieval.steps import EpisodeKey
-from guieval.testing.icons.screens import SIZE, SPLITS, VERSION, IconEpisode, generate_icon_episode, goal_text
+from guieval.testing.icons.screens import SIZE, VERSION, IconEpisode, Split, generate_icon_episode, goal_text
 
 from ._drawn import DrawnBenchmark
 
@@ -40,10 +39,8 @@ class DemoIcons(DrawnBenchmark):
     action_space = ActionSpace(types=frozenset({"CLICK"}))
     file = "{:05d}/{}.png"
 
-    def __init__(self, root: Path, *, episodes: int = 100, seed: int = 0, split: str = "test", **options: Any) -> None:
+    def __init__(self, root: Path, *, episodes: int = 100, seed: int = 0, split: Split = "test", **options: Any) -> None:
         super().__init__(root, episodes=episodes, seed=seed, **options)
-        if split not in SPLITS:
-            raise UsageError(f"option split is {split!r}; expected {' or '.join(SPLITS)}{nearest(split, SPLITS)}")
         self.split = split
 
     @property

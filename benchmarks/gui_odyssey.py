@@ -39,7 +39,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from guieval.actions import (
     Action,
@@ -56,14 +56,13 @@ from guieval.actions import (
     path_direction,
 )
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import DataError
 from guieval.frames import PER_1000
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._examples import written_by
 from ._rows import Row, episode, listed, one_of, placed, read_row, read_whole, step, step_rows
 
-SETUPS = ("random", "app", "device", "task")
 PARTS = ("test", "train")
 KEYS: dict[str, Button] = {"KEY_HOME": "HOME", "KEY_BACK": "BACK", "KEY_APPSELECT": "RECENT", "KEY_RECENT": "RECENT"}
 
@@ -103,10 +102,8 @@ class GuiOdyssey(ABCBenchmark):
     )
     write_example = written_by("gui_odyssey.write_gui_odyssey")
 
-    def __init__(self, root: Path, *, setup: str = "random", **options: Any) -> None:
+    def __init__(self, root: Path, *, setup: Literal["random", "app", "device", "task"] = "random", **options: Any) -> None:
         super().__init__(root, **options)
-        if setup not in SETUPS:
-            raise UsageError(f"setup is {setup!r}; expected {', '.join(SETUPS)}{nearest(str(setup), SETUPS)}")
         if not (root / "annotations").is_dir() and (root / "data" / "annotations").is_dir():
             self.root = root / "data"  # where the authors' README has the data put inside their repository
         self._setup = setup

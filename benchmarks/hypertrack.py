@@ -36,7 +36,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from guieval.actions import (
     DIRECTIONS,
@@ -54,7 +54,7 @@ from guieval.actions import (
     path_direction,
 )
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import DataError
 from guieval.frames import PER_1000, PIXELS, RELATIVE, Frame, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
@@ -108,8 +108,6 @@ TYPES: dict[str, str] = {
 }
 
 FRAMES: dict[str, Frame] = {"pixels": PIXELS, "fractions": RELATIVE, "thousandths": PER_1000}
-BOXES = ("corners", "sizes")
-SCROLLS = ("finger", "content")
 CATEGORISATION = "episode_categorization.json"
 
 _WHERE_TO_ADAPT = "if the release spells it in another way, add its key to KEYS in benchmarks/hypertrack.py"
@@ -142,12 +140,18 @@ class HyperTrack(ABCBenchmark):
     write_example = written_by("hypertrack.write_hypertrack")
 
     def __init__(
-        self, root: Path, *, coordinates: str = "pixels", boxes: str = "corners", scroll: str = "finger", **options: Any
+        self,
+        root: Path,
+        *,
+        coordinates: Literal["pixels", "fractions", "thousandths"] = "pixels",
+        boxes: Literal["corners", "sizes"] = "corners",
+        scroll: Literal["finger", "content"] = "finger",
+        **options: Any,
     ) -> None:
         super().__init__(root, **options)
-        self._frame = FRAMES[_chosen("coordinates", coordinates, FRAMES)]
-        self._sizes = _chosen("boxes", boxes, BOXES) == "sizes"
-        self._content = _chosen("scroll", scroll, SCROLLS) == "content"
+        self._frame = FRAMES[coordinates]
+        self._sizes = boxes == "sizes"
+        self._content = scroll == "content"
         self._images = RecordedPaths(root)
         self._categorisation = next(
             (place / CATEGORISATION for place in (root, root.resolve().parent) if (place / CATEGORISATION).is_file()), None
@@ -408,9 +412,3 @@ def _status(fields: _Fields) -> StopStatus:
 @cache
 def _plain(key: str) -> str:
     return re.sub(r"[\s_\-]", "", key.lower())
-
-
-def _chosen(option: str, value: str, known: Iterable[str]) -> str:
-    if value not in known:
-        raise UsageError(f"{option} is {value!r}; expected {' or '.join(known)}{nearest(str(value), known)}")
-    return value

@@ -34,11 +34,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from guieval.actions import Action, ActionSpace, Boxes, Click, Type, Unsupported
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
-from guieval.errors import DataError, UsageError, nearest
+from guieval.errors import DataError, UsageError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
@@ -47,7 +47,6 @@ from ._grounding import find_file
 from ._images import find_image, size_of
 from ._rows import Row, episode, line_row, placed, read_whole, step
 
-VIEWS = ("block", "page")
 SUBSETS = ("cross_task", "cross_website", "cross_domain")
 LISTS = (
     "{}_blocks.jsonl",
@@ -97,12 +96,8 @@ class Mind2Web(ABCBenchmark):
     action_space = ActionSpace(frozenset({"CLICK", "TYPE"}), frozenset(), frozenset())
     write_example = written_by("mind2web.write_mind2web")
 
-    def __init__(self, root: Path, *, view: str | None = None, **options: Any) -> None:
+    def __init__(self, root: Path, *, view: Literal["block", "page"] | None = None, **options: Any) -> None:
         super().__init__(root, **options)
-        if view is not None and view not in VIEWS:
-            raise UsageError(
-                f"option 'view' of benchmark {self.name!r} must be 'block' or 'page', not {view!r}{nearest(view, VIEWS)}"
-            )
         self._view = view
         self._texts: dict[Path, list[bytes]] = {}
         self._files = {

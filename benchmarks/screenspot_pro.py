@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from guieval.data.benchmark import PublishedCount
-from guieval.errors import UsageError, nearest
 
 from ._examples import written_by
 from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, stated_size
@@ -56,13 +55,8 @@ class ScreenSpotPro(GroundingBenchmark):
     image_folders = ("images",)
     write_example = written_by("grounding.write_screenspot_pro")
 
-    def __init__(self, root: Path, *, language: str = "en", **options: Any) -> None:
+    def __init__(self, root: Path, *, language: Literal["en", "cn"] = "en", **options: Any) -> None:
         super().__init__(root, **options)
-        if language not in LANGUAGES:
-            raise UsageError(
-                f"option 'language' of benchmark {self.name!r} must be 'en' or 'cn', "
-                f"not {language!r}{nearest(language, LANGUAGES)}"
-            )
         self.language = language
 
     def _find_lists(self) -> Sequence[AnnotationList]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import Parameter, signature
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from guieval.errors import UsageError, nearest
 
@@ -31,7 +31,11 @@ def check_options(kind: type, options: Mapping[str, Any], what: str) -> None:
     for name, value in options.items():
         if name not in known:
             raise unknown_option(kind, name, what)
-        types = get_args(hints[name]) or (hints[name],)
+        hint = hints[name]
+        types = (hint,) if get_origin(hint) is Literal else get_args(hint) or (hint,)
+        words = [word for type_ in types if get_origin(type_) is Literal for word in get_args(type_)]
+        if words and value not in words and not (value is None and NoneType in types):
+            raise UsageError(f"option {name} is {value!r}; expected {' or '.join(words)}{nearest(str(value), words)}")
         if set(types) <= _PLAIN.keys() and type(value) not in types:
             expected = " or ".join(_PLAIN[type_] for type_ in types if type_ is not NoneType)
             raise UsageError(f"option {name} is {value!r}; expected {expected}")

@@ -141,7 +141,7 @@ def test_every_file_is_a_split_and_episodes_keep_their_order(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_an_episode_is_found_again_behind_letters_of_any_width(tmp_path: Path, indent: int | None) -> None:
+def test_an_episode_after_letters_of_any_width_is_read(tmp_path: Path, indent: int | None) -> None:
     goals = ["天气怎么样？", "Quel temps fera-t-il à Orléans ?", "weather 🌦", 'say "]},["']
     write(tmp_path, *([row(10, "x", episode=str(number), goal=goal)] for number, goal in enumerate(goals)))
     file = tmp_path / "aitw_data_test.json"
@@ -230,15 +230,18 @@ def test_an_episode_that_cannot_be_listed_is_refused(tmp_path: Path, episodes: l
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "expected '{' at byte 0, got ''"),
-        ("[]", "expected '{' at byte 0, got '['"),
-        ("{}", "is empty"),
+        ("", "is not JSON"),
+        ("[]", "expected an object, got []"),
+        ("{}", "field general: is missing"),
         ("{general", "is not JSON"),
-        ('{"general": 5}', "field general: expected '[' at byte 12, got '5'"),
-        ('{"general": []}', "field general: is empty"),
-        ('{"general": [[{"ep_id": "1"}]', "field general: expected ',' or ']' at byte 29, got ''"),
+        ('{"general": 5}', "field general: expected a list of episodes, got 5"),
+        ('{"general": []}', "field general: expected a list of episodes, got []"),
+        ('{"general": [[{"ep_id": "1"}]', "is not JSON"),
         ('{"general": [[{"ep_id": "1"}]]}', "field single: is missing"),
-        ('{"generals": [[{"ep_id": "1"}]]}', "expected each of general, single, webshopping, install, googleapps once"),
+        (
+            '{"generals": [[{"ep_id": "1"}]]}',
+            "expected the fields general, single, webshopping, install, googleapps, got 'generals'",
+        ),
     ],
 )
 def test_a_file_that_is_no_such_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -252,7 +255,7 @@ def test_something_after_the_end_is_refused(tmp_path: Path) -> None:
     write(tmp_path, [row(10, "x")])
     with (tmp_path / "aitw_data_test.json").open("a") as file:
         file.write("{")
-    with pytest.raises(DataError, match="something follows its end"):
+    with pytest.raises(DataError, match=r"is not JSON \(trailing characters"):
         load_benchmark("aitw", tmp_path).index()
 
 

@@ -415,7 +415,10 @@ def test_a_file_that_is_no_image_is_told(tmp_path: Path) -> None:
     write_lines(tmp_path, line(click(50, 50)))
     (tmp_path / "images").mkdir()
     (tmp_path / "images/7_0.png").write_text("hello")
-    with pytest.raises(DataError, match=r"line 1, step 0, field screenshot: is not a readable PNG, JPEG or WebP image"):
+    with pytest.raises(
+        DataError,
+        match=r"line 1, step 0, field screenshot: the image 'images/7_0.png' is not a readable PNG, JPEG or WebP image",
+    ):
         first_episode(tmp_path)
 
 

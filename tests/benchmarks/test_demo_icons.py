@@ -65,7 +65,7 @@ def test_more_episodes_begin_with_the_same_ones(tmp_path: Path) -> None:
     [
         ({"episodes": 0}, "option episodes is 0; expected at least 1"),
         ({"split": "tests"}, r"option split is 'tests'; expected train or test \(did you mean 'test'\?\)"),
-        ({"split": 3}, "option split is 3; expected text"),
+        ({"split": 3}, "option split is 3; expected train or test"),
         ({"size": 3}, "no option 'size'"),
     ],
 )

@@ -183,7 +183,7 @@ def test_wrong_folders_and_views(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no cross_.*guieval prepare mind2web"):
         load_benchmark("mind2web", tmp_path)
     write(tmp_path, row())
-    with pytest.raises(UsageError, match=r"must be 'block' or 'page', not 'pages' \(did you mean 'page'\?\)"):
+    with pytest.raises(UsageError, match=r"option view is 'pages'; expected block or page \(did you mean 'page'\?\)"):
         load_benchmark("mind2web", tmp_path, view="pages")
 
 
