@@ -45,9 +45,8 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.frames import PIXELS, Size
 from guieval.steps import EpisodeKey, StepTaskModel
 
-from ._protobuf import Field, decode, message_class
 from ._rows import Row, episode, one_of, parse, pixel_boxes, placed, read_row, step
-from ._tfrecord import Example, records
+from ._tfrecord import Example, Field, decode, message_class, records
 
 FINISH_INSTRUCTION = "finish the task"
 IN_DISTRIBUTION = "IDD"

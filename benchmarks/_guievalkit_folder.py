@@ -12,21 +12,18 @@ fractions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from guieval.data.aitw_labels import CODES, boxes_from_fractions, labelled_action
 from guieval.data.benchmark import ABCBenchmark, EpisodeRef
-from guieval.errors import DataError
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
 
 from ._episode_folders import holds_episodes, other_place
 from ._images import RecordedPaths
-from ._rows import Row, episode, listed, placed, read_list, read_whole, step
+from ._rows import Row, episode, listed, placed, read_list, step, step_rows
 
-FINISH = b"10"
-_ENTRY = re.compile(rb'"result_action_type"\s*:\s*(10\b)?')  # a quote inside a JSON string is escaped, so only keys match
+FINISH = 10
 
 
 class EpisodeFolder:
@@ -47,18 +44,17 @@ class EpisodeFolder:
         file = self._folder / name / f"{name}.json"
         if not file.is_file():
             return None
-        codes = _ENTRY.findall(read_whole(file))
-        if not codes:
-            raise DataError(f"{file}, field result_action_type: no step has one")
-        length = len(codes) - (not self._finish and codes[-1] == FINISH)
+        length = len(self._rows(file))
         return EpisodeRef(EpisodeKey(self.benchmark.name, "", name), length, file) if length else None
 
+    def _rows(self, file: Path) -> list[Row]:
+        rows = step_rows(read_list(file), str(file))
+        without_finish = not self._finish and rows[-1].whole("result_action_type") == FINISH
+        return rows[:-1] if without_finish else rows
+
     def load(self, ref: EpisodeRef) -> Episode:
-        file: Path = ref.locator
-        rows = [Row.of(entry, f"{file}, step {index}") for index, entry in enumerate(read_list(file))]
-        if not self._finish and rows and rows[-1].whole("result_action_type") == int(FINISH):
-            rows.pop()
-        return episode(str(file), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
+        rows = self._rows(ref.locator)
+        return episode(str(ref.locator), [self._step(ref, index, len(rows), row) for index, row in enumerate(rows)])
 
     def _step(self, ref: EpisodeRef, index: int, length: int, row: Row) -> StepTaskModel:
         name = ref.key.episode_id

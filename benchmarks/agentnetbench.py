@@ -29,7 +29,7 @@ size of a screenshot is its file's; where there is none, the boxes tell it, as t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,15 @@ from guieval.steps import Episode, EpisodeKey, StepTaskModel
 from ._episode_folders import text_or_none
 from ._examples import written_by
 from ._images import find_image, size_of
-from ._rows import Row, episode, listed, one_of, placed, read_row, step, step_rows
+from ._rows import Row, episode, listed, one_of, placed, read_row, read_whole, step, step_rows
 
 FOLDERS = ("", "single_data", "sample_data")
 CONFIRMING = ("enter", "return")
+DEVICE_ACTIONS: dict[str, type[DoubleClick | RightClick | Hover]] = {
+    "doubleclick": DoubleClick,
+    "rightclick": RightClick,
+    "moveto": Hover,
+}
 _HEAD = 4096
 _SAMPLE = "xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), counted"
 
@@ -123,13 +128,14 @@ class AgentNetBench(ABCBenchmark):
         return episode(row.where, steps)
 
     def _step(self, trajectory: Row, row: Row, ref: EpisodeRef, index: int, rows: Sequence[Row]) -> StepTaskModel:
-        label = _read(row, "ground_truth_actions", _list(row, "ground_truth_actions"))
-        readings, accepted = [label], [label.action]
-        for number, option in enumerate(_optional_list(row, "alternative_options")):
-            reading = _read(row, f"alternative_options[{number}]", option)
-            readings.append(reading)
-            if reading.action not in accepted:
-                accepted.append(reading.action)
+        lists = {"ground_truth_actions": row.value("ground_truth_actions")}
+        if row.values.get("alternative_options") is not None:
+            options = enumerate(row.items("alternative_options"))
+            lists |= {f"alternative_options[{number}]": option for number, option in options}
+        readings = [_read(row, field, actions) for field, actions in lists.items()]
+        accepted: list[Action] = []
+        for reading in readings:
+            accepted += [reading.action] if reading.action not in accepted else []
         screenshot = find_image(self.root, f"{self._folder}/images/{row.text('image')}".lstrip("/"))
         return step(
             row.where,
@@ -138,14 +144,14 @@ class AgentNetBench(ABCBenchmark):
             low_level_instruction=_monologue(row),
             screenshot=screenshot,
             screenshot_size=self._size(row, screenshot, rows),
-            action=label.action,
+            action=accepted[0],
             alternatives=tuple(accepted[1:]),
-            boxes=row.build("rel_bbox", lambda: Boxes([box for each in readings if _clicks(each) for box in each.boxes])),
+            boxes=row.build("rel_bbox", lambda: Boxes(_boxes_of(readings, clicks=True))),
             groups=_groups(trajectory),
             extras=_extras(
                 row,
-                unsupported_boxes=[box for each in readings if not _clicks(each) for box in each.boxes],
-                drag_end_boxes=[box for each in readings for box in each.end_boxes],
+                unsupported_boxes=_boxes_of(readings, clicks=False),
+                drag_end_boxes=[box for reading in readings for box in reading.end_boxes],
             ),
         )
 
@@ -159,27 +165,8 @@ class AgentNetBench(ABCBenchmark):
 
 def _looks_right(folder: Path) -> bool:
     """Whether the folder holds trajectories: JSON files beside screenshots, or one that begins like a trajectory."""
-    files = sorted(folder.glob("*.json"))
-    return bool(files) and ((folder / "images").is_dir() or any(b'"task_id"' in _head(file) for file in files))
-
-
-def _head(file: Path) -> bytes:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(_HEAD)
-    except OSError:
-        return b""
-
-
-def _list(row: Row, name: str) -> list[Any]:
-    value = row.value(name)
-    if not isinstance(value, list):
-        raise row.error(name, f"expected a list, got {value!r:.80}")
-    return value
-
-
-def _optional_list(row: Row, name: str) -> list[Any]:
-    return [] if row.values.get(name) is None else _list(row, name)
+    files = [file for file in folder.glob("*.json") if file.is_file()]
+    return bool(files) and ((folder / "images").is_dir() or any(b'"task_id"' in read_whole(file)[:_HEAD] for file in files))
 
 
 def _groups(trajectory: Row) -> dict[str, str]:
@@ -222,9 +209,9 @@ def _read(row: Row, where: str, actions: Any) -> _Reading:
     if len(parts) == 2 and kinds[0] == "moveto" and "position" in params[1]:
         parts, kinds, params = parts[1:], kinds[1:], params[1:]
     if len(parts) > 1:
-        named = [_unsupported(part, each) for part, each in zip(parts, params, strict=True)]
-        arguments = {"actions": [{"name": each.name, **each.arguments} for each in named]}
-        return _Reading(Unsupported(name="+".join(each.name for each in named), arguments=arguments))
+        actions = list(map(_unsupported, parts, params))
+        arguments = {"actions": [{"name": action.name, **action.arguments} for action in actions]}
+        return _Reading(Unsupported(name="+".join(action.name for action in actions), arguments=arguments))
     return _Reading(_single(parts[0], kinds[0], params[0]), _boxes(parts[0]))
 
 
@@ -257,24 +244,13 @@ def _unsupported(row: Row, params: Row) -> Unsupported:
     if "position" in params:
         del arguments["position"]
         arguments["point"] = _place(params)
+    device: DeviceAction | None = None
     name = row.text("type")
-    return Unsupported(name=name, arguments=arguments, device=_device(name.lower(), params))
-
-
-def _device(kind: str, params: Row) -> DeviceAction | None:
-    if kind in ("press", "hotkey"):
-        return Hotkey(keys=tuple(_keys(params)))
-    if "position" not in params:
-        return None
-    match kind:
-        case "doubleclick":
-            return DoubleClick(point=_point(params))
-        case "rightclick":
-            return RightClick(point=_point(params))
-        case "moveto":
-            return Hover(point=_point(params))
-        case _:
-            return None
+    if name.lower() in ("press", "hotkey"):
+        device = Hotkey(keys=tuple(_keys(params)))
+    elif "position" in params and (kind := DEVICE_ACTIONS.get(name.lower())):
+        device = kind(point=_point(params))
+    return Unsupported(name=name, arguments=arguments, device=device)
 
 
 def _scroll(params: Row, positive: Direction, negative: Direction) -> Scroll:
@@ -313,8 +289,8 @@ def _confirms(params: Row) -> bool:
     return len(keys) == 1 and keys[0] in CONFIRMING
 
 
-def _clicks(reading: _Reading) -> bool:
-    return isinstance(reading.action, Click)
+def _boxes_of(readings: Sequence[_Reading], *, clicks: bool) -> list[list[float]]:
+    return [box for reading in readings if isinstance(reading.action, Click) is clicks for box in reading.boxes]
 
 
 def _boxes(action: Row) -> list[list[float]]:
@@ -325,17 +301,14 @@ def _boxes(action: Row) -> list[list[float]]:
     return corners
 
 
-def _rectangles(action: Row) -> Iterator[Row]:
-    if action.values.get("metadata") is None:
-        return
-    about = action.row("metadata")
-    for number, box in enumerate(_optional_list(about, "bboxes")):
-        yield Row.of(box, f"{about.where}, field bboxes[{number}]")
+def _rectangles(action: Row) -> list[Row]:
+    about = action.row("metadata") if action.values.get("metadata") is not None else action
+    return about.rows("bboxes") if about is not action and about.values.get("bboxes") is not None else []
 
 
 def _size_by_boxes(row: Row) -> Size | None:
-    for number, action in enumerate(_list(row, "ground_truth_actions")):
-        for box in _rectangles(Row.of(action, f"{row.where}, field ground_truth_actions[{number}]")):
+    for action in row.rows("ground_truth_actions"):
+        for box in _rectangles(action):
             _, _, width, height = box.numbers("rel_bbox", 4)
             _, _, pixels_wide, pixels_high = box.numbers("abs_bbox", 4) if "abs_bbox" in box else (0.0, 0.0, 0.0, 0.0)
             if min(width, height, pixels_wide, pixels_high) > 0:

@@ -117,11 +117,7 @@ class AMEX(ABCBenchmark):
         if not os.path.isfile(file):
             return Boxes()
         row = read_row(file)
-        elements = row.value("clickable_elements")
-        if not isinstance(elements, list):
-            raise row.error("clickable_elements", f"expected a list, got {elements!r:.80}")
-        where = f"{file}, field clickable_elements, element"
-        corners = [Row.of(element, f"{where} {number}").numbers("bbox", 4) for number, element in enumerate(elements)]
+        corners = [element.numbers("bbox", 4) for element in row.rows("clickable_elements")]
         return row.build("clickable_elements", lambda: pixel_boxes(corners, size))
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import EpisodeRef, PublishedCount
@@ -173,11 +173,8 @@ def _read_capabilities(file: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     classified = read_row(file).row("classified")
     for capability in classified.values:
-        entries: Any = classified.value(capability)
-        if not isinstance(entries, list):
-            raise classified.error(capability, f"expected a list of rows, got {entries!r:.80}")
-        for number, entry in enumerate(entries):
-            name = Row.of(entry, f"{classified.where}.{capability}, row {number}").text("id")
+        for row in classified.rows(capability):
+            name = row.text("id")
             if capability != "refusal" and capability not in found.setdefault(name, []):
                 found[name].append(capability)
     return found

@@ -14,8 +14,7 @@ from typing import Any
 from guieval.actions import Action, Direction, Press, Scroll, Stop, Type
 from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .aitw_codes import code, codes_fit, gesture
-from .played import draw, expressible, write_json
+from .played import code, codes_fit, draw, expressible, gesture, write_json
 
 SUBSETS = ("general", "single", "webshopping", "install", "googleapps")
 """The keys of the file; each has at least one episode."""

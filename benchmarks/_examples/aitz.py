@@ -14,8 +14,7 @@ from typing import Any
 from guieval.actions import Box
 from guieval.testing.phone import PhoneEpisode, PhoneStep
 
-from .aitw_codes import codes_fit, gesture, labelled
-from .played import draw, expressible, write_json
+from .played import codes_fit, draw, expressible, gesture, labelled, write_json
 
 SUBSETS = ("general", "install", "google_apps", "web_shopping")
 """The subsets of the test split; they take turns."""

@@ -15,8 +15,7 @@ from typing import Any
 from guieval.actions import Action, Click, Point, Press, Scroll, Stop, Type, scroll_path
 from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep
 
-from .aitw_codes import codes_fit
-from .played import draw, expressible, write_json
+from .played import codes_fit, draw, expressible, write_json
 
 Size = tuple[int, int]
 

@@ -13,9 +13,8 @@ from guieval.actions import Action, Click, LongPress, Open, Scroll, Stop
 from guieval.testing.phone.episodes import PhoneEpisode, PhoneStep
 from guieval.testing.phone.state import Size
 
-from .aitw_codes import NOWHERE, labelled
 from .androidcontrol import bounds, pixel
-from .played import draw, write_json
+from .played import NOWHERE, draw, labelled, write_json
 
 RECORDED = "/home/researcher/guievalkit/data/android_control"
 """Where the preparation ran: image paths are recorded as they were there."""

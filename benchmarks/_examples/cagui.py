@@ -17,8 +17,7 @@ from typing import Any
 from guieval.actions import Box, Click, LongPress, Wait
 from guieval.testing.phone import DEFAULT_SIZE, Phone, PhoneEpisode, PhoneStep, generate_episode
 
-from .aitw_codes import gesture, labelled
-from .played import expressible, save, write_json
+from .played import expressible, gesture, labelled, save, write_json
 
 _DURATIONS = {"CLICK": 200.0, "SCROLL": 400.0}
 

@@ -1,4 +1,4 @@
-"""What writers of examples share: episodes of the simulated phone that a format can express, and files."""
+"""What writers of examples share: episodes of the simulated phone that a format can express, files, and AITW's action codes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from guieval.actions import Action, Click, LongPress, Press, Scroll, Stop, Type, scroll_path
 from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode, generate_episode
 
 
@@ -34,3 +35,50 @@ def write_json(file: Path, value: Any, indent: int | None = 4) -> None:
 
 def draw(step: PhoneStep, file: Path) -> None:
     save(file, encode(step.phone.render()))
+
+
+# --- the action codes of AITW, which AiTZ, CAGUI and GUIEvalKit's AndroidControl share ---------------------------------
+
+NOWHERE = [-1.0, -1.0]
+_CODES = {
+    **{"LONG_PRESS": 0, "WAIT": 1, "TYPE": 3, "CLICK": 4, "SCROLL": 4, "OPEN": 12},
+    **{"BACK": 5, "HOME": 6, "ENTER": 7, "finish": 10, "impossible": 11},
+}
+
+
+def codes_fit(step: PhoneStep) -> bool:
+    """Whether AITW's own codes have a word for a step."""
+    return isinstance(step.action, Click | Scroll | Type | Press | Stop)
+
+
+def code(action: Action) -> int:
+    match action:
+        case Press():
+            return _CODES[action.button]
+        case Stop():
+            return _CODES[action.status]
+        case _:
+            return _CODES[action.type]
+
+
+def gesture(action: Action, drift: float = 0.0) -> tuple[list[float], list[float]]:
+    """Touch and lift as [y, x] fractions; a tap lifts ``drift`` of the screen's height away from its touch."""
+    match action:
+        case Click() | LongPress():
+            y, x = action.point.y / 1000, action.point.x / 1000
+            return [y, x], [y + (drift if y < 0.5 else -drift), x]
+        case Scroll():
+            start, end = scroll_path(action)
+            return [start.y / 1000, start.x / 1000], [end.y / 1000, end.x / 1000]
+        case _:
+            return NOWHERE, NOWHERE
+
+
+def labelled(action: Action, touch: list[float], lift: list[float]) -> dict[str, Any]:
+    """The four label fields that AiTZ, CAGUI and GUIEvalKit's AndroidControl share."""
+    return {
+        "result_action_type": code(action),
+        "result_action_text": action.text if isinstance(action, Type) else "",
+        "result_touch_yx": json.dumps(touch),
+        "result_lift_yx": json.dumps(lift),
+    }

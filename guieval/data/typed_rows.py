@@ -94,6 +94,17 @@ class Row:
         """An object inside this one."""
         return self.of(self.value(field), f"{self.where}, field {field}")
 
+    def items(self, field: str) -> list[Any]:
+        """A JSON list."""
+        value = self.value(field)
+        if not isinstance(value, list):
+            raise self.error(field, f"expected a list, got {value!r:.80}")
+        return value
+
+    def rows(self, field: str) -> list[Self]:
+        """The objects of a JSON list."""
+        return [self.of(item, f"{self.where}, field {field}[{number}]") for number, item in enumerate(self.items(field))]
+
     def build(self, field: str, make: Callable[[], Built]) -> Built:
         """The result of ``make``; its error (a point off the screen, a number of 400 digits) becomes a :class:`DataError`."""
         try:

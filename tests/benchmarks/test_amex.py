@@ -199,8 +199,8 @@ def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dic
         ([], "expected an object"),
         ({}, "field clickable_elements: is missing"),
         ({"clickable_elements": 5}, "field clickable_elements: expected a list, got 5"),
-        ({"clickable_elements": [element(1, 2, 3)]}, "field clickable_elements, element 0, field bbox: expected a list of 4"),
-        ({"clickable_elements": [element(1, 2, 3, 4), {}]}, "field clickable_elements, element 1, field bbox: is missing"),
+        ({"clickable_elements": [element(1, 2, 3)]}, "field clickable_elements[0], field bbox: expected a list of 4"),
+        ({"clickable_elements": [element(1, 2, 3, 4), {}]}, "field clickable_elements[1], field bbox: is missing"),
     ],
 )
 def test_damaged_elements_are_told_by_their_own_file(tmp_path: Path, elements: Any, told: str) -> None:

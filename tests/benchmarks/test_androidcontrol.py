@@ -648,7 +648,7 @@ def test_damaged_episodes_can_be_passed_over(tmp_path: Path) -> None:
     benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == ["7", "10"]
     assert [re.sub(r".*kit/", "", str(error)) for error in benchmark.skipped] == [
-        "9/9.json, field result_action_type: no step has one",
+        "9/9.json: is not JSON (expected value at line 1 column 1)",
         "8/8.json, step 0, field result_action_type: expected one of 0, 1, 3, 4, 5, 6, 7, 10, 11, 12, got 99",
     ]
 

@@ -154,7 +154,7 @@ def test_the_repository_is_read_with_its_classification(tmp_path: Path) -> None:
     assert {step.dataset for step in refined} == {"osworld-g"}
     (tmp_path / "benchmark/classification_result.json").write_text('{"classified": {"text_matching": [{"id": 4}]}}')
     with pytest.raises(
-        DataError, match=r"classification_result\.json, field classified\.text_matching, row 0, field id: expected"
+        DataError, match=r"classification_result\.json, field classified, field text_matching\[0\], field id: expected"
     ):
         load_benchmark("osworld-g", tmp_path).index()
 

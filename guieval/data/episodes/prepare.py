@@ -363,16 +363,10 @@ def _packed(stream: BinaryIO, out: Path) -> AbstractContextManager[BinaryIO | gz
 
 
 def _finished(kind: type[ABCBenchmark], out: Path, state: Preparation, *, added: int) -> Prepared:
-    with (out / EPISODES).open("rb") as stream:
-        counts = count_lines(stream)
-    return Prepared(out, state, compare(kind.published, counts), added)
-
-
-def count_lines(lines: BinaryIO) -> Counts:
-    """The counts of a file of our own format."""
     counts = Counts()
-    for line in lines:
-        values = from_json(line)
-        steps = ((step.get("groups") or {}, step["action"]["type"]) for step in values["steps"])
-        counts.add(values.get("split", "test"), values.get("subset", ""), steps)
-    return counts
+    with (out / EPISODES).open("rb") as lines:
+        for line in lines:
+            values = from_json(line)
+            steps = ((step.get("groups") or {}, step["action"]["type"]) for step in values["steps"])
+            counts.add(values.get("split", "test"), values.get("subset", ""), steps)
+    return Prepared(out, state, compare(kind.published, counts), added)
