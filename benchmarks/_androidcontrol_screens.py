@@ -1,4 +1,4 @@
-"""How large the screens of AndroidControl's test episodes are, for annotation files that do not say it.
+"""The screen sizes of AndroidControl's test episodes, for annotation files that do not state them.
 
 Most episodes were recorded on 1080x2400. The others, :data:`OTHERS`, were found from four kinds of evidence, which nowhere
 contradict each other (``docs/labels.md`` has the counts):

@@ -49,7 +49,7 @@ def screenshot_beside(root: Path, file: Path, row: Row) -> str:
 
 
 def other_place(row: Row, index: int, length: int, name: str) -> dict[str, Any]:
-    """What the row says about its place and its episode, where that differs from the place it has."""
+    """The place and episode that the row states, where they differ from its actual ones."""
     own = {"step_id": index, "episode_length": length, "episode_id": name}
     stated = {field: row.whole(field) for field in ("step_id", "episode_length")} | {"episode_id": row.value("episode_id")}
     return {field: value for field, value in stated.items() if value != own[field]}

@@ -69,7 +69,7 @@ REFUSAL = Target(Stop(status="impossible"))
 
 @dataclass(frozen=True)
 class Item:
-    """What a row says, in unified terms."""
+    """The content of a row in unified terms."""
 
     instruction: str
     screenshot: str
@@ -86,6 +86,8 @@ class GroundingBenchmark(ABCBenchmark):
     action_space = ActionSpace(frozenset({"CLICK"}), frozenset(), frozenset())
     id_field: ClassVar[str] = "id"
     """The field that names a row's episode; an error about two rows of one id names it."""
+    lists: ClassVar[tuple[str, ...]]
+    """Where a benchmark of one list may have it, relative to the root, the authors' own place first."""
     image_folders: ClassVar[tuple[str, ...]]
     """Where images may be, relative to the root, the authors' own place first; "" is the root itself."""
 
@@ -95,13 +97,16 @@ class GroundingBenchmark(ABCBenchmark):
         folders = (folder for folder in self.image_folders if (root / folder).is_dir())
         self._images = next(folders, self.image_folders[0])
 
-    @abstractmethod
     def _find_lists(self) -> Sequence[AnnotationList]:
-        """The annotation lists below the root, in the order of their episodes; raises ``wrong_folder`` when there is none."""
+        """The annotation lists below the root, in the order of their episodes; raises ``wrong_folder`` if there are none."""
+        file = find_file(self.root, self.lists)
+        if file is None:
+            raise self.wrong_folder(self.root, self.lists[0])
+        return [AnnotationList(file)]
 
     @abstractmethod
     def _item(self, entry: Entry) -> Item:
-        """What a row says. Raises :class:`DataError` naming row and field."""
+        """The content of a row. Raises :class:`DataError` naming row and field."""
 
     def _episode_id(self, entry: Entry) -> str:
         return identity(entry.row, "id") if "id" in entry.row else f"{entry.source.stem}_{entry.number}"

@@ -1,7 +1,7 @@
 """Reads HyperTrack's ``episode_categorization.json``, whose form is not described: which episode belongs to which split.
 
 Understood are the obvious forms: lists of episodes under the names of the splits (also below ``test`` or any other name that
-means nothing by itself), the name of a split for every episode, and a list of objects that say both.
+means nothing by itself), the name of a split for every episode, and a list of objects with both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PLACES: dict[str, Place] = {
 """The names of Table 8, in lower case without anything but letters; ``test`` before a name changes nothing."""
 
 WRAPPERS = frozenset({"test", "split", "splits", "category", "categories", "categorization", "episodes", "data"})
-"""Names around the lists that say nothing of their own."""
+"""Names around the lists that have no meaning of their own."""
 
 _EPISODE_KEYS = ("episode_id", "episodeid", "episode", "id")
 _PLACE_KEYS = ("category", "split", "subset", "categorization")
@@ -66,7 +66,7 @@ def _walk(value: Any, inside: Place | None, where: str) -> Iterator[tuple[str, P
 
 
 def _entry(key: str, item: Any, inside: Place | None, where: str) -> Iterator[tuple[str, Place]]:
-    """What one key says: a split's name over its episodes, or an episode's name with its split."""
+    """The episodes of one key, which is the name of a split or of an episode."""
     own = PLACES.get(_plain(key))
     if own or _plain(key) in WRAPPERS:
         yield from _walk(item, own or inside, where)

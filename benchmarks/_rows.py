@@ -51,7 +51,7 @@ def step_rows(value: Any, where: str, episode_field: str | None = None) -> list[
     rows = [Row.of(item, f"{where}, step {index}") for index, item in enumerate(value)]
     for row in rows if episode_field else ():
         if (stated := row.value(episode_field or "")) != (first := rows[0].value(episode_field or "")):
-            raise row.error(episode_field or "", f"is {stated!r:.80}, but step 0 says {first!r:.80}")
+            raise row.error(episode_field or "", f"is {stated!r:.80}, but step 0 has {first!r:.80}")
     return rows
 
 
@@ -112,7 +112,7 @@ def step(where: str, **fields: Any) -> StepTaskModel:
 
 
 def placed(benchmark: ABCBenchmark | type[ABCBenchmark], ref: EpisodeRef, index: int, length: int) -> dict[str, Any]:
-    """The fields of a step that say where it belongs: to the episode of ``ref``, of ``length`` steps, as number ``index``."""
+    """The fields that place a step in its episode: step ``index`` of the ``length`` steps of ``ref``."""
     return {
         "benchmark": benchmark.name,
         "dataset": benchmark.dataset,

@@ -1,8 +1,8 @@
 """UI-S1's annotation files of AndroidControl: JSONL, one episode on a line, places in pixels of the original screenshot.
 
-The files do not say how large the screens are. A step's size is its image's where there is one, else the one given, else what
+The files do not state the sizes of the screens. A step's size is its image's if there is one, else the one given, else what
 the rest of the episode shows (:func:`_screen_of`), else what is known of the episode (:mod:`._androidcontrol_screens`).
-``extras["screen_size_from"]`` says which it was: image, option, swipe, box, known or fit.
+``extras["screen_size_from"]`` names the source: image, option, swipe, box, known or fit.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _steps(row: Row) -> list[Row]:
 
 
 def _ends(step: Row) -> bool:
-    """Whether a step, as it is in the file, says that the episode ends; a step too damaged to tell does not."""
+    """Whether a step of the file ends the episode; a damaged step does not."""
     content = step.values.get("action_content")
     return isinstance(content, Mapping) and content.get("action") == "terminate"
 

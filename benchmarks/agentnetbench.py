@@ -6,7 +6,7 @@ sample. The whole benchmark has 100 tasks taken from AgentNet; its number of ste
 **Layout**: one JSON file per task (``task_id``, ``high_level_task_description``, ``steps``), with the screenshots in
 ``images/`` beside the files; ``root`` is that folder, or one that holds it as ``single_data`` or ``sample_data``. A step names
 its ``image`` and lists ``ground_truth_actions``; each of its ``alternative_options`` is such a list and just as right.
-``step_num`` counts the recorded steps, of which some were left out; ours count without gaps, and it is kept in the extras.
+``step_num`` counts the recorded steps, some of them left out; ours count without gaps, and the extras keep it.
 
 **Labels**: places are fractions of the screenshot, boxes ``rel_bbox`` [x, y, width, height] fractions.
 
@@ -77,12 +77,12 @@ _SAMPLE = "xlang-ai/OpenCUA, evaluation/agentnetbench/sample_data (1d70f20), cou
 
 @dataclass
 class _Reading:
-    """What one list of actions says: the unified action, and the boxes of its target in thousandths."""
+    """The meaning of a list of actions: the unified action, and the boxes of its target in thousandths."""
 
     action: Action
     boxes: list[list[float]] = field(default_factory=list)
     end_boxes: list[list[float]] = field(default_factory=list)
-    """Those of the place where a drag ends."""
+    """The boxes at the end of a drag."""
 
 
 class AgentNetBench(ABCBenchmark):
@@ -193,7 +193,7 @@ def _extras(row: Row, **boxes: list[list[float]]) -> dict[str, Any]:
 
 
 def _read(row: Row, where: str, actions: Any) -> _Reading:
-    """What a list of actions, which together are one step, means."""
+    """The meaning of a list of actions that together are one step."""
     if not isinstance(actions, list) or not actions:
         raise row.error(where, f"expected a list of actions, got {actions!r:.80}")
     parts = [Row.of(action, f"{row.where}, field {where}[{number}]") for number, action in enumerate(actions)]
@@ -268,7 +268,7 @@ def _point(params: Row) -> Point:
 
 
 def _place(params: Row) -> list[float]:
-    """A place without the dust of its multiplication by 1000, for it is compared as it stands."""
+    """A place without the rounding errors of its multiplication by 1000, since protocols compare it exactly."""
     return [round(side, 6) for side in _point(params)]
 
 

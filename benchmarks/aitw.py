@@ -16,7 +16,7 @@ as ``extras["direction_label"]``. Where touch and lift of a "click" are apart, b
 
 SeeClick publishes no counts; according to UIPro's evaluation, the test file holds 578 episodes with 4,663 steps. The sizes of
 the screens are not stated, so loading reads the images' headers. SeeClick's scorer passes over a step whose screenshot is
-missing, of which there are some in "single", as their names are too long for some file systems; here the whole episode is
+missing (some are in "single", whose names are too long for some file systems); here the whole episode is
 damaged then, to be left out with --skip-damaged. Assumed: the point of a click is where the finger touched, as SeeClick's
 scorer has it (its training data takes the middle of touch and lift).
 """

@@ -15,7 +15,7 @@ those of the ``clickable_elements``, [x1, y1, x2, y2] in the same pixels; scroll
 point.
 
 Splits: the release has none. The authors' data_utils/amex_to_qa.py tests on the instructions that begin with "Open", one of
-nine apps and a full stop, and trains on the others; ``split`` says which. Counts: 3,046 episodes of 12.8 steps on average
+nine apps and a full stop, and trains on the others; ``split`` records it. Counts: 3,046 episodes of 12.8 steps on average
 (GUIEvalKit's paper); no exact number of steps is published. Low-level instructions are not part of the release.
 """
 

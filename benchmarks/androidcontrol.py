@@ -12,7 +12,7 @@ Three layouts are read:
   and the validation split together, all of them called "test" here as there, each with a finish step at its end.
 - UI-S1's file, in place (:mod:`._ui_s1_steps`): ``android_control_evaluation_std.jsonl`` (the test split, no finish steps),
   its training files, or another named by the option ``file``, packed with gzip or not, with the images as
-  ``images/<episode>_<step>.png`` if at all. It does not say how large the screens are.
+  ``images/<episode>_<step>.png`` if at all. It does not state the sizes of the screens.
 
 The data has no labels for finishing: a finish step stands on the screenshot after the last action, as AgentCPM-GUI and
 GUIEvalKit add it; the option ``finish=False`` leaves such steps out of any layout.
@@ -40,15 +40,11 @@ from guieval.frames import Size
 from guieval.steps import Episode
 
 from ._androidcontrol_release import AndroidControlRelease, shards
+from ._grounding import find_file
 from ._guievalkit_folder import EpisodeFolder, episodes_folder, folder_of_test
 from ._ui_s1_steps import StepsFile
 
-STEPS_FILES = (
-    "android_control_evaluation_std.jsonl",
-    "android_control_evaluation_std.jsonl.gz",
-    "android_control_train_example.jsonl",
-    "android_control_train_example.jsonl.gz",
-)
+STEPS_FILES = ("android_control_evaluation_std.jsonl", "android_control_train_example.jsonl")
 
 _UI_S1 = "UI-S1's android_control_evaluation_std.jsonl (X-PLUG/MobileAgent, UI-S1/evaluation/dataset)"
 _KIT = "AgentCPM-GUI's and GUIEvalKit's process_ac.py; their results count the 10,161 of these steps that do not open an app"
@@ -134,9 +130,8 @@ class AndroidControl(ABCBenchmark):
         return other
 
     def _steps_file(self, file: str | None) -> Path:
-        for name in STEPS_FILES if file is None else (file,):
-            if (self.root / name).is_file():
-                return self.root / name
+        if found := find_file(self.root, STEPS_FILES) if file is None else find_file(self.root, [file]):
+            return found
         if file is not None:
             raise UsageError(f"there is no annotation file {file!r} in {str(self.root)!r}")
         if shards(self.root):

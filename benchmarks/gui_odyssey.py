@@ -28,7 +28,7 @@ for every step ``low_level_instruction`` (the *low* setting needs it), ``descrip
 three tell what is to be done or has been done: they are kept in ``extras`` and must not be shown to an agent under test.
 
 Test / train episodes of v1: random 1,933 / 5,802, task 1,016 / 6,719, device 1,262 / 6,473, app 1,139 / 6,596. v2 has 8,334
-episodes of 15.3 steps on average (its README once says 8,834); the numbers for its other splits are only in their files.
+episodes of 15.3 steps on average (8,834 in one place of its README); the numbers for its other splits are only in their files.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _V1, _V2 = {"release": "v1", "setup": "random"}, {"release": "v2", "setup": "ran
 class GuiOdyssey(ABCBenchmark):
     """GUI-Odyssey with the goal as the only instruction (*high*).
 
-    ``setup`` names the published split file that says which episodes are test and which are training data: ``random``, ``app``,
+    ``setup`` names the published split file, which divides the episodes into test and training data: ``random``, ``app``,
     ``device`` or ``task``. An episode that the file does not name is of split ``unlisted``.
     """
 

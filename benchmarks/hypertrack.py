@@ -12,12 +12,12 @@ device's model, system and resolution. What is assumed, and where to change it:
   :data:`NESTED` are looked into. A field that is found under none of its keys is an error that lists the keys there are.
 - An episode is the JSON file named like its folder, or the folder's only one: an object with a list of steps, or a bare list
   of steps that repeat the episode's fields (the form GUIEvalKit keeps its other benchmarks in).
-- Places are [x, y] in pixels of the screenshot; option ``coordinates`` = ``fractions`` or ``thousandths`` says otherwise.
+- Places are [x, y] in pixels of the screenshot; option ``coordinates`` = ``fractions`` or ``thousandths`` changes this.
 - Boxes are [x1, y1, x2, y2] in the same frame; option ``boxes`` = ``sizes`` reads [x, y, width, height]. Boxes with named
   sides need no option.
 - A scroll's word is the finger's direction, as in the paper's action space (Table 9), since the paper describes the actions as
-  normalised; option ``scroll`` = ``content`` turns it round. A scroll that says no place starts in the middle of the screen.
-- STOP means *finish* unless a status says otherwise.
+  normalised; option ``scroll`` = ``content`` turns it round. A scroll without a place starts in the middle of the screen.
+- STOP means *finish* unless its status means *impossible*.
 - The screenshot's size is what the step states, else the image's own; the device's resolution counts only where there is no
   image.
 - Names of splits: Table 8's, in any spelling (:mod:`._hypertrack_splits`). The categorisation may name episodes that are not
@@ -287,7 +287,7 @@ class HyperTrack(ABCBenchmark):
         self._plausible(fields, "box", (x1, y1, x2, y2))
         if not (x1 <= x2 and y1 <= y2):
             raise fields.error(
-                "box", f"expected [x1, y1, x2, y2], got {value!r}; the option boxes=sizes reads widths and heights"
+                "box", f"expected [x1, y1, x2, y2], got {value!r}; use the option boxes=sizes for widths and heights"
             )
         width, height = self._frame.extent(size)
         corners = [x1 / width, y1 / height, x2 / width, y2 / height]
@@ -295,9 +295,7 @@ class HyperTrack(ABCBenchmark):
 
     def _plausible(self, fields: _Fields, field: str, numbers: Sequence[float]) -> None:
         if self._frame is PIXELS and max(numbers) <= 1.0 and any(numbers):
-            raise fields.error(
-                field, f"{list(numbers)} are no pixels but fractions, it seems; the option coordinates=fractions reads them so"
-            )
+            raise fields.error(field, f"{list(numbers)} seem to be fractions, not pixels; use the option coordinates=fractions")
 
 
 @dataclass(frozen=True)
@@ -323,7 +321,7 @@ class _Fields(Row):
                 of_action |= {key} if in_action else set()
         named: dict[str, tuple[str, Any]] = {}
         for field, keys in KEYS.items():
-            if field == "opened":  # what the action says, before the app that the step or the episode is in
+            if field == "opened":  # a key of the action is preferred to the app of the step or episode
                 keys = tuple(sorted(keys, key=lambda key: key not in of_action))
             if first := next((key for key in keys if key in found), None):
                 named[field] = found[first]

@@ -17,8 +17,8 @@ them.)
 **Sizes** are the images'. A list without images still loads with the nominal size of a block, 1280x1000 pixels, which
 ``extras["screen_size_from"]`` then says; a page's size cannot be known without it.
 
-**Labels**: ``bbox`` and ``target_blocks`` hold boxes [x, y, width, height] in pixels of the page and of the blocks, of which
-any is right. Block k begins 800 k pixels down the page (17 steps show one that was cut elsewhere, around a wide or high
+**Labels**: ``bbox`` and ``target_blocks`` hold boxes [x, y, width, height] in pixels of the page and of the blocks; any of
+them is right. Block k begins 800 k pixels down the page (17 steps show one that was cut elsewhere, around a wide or high
 target); where a list names no target block, the box is put into the first block that holds it.
 
 - ``CLICK``: a click on the middle of the first box whose middle is on the image.

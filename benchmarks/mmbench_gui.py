@@ -13,20 +13,12 @@ are made; the program (``app_name``) is kept in the extras.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from guieval.data.benchmark import PublishedCount
 
 from ._examples import written_by
-from ._grounding import AnnotationList, Entry, GroundingBenchmark, Item, box_target, find_file, identity, stated_size
+from ._grounding import Entry, GroundingBenchmark, Item, box_target, identity, stated_size
 from ._rows import one_of
 
-LISTS = (
-    "L2_annotations.json",
-    "MMBench-GUI/L2_annotations.json",
-    "MMbench_data/MMbench_GUI_sspro_format.json",
-    "MMbench_GUI_sspro_format.json",
-)
 _SOURCE = "the released L2_annotations.json as converted by MAI-UI (arXiv 2507.19478 says 3,574)"
 
 
@@ -51,14 +43,14 @@ class MMBenchGuiL2(GroundingBenchmark):
     )
     protocol = "mmbench-gui-l2"
     dataset = "mmbench-gui-l2"
+    lists = (
+        "L2_annotations.json",
+        "MMBench-GUI/L2_annotations.json",
+        "MMbench_data/MMbench_GUI_sspro_format.json",
+        "MMbench_GUI_sspro_format.json",
+    )
     image_folders = ("offline_images", "MMBench-GUI/offline_images", "MMBench-GUI-OfflineImages/offline_images", "images")
     write_example = written_by("grounding.write_mmbench_gui")
-
-    def _find_lists(self) -> Sequence[AnnotationList]:
-        file = find_file(self.root, LISTS)
-        if file is None:
-            raise self.wrong_folder(self.root, LISTS[0])
-        return [AnnotationList(file)]
 
     def _episode_id(self, entry: Entry) -> str:
         return identity(entry.row, "index" if _is_native(entry) else "id")

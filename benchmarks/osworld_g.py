@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 from guieval.actions import ActionSpace
 from guieval.data.benchmark import EpisodeRef, PublishedCount
@@ -32,7 +31,6 @@ from guieval.frames import Size
 from ._examples import written_by
 from ._grounding import (
     REFUSAL,
-    AnnotationList,
     Entry,
     GroundingBenchmark,
     Item,
@@ -50,7 +48,7 @@ _LISTS = "box_type in the released lists"
 
 
 class OSWorldG(GroundingBenchmark):
-    """OSWorld-G with its original instructions: 564 targets, of which 40 are polygons and 54 are not there.
+    """OSWorld-G with its original instructions: 564 targets: 470 boxes, 40 polygons and 54 that are not there.
 
     ``root`` is the repository, its ``benchmark`` folder, MAI-UI's data folder, or a folder with one of their lists.
     """
@@ -73,7 +71,7 @@ class OSWorldG(GroundingBenchmark):
     dataset = "osworld-g"
     action_space = ActionSpace(frozenset({"CLICK", "STOP"}), frozenset(), frozenset({"impossible"}))
     image_folders = ("benchmark/images", "images", "")
-    lists: ClassVar[tuple[str, ...]] = (
+    lists = (
         "benchmark/OSWorld-G.json",
         "OSWorld-G.json",
         "OS_G_data/OSWorld-G_sspro_format.json",
@@ -81,12 +79,6 @@ class OSWorldG(GroundingBenchmark):
         "osworld_g.json",
     )
     write_example = written_by("grounding.write_osworld_g")
-
-    def _find_lists(self) -> Sequence[AnnotationList]:
-        file = find_file(self.root, self.lists)
-        if file is None:
-            raise self.wrong_folder(self.root, f"{self.lists[1]}, directly or in benchmark/")
-        return [AnnotationList(file)]
 
     def index(self) -> Sequence[EpisodeRef]:
         refs = super().index()
@@ -128,7 +120,7 @@ class OSWorldGRefined(OSWorldG):
         "github.com/xlang-ai/OSWorld-G: benchmark/OSWorld-G_refined.json with benchmark/images/, "
         "or MAI-UI's OS_G_Refine_data/OSWorld-G_refined_sspro_format.json"
     )
-    lists: ClassVar[tuple[str, ...]] = (
+    lists = (
         "benchmark/OSWorld-G_refined.json",
         "OSWorld-G_refined.json",
         "OS_G_Refine_data/OSWorld-G_refined_sspro_format.json",

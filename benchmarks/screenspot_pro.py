@@ -4,7 +4,7 @@ The release has 26 lists. The same lists are also read in ``ScreenSpot_Pro_data/
 folder, packed with gzip or not, with or without images.
 
 Labels: ``bbox`` is [x1, y1, x2, y2] in pixels of an image of ``img_size``; the reference is a click on its middle. Every row
-has its instruction in English and Chinese; the option ``language`` says which one the model is given, and the other one is
+has its instruction in English and Chinese; the option ``language`` selects the one that the model is given; the other one is
 kept in the extras. The authors' negative instructions (nothing to be found) are not in the release.
 """
 

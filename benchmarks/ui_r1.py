@@ -22,9 +22,9 @@ navigate_back    none                         PRESS BACK
 The rows are AndroidControl's 8,444 test steps without the 567 that wait and the 9 that press long, so episodes have gaps:
 steps are numbered in order, and ``extras["step_id"]`` keeps ``<n>``.
 
-The file does not say how large the screens are. A step's size is its image's where there is one; else what is known of the
+The file does not state the sizes of the screens. A step's size is its image's if there is one; else what is known of the
 episode (:mod:`._androidcontrol_screens`), else 1080x2400, or 1440x3120 where a point lies outside of that.
-``extras["screen_size_from"]`` says which it was: image, known or fit.
+``extras["screen_size_from"]`` names the source: image, known or fit.
 """
 
 from __future__ import annotations

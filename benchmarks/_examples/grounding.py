@@ -1,6 +1,6 @@
 """Writers of grounding sets as their authors release them: lists of rows and images, of elements that played episodes tap.
 
-Fields have the authors' names. Boxes are [x1, y1, x2, y2] in pixels, unless a writer says otherwise.
+Fields have the authors' names. Boxes are [x1, y1, x2, y2] in pixels, unless a writer's docstring states another form.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from guieval.testing.phone import DEFAULT_SIZE, PhoneEpisode, PhoneStep, encode,
 
 
 def expressible(seed: int, fits: Callable[[PhoneStep], bool], size: tuple[int, int] = DEFAULT_SIZE) -> Iterator[PhoneEpisode]:
-    """The episodes of ``seed`` of which every step fits, in order and without end."""
+    """The episodes of ``seed`` whose steps all fit, in order, without end."""
     played = (generate_episode(seed, number, size) for number in count())
     return (episode for episode in played if all(map(fits, episode.steps)))
 

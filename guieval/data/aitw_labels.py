@@ -56,7 +56,7 @@ def labelled_action(row: Row, codes: frozenset[int], extras: dict[str, Any]) -> 
         case _ if code in CODES_ALONE:
             return CODES_ALONE[code]
         case _:
-            raise row.error("result_action_type", f"{code} says nothing without touch and lift")
+            raise row.error("result_action_type", f"{code} has no meaning without touch and lift")
 
 
 def _dual_point(row: Row, extras: dict[str, Any]) -> Action:

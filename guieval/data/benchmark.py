@@ -192,7 +192,7 @@ class ABCBenchmark(_Reader):
     def episode(self, which: int | str, *, subset: str | None = None) -> Episode:
         """The episode at a place in :meth:`index`, or of an id; in a notebook it shows its screenshots.
 
-        Raises :class:`UsageError` where there is no such episode, or several subsets have one.
+        Raises :class:`UsageError` if no episode or several have this id.
         """
         refs = self.index()
         if isinstance(which, int):

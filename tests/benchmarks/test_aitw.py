@@ -214,7 +214,7 @@ def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
     [
         ([[]], "general episode 0: expected a list of steps, got []"),
         ([[5]], "general episode 0, step 0: expected an object, got 5"),
-        ([[row(5, "x"), row(10, "x", episode="8")]], "general episode 0, step 1, field ep_id: is '8', but step 0 says '41'"),
+        ([[row(5, "x"), row(10, "x", episode="8")]], "general episode 0, step 1, field ep_id: is '8', but step 0 has '41'"),
         ([[row(10, "x")], [row(10, "x")]], "general episode 1: episode aitw/general/41 is already in "),
     ],
 )

@@ -284,7 +284,7 @@ def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dic
 
 
 def test_a_strangers_step_is_refused(tmp_path: Path) -> None:
-    assert "step 1, field episode_id: is '8', but step 0 says '41'" in problem(tmp_path, row(0, 5), row(1, 10, episode_id="8"))
+    assert "step 1, field episode_id: is '8', but step 0 has '41'" in problem(tmp_path, row(0, 5), row(1, 10, episode_id="8"))
 
 
 def test_another_id_in_all_rows_is_kept(tmp_path: Path) -> None:

@@ -146,13 +146,13 @@ def test_options_change_what_is_assumed(tmp_path: Path) -> None:
     step = only_step(tmp_path, click, coordinates="fractions")
     assert step.action == Click(point=Point(250.0, 500.0))
     assert step.boxes.array == pytest.approx(Boxes([[200, 400, 300, 600]]).array)
-    with pytest.raises(DataError, match=r"field coordinate: .* the option coordinates=fractions reads them so"):
+    with pytest.raises(DataError, match=r"field coordinate: .* use the option coordinates=fractions"):
         only_step(tmp_path, click)
     step = only_step(tmp_path, document(action_type="CLICK", coordinate=[250, 500]), coordinates="thousandths")
     assert step.action == Click(point=Point(250.0, 500.0))
     scroll = document(action_type="SCROLL", direction="down")
     assert only_step(tmp_path, scroll, scroll="content").action == Scroll(point=Point(500, 500), direction="up")
-    with pytest.raises(DataError, match=r"field bbox: .* the option boxes=sizes reads widths and heights"):
+    with pytest.raises(DataError, match=r"field bbox: .* use the option boxes=sizes"):
         only_step(tmp_path, document(action_type="CLICK", coordinate=[900, 2000], bbox=[880, 1950, 40, 100]))
     with pytest.raises(UsageError, match=r"coordinates is 'fraction'; expected .*\(did you mean 'fractions'\?\)"):
         load(tmp_path, coordinates="fraction")

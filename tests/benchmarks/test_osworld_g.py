@@ -172,7 +172,7 @@ def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
     write(tmp_path, name="OSWorld-G.json")
     with pytest.raises(UsageError, match="are empty"):
         load_benchmark("osworld-g", tmp_path).index()
-    with pytest.raises(UsageError, match=r"holds no OSWorld-G_refined\.json.*`guieval prepare osworld-g-refined --source"):
+    with pytest.raises(UsageError, match=r"holds no benchmark/OSWorld-G_refined.*`guieval prepare osworld-g-refined"):
         load_benchmark("osworld-g-refined", tmp_path)
 
 

@@ -43,7 +43,7 @@ def picture(image: Image) -> str:
 
 
 def definitions(rows: Iterable[tuple[str, object]]) -> str:
-    """A table of names and values; what has no value is left out."""
+    """A table of names and values, without empty values."""
     cells = "".join(
         f'<tr><th style="text-align:left;vertical-align:top">{escaped(name)}</th>'
         f'<td style="text-align:left;white-space:pre-wrap;overflow-wrap:anywhere">{escaped(value)}</td></tr>'
@@ -54,7 +54,7 @@ def definitions(rows: Iterable[tuple[str, object]]) -> str:
 
 
 def benchmark_html(benchmark: ABCBenchmark) -> str:
-    """What a benchmark is and holds, with its first episodes."""
+    """The attributes and counts of a benchmark, and its first episodes."""
     rows: list[tuple[str, object]] = [
         ("name", benchmark.name),
         ("paper", benchmark.paper),
@@ -103,7 +103,7 @@ def reference_text(step: StepTaskModel) -> str:
 
 
 def opened_screenshot(root: Path, path: str, size: tuple[int, int]) -> Image:
-    """The screenshot at ``path`` below ``root`` as an image; :class:`ScreenshotError` where there is none of this size."""
+    """The screenshot at ``path`` below ``root`` as an image; :class:`ScreenshotError` if there is none of this size."""
     from PIL import Image
 
     data = read_screenshot(root, path, size).data

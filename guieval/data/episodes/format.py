@@ -77,7 +77,7 @@ class EpisodeLine(BaseModel):
 
 
 def parsed_line(where: str, line: bytes) -> EpisodeLine:
-    """One line as its record; :class:`DataError` naming place and field where it is none."""
+    """One line as a record; :class:`DataError` with place and field if it is invalid."""
     try:
         return EpisodeLine.model_validate_json(line)
     except ValidationError as error:
@@ -91,7 +91,7 @@ def at_first_problem(place: str, error: ValidationError, model: type[BaseModel])
 
 
 class Preparation(BaseModel):
-    """``prepared.json``: what a prepared folder holds, of which release, and whether all of it is there."""
+    """``prepared.json``: the content of a prepared folder, its release, and whether it is complete."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -113,7 +113,7 @@ class Preparation(BaseModel):
     version: str = ""
 
     def command(self, out: Path) -> str:
-        """The command that prepares this folder, or goes on with it."""
+        """The command that prepares this folder or continues the preparation."""
         parts = ["guieval", "prepare", self.benchmark, "--source", self.source, "--out", str(out)]
         for name, value in self.options.items():
             parts += ["--set", f"{name}={value if isinstance(value, str) else to_json(value).decode()}"]

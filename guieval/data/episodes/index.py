@@ -1,4 +1,4 @@
-"""Where every episode lies in an ``episodes.jsonl``; stored as ``episodes.index.json``, it opens a large folder unread."""
+"""The position of every episode in an ``episodes.jsonl``, stored as ``episodes.index.json`` to open large folders fast."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class EpisodeIndex(Sequence[EpisodeRef]):
         return EpisodeRef(key, self.lengths[position], position, self.splits[position])
 
     def add(self, ref: EpisodeRef, line: int, start: int, size: int) -> None:
-        """Note one more episode."""
+        """Add an episode."""
         self.ids.append(ref.key.episode_id)
         self.subsets.append(ref.key.subset)
         self.splits.append(ref.split)
@@ -77,7 +77,7 @@ class EpisodeIndex(Sequence[EpisodeRef]):
 
     @classmethod
     def from_json(cls, text: bytes, benchmark: str, size: int) -> EpisodeIndex | None:
-        """The index in ``text``, or ``None`` when it is none of a file of ``size`` bytes."""
+        """The index in ``text``, or ``None`` if it does not describe a file of ``size`` bytes."""
         try:
             values = from_json(text)
             if values["format"] != INDEX_FORMAT or sum(values["sizes"]) != size:
@@ -96,7 +96,7 @@ class EpisodeIndex(Sequence[EpisodeRef]):
 
 
 def line_head(benchmark: str, where: str, line: bytes) -> EpisodeRef:
-    """Read what the index needs of a line; :class:`DataError` naming place and field when it is not there."""
+    """Read the part of a line that the index needs; :class:`DataError` with place and field if it is missing."""
     try:
         values = from_json(line)
     except ValueError as error:
@@ -106,5 +106,5 @@ def line_head(benchmark: str, where: str, line: bytes) -> EpisodeRef:
             subset, split = values.get("subset", ""), values.get("split", "test")
             if isinstance(subset, str) and isinstance(split, str):
                 return EpisodeRef(EpisodeKey(benchmark, subset, name), 1 + len(others), split=split)
-    parsed_line(where, line)  # says what is wrong
+    parsed_line(where, line)  # raises an error that names the wrong field
     raise DataError(f"{where}: holds no episode")

@@ -35,7 +35,7 @@ from guieval.steps import EpisodeKey, StepTaskModel, whole_text
 PARTIAL = ".partial"
 """Folder below the prepared one where files lie until they are whole."""
 OWN_NAMES = frozenset({EPISODES, INDEX, PREPARED, PARTIAL})
-_FIRST_NAMES = frozenset({EPISODES, PARTIAL})  # what is there before it is noted whose they are
+_FIRST_NAMES = frozenset({EPISODES, PARTIAL})  # what exists before ``prepared.json`` does
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def prepare(
     """Convert the release in ``source`` into the folder ``out``, or go on with it where it was stopped.
 
     ``limit`` takes the first episodes of the release. ``on_progress`` is called with the number of episodes that are prepared,
-    and how many there will be (``None`` where only reading the release can tell). A damaged record raises :class:`DataError`,
-    or is listed in ``prepared.json`` where ``skip_damaged`` says so. Without ``screenshots`` only annotations are written.
+    and how many there will be (``None`` if only reading the release shows it). A damaged record raises :class:`DataError`,
+    or is listed in ``prepared.json`` if ``skip_damaged`` is set. Without ``screenshots`` only annotations are written.
     Raises :class:`UsageError` for folders that cannot be used, :class:`JournalError` where nothing more can be written.
     """
     _check_folders(kind, source, out)
@@ -82,7 +82,7 @@ def prepare(
     parts = release.parts()
     state = requested
     grown = False
-    if is_prepared(out) and _has_lines(out):  # one that failed at its first record may be begun otherwise
+    if is_prepared(out) and _has_lines(out):  # a preparation that failed at its first record may start with other options
         state = _same(read_preparation(out), requested, out)
         grown = state.complete and limit is None and state.expected not in (None, release.episodes_expected)
         finished = state.complete and not state.skipped and state.limit in (None, limit)
@@ -153,7 +153,7 @@ def _check_limit(episodes: int, limit: int | None, out: Path) -> None:
 
 @contextmanager
 def _writing(out: Path, kept: str = "") -> Iterator[None]:
-    """Turns what the operating system refuses into one sentence, ending with what is ``kept``."""
+    """Turn an error of the operating system into one sentence, which ends with ``kept``."""
     try:
         yield
     except OSError as error:
@@ -166,7 +166,7 @@ def _transfer(release: Release, parts: Sequence[str], writer: _Writer, on_progre
     if limit is not None:
         expected = limit if expected is None else min(limit, expected)
     on_progress(len(writer.done), expected)
-    before = frozenset(writer.done)  # not what is added now: an episode that the release holds twice must come to light
+    before = frozenset(writer.done)  # not what is added now: an episode that is twice in the release must be detected
     for part in parts:
         damaged = len(release.skipped)
         episodes = release.episodes(part, before.__contains__)
@@ -237,7 +237,7 @@ class _Writer:
         if episode.key in self.done:
             raise DataError(f"the release holds episode {episode.key} twice")
         line = episode_line(episode) + b"\n"
-        if self.state.complete:  # one that was finished is added to: until the end it is not
+        if self.state.complete:  # a finished folder is extended, so it is incomplete until the end
             self.state.complete = False
             self._note()
         if self.state.screenshots:
@@ -301,7 +301,7 @@ class _Writer:
     def end_part(self, part: str) -> None:
         """Note that a part of the release is read to its end."""
         os.fsync(self._file)
-        if part not in self.state.parts:  # one of a release that has grown is read twice
+        if part not in self.state.parts:  # if a release has grown, its parts are read twice
             self.state.parts.append(part)
         self._note()
 

@@ -75,15 +75,14 @@ class EpisodesFolder(ABCBenchmark):
             values = from_json(first)
         except ValueError:
             return {}  # index() raises the error
+        declared: dict[str, str] = {}
         match values:
             case {"setting": "high" | "low" | "grounding" as setting}:
-                found = {"setting": setting}
-            case _:
-                found = {}
+                declared["setting"] = setting
         match values:
             case {"dataset": str() as dataset} if dataset:
-                found["dataset"] = dataset
-        return found
+                declared["dataset"] = dataset
+        return declared
 
     def index(self) -> Sequence[EpisodeRef]:
         if self._index is None:
@@ -91,15 +90,13 @@ class EpisodesFolder(ABCBenchmark):
         return self._index
 
     def _stored_index(self) -> EpisodeIndex | None:
+        if self._preparation is None:
+            return None
         try:
-            size = self._file.stat().st_size
-            text = (self.root / INDEX).read_bytes() if self._preparation is not None else b""
+            index = EpisodeIndex.from_json((self.root / INDEX).read_bytes(), self.name, self._file.stat().st_size)
         except OSError:
             return None
-        found = EpisodeIndex.from_json(text, self.name, size)
-        return (
-            found if found is not None and self._preparation is not None and len(found) == self._preparation.episodes else None
-        )
+        return index if index is not None and len(index) == self._preparation.episodes else None
 
     def _read_index(self) -> EpisodeIndex:
         index = EpisodeIndex(self.name)
@@ -178,8 +175,8 @@ class EpisodesFolder(ABCBenchmark):
                         screenshot_size=size,
                         action=_unified(f"{place}.action", step.action, frame, size),
                         alternatives=tuple(
-                            _unified(f"{place}.alternatives.{each}", alternative, frame, size)
-                            for each, alternative in enumerate(step.alternatives)
+                            _unified(f"{place}.alternatives.{index}", alternative, frame, size)
+                            for index, alternative in enumerate(step.alternatives)
                         ),
                         boxes=_boxes(place, step.boxes, frame, size),
                         groups=step.groups,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import PydanticSerializationError, to_json
 
-from guieval.actions import Action, Boxes
+from guieval.actions import Boxes
 from guieval.data.episodes.read import PLACES
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
@@ -27,44 +27,32 @@ def episode_line(episode: Episode) -> bytes:
         for name in ("dataset", "split", "setting"):
             if getattr(step, name) != getattr(first, name):
                 raise DataError(f"episode {first.episode_key}, step {number}, field {name}: differs from that of step 0")
-    in_pixels = _steps_in_pixels(episode)
+    in_pixels = _steps(episode, pixels=True)
     values: dict[str, Any] = {"episode_id": first.episode_id}
     if first.subset:
         values["subset"] = first.subset
     values |= {"split": first.split, "dataset": first.dataset, "setting": first.setting, "instruction": first.instruction}
     values["frame"] = "unified" if in_pixels is None else "pixels"
-    values["steps"] = _steps_unified(episode) if in_pixels is None else in_pixels
+    values["steps"] = _steps(episode, pixels=False) if in_pixels is None else in_pixels
     try:
         return to_json(values)
     except PydanticSerializationError as error:  # half a surrogate pair in a text, or extras that are not JSON
         raise DataError(f"episode {first.episode_key}: cannot be written as JSON ({error})") from None
 
 
-def _steps_unified(episode: Episode) -> list[dict[str, Any]]:
-    return [
-        _step_values(
-            step,
-            episode.steps[0].instruction,
-            [action.model_dump() for action in (step.action, *step.alternatives)],
-            step.boxes.array.tolist(),
-        )
-        for step in episode.steps
-    ]
-
-
-def _steps_in_pixels(episode: Episode) -> list[dict[str, Any]] | None:
+def _steps(episode: Episode, *, pixels: bool) -> list[dict[str, Any]] | None:
+    """The steps with unified places or, if they can be written so, in pixels; ``None`` if they cannot."""
     steps = []
     for step in episode.steps:
-        actions = [_action_in_pixels(action, step.screenshot_size) for action in (step.action, *step.alternatives)]
-        boxes = _boxes_in_pixels(step.boxes, step.screenshot_size)
+        actions: list[dict[str, Any] | None] = [action.model_dump() for action in (step.action, *step.alternatives)]
+        boxes: list[list[float]] | None = step.boxes.array.tolist()
+        if pixels:
+            actions = [_in_pixels(action, step.screenshot_size) for action in actions if action]
+            boxes = _boxes_in_pixels(step.boxes, step.screenshot_size)
         if boxes is None or not all(actions):
             return None
         steps.append(_step_values(step, episode.steps[0].instruction, actions, boxes))
     return steps
-
-
-def _action_in_pixels(action: Action, size: Size) -> dict[str, Any] | None:
-    return _in_pixels(action.model_dump(), size)
 
 
 def _in_pixels(values: dict[str, Any], size: Size) -> dict[str, Any] | None:
