@@ -20,6 +20,7 @@ Built = TypeVar("Built")
 
 LONGEST = 400
 """Limit of an error message about a field, in characters."""
+_NUMBERS = frozenset({int, float})  # and not bool
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Row:
     def numbers(self, field: str, count: int) -> tuple[float, ...]:
         """Exactly ``count`` numbers, as a JSON list or as the text of one."""
         value = self._list(field)
-        if len(value) != count or not all(map(_is_number, value)):
+        if len(value) != count or not _NUMBERS.issuperset(map(type, value)):
             raise self.error(field, f"expected a list of {count} numbers, got {self.value(field)!r:.80}")
         return self.build(field, lambda: tuple(map(float, value)))
 
@@ -86,7 +87,7 @@ class Row:
         if len(value) == 4 and not any(isinstance(item, list) for item in value):
             value = [value]
         for box in value:
-            if not isinstance(box, list) or len(box) != 4 or not all(map(_is_number, box)):
+            if not isinstance(box, list) or len(box) != 4 or not _NUMBERS.issuperset(map(type, box)):
                 raise self.error(field, f"expected boxes of 4 numbers, got {box!r:.80}")
         return self.build(field, lambda: [list(map(float, box)) for box in value])
 
@@ -125,7 +126,3 @@ class Row:
         if not isinstance(value, list):
             raise self.error(field, f"expected a list, got {value!r:.80}")
         return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
