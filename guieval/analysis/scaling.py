@@ -1,8 +1,8 @@
 """Scaling laws: how a metric grows with the size of the training data.
 
-*Log-linear*, y = a + b log2 x (GUIEvalKit paper, arXiv 2605.27134, whose conclusion calls it approximate): least squares, and
-Student's t. *Exponential*, y = A + B e^(C + kx) (UI-S1 paper, arXiv 2509.11543, section 4.4). The paper's four letters are
-three quantities, for data show only the product B e^C: it is called B here, as with C = 0. Its k depends on the unit of x.
+*Log-linear*, y = a + b log2 x (GUIEvalKit paper, arXiv 2605.27134): least squares, and
+Student's t. *Exponential*, y = A + B e^(C + kx) (UI-S1 paper, arXiv 2509.11543, section 4.4). The data determine only
+the product B e^C, which is called B here (C = 0). Its k depends on the unit of x.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ScalingFit:
     """A fitted law over ``n`` points.
 
     ``r2``: 1 - SS_res / SS_tot; ``None`` where y does not vary. ``deviation``: the residuals' standard deviation, in y's unit,
-    with the degrees of freedom that the fit leaves. ``covariance``: (p, p) of the coefficients, in their order.
+    with n - p degrees of freedom. ``covariance``: (p, p) of the coefficients, in their order.
     """
 
     form: Form
@@ -61,7 +61,7 @@ class ScalingFit:
 
     def __getitem__(self, name: str) -> Coefficient:
         """The coefficient of that name: intercept and slope, or A, B and k."""
-        return next(each for each in self.coefficients if each.name == name)
+        return next(coefficient for coefficient in self.coefficients if coefficient.name == name)
 
     def at(self, sizes: Sequence[float] | Floats) -> Floats:
         """(m,) the law's value at each size."""
@@ -85,7 +85,7 @@ class ScalingFit:
 
     def formula(self, x: str = "x", y: str = "y") -> str:
         """The law with its numbers."""
-        first, second, *rest = (each.value for each in self.coefficients)
+        first, second, *rest = (coefficient.value for coefficient in self.coefficients)
         sign = "-" if second < 0 else "+"
         shape = f"log2({x})" if not rest else f"e^({rest[0]:.4g} {x})"
         return f"{y} = {first:.4g} {sign} {abs(second):.4g} {shape}"
@@ -99,7 +99,7 @@ def fit_scaling(form: str, sizes: Sequence[float], values: Sequence[float], leve
 
 
 def fit_log_linear(sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:
-    """Least squares of y = intercept + slope log2 x: the slope is what each doubling of the data adds.
+    """Least squares of y = intercept + slope log2 x: the slope is the gain from each doubling of the data.
 
     ``sizes``: (n,) in episodes or steps, above 0; ``values``: (n,) in any unit. Intervals are Student's with n - 2 degrees of
     freedom, exact for equal normal errors. Raises :class:`UsageError` below 3 points or 2 different sizes, for a size that is
@@ -111,12 +111,12 @@ def fit_log_linear(sizes: Sequence[float], values: Sequence[float], level: float
 
 
 def fit_exponential(sizes: Sequence[float], values: Sequence[float], level: float = LEVEL) -> ScalingFit:
-    """Least squares of y = A + B e^(kx): A is where the curve ends up (k < 0), B what it starts away from there.
+    """Least squares of y = A + B e^(kx): A is the limit of the curve (k < 0), B its distance from the limit at x = 0.
 
     ``sizes``: (n,) in any unit, not below 0 (0 is the model before training); k is per that unit. Intervals are profiles: an
-    end is where fixing the coefficient, and refitting the others, makes the residuals too large by an F test; they are as
-    skew as the data make them, and infinite where the data do not bound them. Raises :class:`UsageError` below 4 points or 3
-    different sizes, for a size below 0, for values that do not vary, and where k cannot be distinguished from 0 or infinity.
+    end is the value at which the residuals, with the other coefficients refitted, are too large by an F test. They may be
+    skew, and infinite if the data do not bound them. Raises :class:`UsageError` below 4 points or 3
+    different sizes, for a size below 0, for values that do not vary, and if k cannot be distinguished from 0 or infinity.
     """
     x, y = _points(sizes, values, level, least=4, different=3, zero=True)
     if np.ptp(y) == 0:

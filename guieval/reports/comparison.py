@@ -1,4 +1,4 @@
-"""Two runs on the same steps: what they differ in, how far their figures are apart, and which steps flipped.
+"""Two runs on the same steps: their settings, the differences of their figures, and the steps that flipped.
 
 Both are judged by today's rules of the same protocols, so which protocol a run was made with matters only as the default. How
 sure a difference is comes from :mod:`guieval.metrics.paired`. Differences are the second run minus the first.
@@ -117,7 +117,7 @@ def compare_runs(
     (answers_of_first, names), (answers_of_second, others) = (judged_with_own(each, requested) for each in (first, second))
     answers = (answers_of_first, answers_of_second)
     names = [name for name in names if name in others]
-    whole = [each.columns(protocols=names) for each in answers]
+    whole = [answer.columns(protocols=names) for answer in answers]
     one, other = shared_steps(*whole)
     notes = _notes(manifests, whole, one)
     for letter, judged, run, directory in zip("AB", answers, (one, other), (first, second), strict=True):
@@ -138,7 +138,7 @@ def compare_runs(
 def flips(comparison: Comparison) -> Iterator[Flip]:
     """Every step whose exact match differs where both runs answered it, by protocol, in the runs' order.
 
-    Reads both journals again, for the answers and for why they are judged as they are.
+    Reads both journals again, for the answers and the reasons of their verdicts.
     """
     one, other = comparison.first, comparison.second
     rows: dict[str, list[int]] = {}
@@ -147,7 +147,9 @@ def flips(comparison: Comparison) -> Iterator[Flip]:
         both = judged.measured & beside.measured
         rows[name] = np.flatnonzero(both & (judged.exact_match != beside.exact_match)).tolist()
     wanted = {one.key_of(row) for of_protocol in rows.values() for row in of_protocol}
-    answers = [{task.key: (task, action) for task, action in each.again() if task.key in wanted} for each in comparison.answers]
+    answers = [
+        {task.key: (task, action) for task, action in answer.again() if task.key in wanted} for answer in comparison.answers
+    ]
     for name, of_protocol in rows.items():
         evaluator = ActionEvaluator(name)
         for row in of_protocol:
@@ -199,7 +201,7 @@ def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
     shared = len(steps[0] & steps[1])
     if steps[0] == steps[1]:
         return
-    missing = [len(each) - shared for each in steps]
+    missing = [len(step) - shared for step in steps]
     examples = [_example(one - other) for one, other in (steps, steps[::-1])]
     parts = [
         f"{count:,} steps only in the {which}{example}"
@@ -229,7 +231,7 @@ def _unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
 
 def _notes(manifests: Sequence[Manifest], whole: Sequence[RunColumns], shared: RunColumns) -> list[str]:
     notes = []
-    modes = [each.mode.label for each in manifests]
+    modes = [manifest.mode.label for manifest in manifests]
     if modes[0] != modes[1]:
         notes.append(f"the modes differ ({modes[0]} and {modes[1]}): the runs saw different histories")
     models = [each.model_name for each in manifests]
@@ -310,7 +312,7 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
             f"alone, {found.both:,} in both and {found.neither:,} in neither; McNemar's test ({found.method}), which takes "
             f"steps for independent: p {'' if found.p_value < 0.001 else '= '}{p_value(found.p_value)}"
         )
-    if any(each.shared for each in comparison.figures):
+    if any(figure.shared for figure in comparison.figures):
         yield "(shared): over the steps that both runs answered, figures of episodes over those that both did"
     yield (
         f"interval and p: paired bootstrap over whole episodes, seed {comparison.seed}; * p < 0.05, not adjusted for the "
@@ -327,16 +329,16 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
         "notes": comparison.notes,
         "figures": [
             {
-                "protocol": each.protocol,
-                "figure": each.figure.name,
-                "meaning": each.figure.describe(),
-                "A": each.first,
-                "B": each.second,
-                "difference": each.difference,
-                "detectable": each.smallest,
-                "shared": each.shared,
+                "protocol": figure.protocol,
+                "figure": figure.figure.name,
+                "meaning": figure.figure.describe(),
+                "A": figure.first,
+                "B": figure.second,
+                "difference": figure.difference,
+                "detectable": figure.smallest,
+                "shared": figure.shared,
             }
-            for each in comparison.figures
+            for figure in comparison.figures
         ],
         "exact_match": comparison.exact,
         "seed": comparison.seed,

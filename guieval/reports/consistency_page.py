@@ -61,7 +61,7 @@ def _example(trace: Trace, root: Path | None) -> dict[str, Any]:
 
 
 def _points(action: Action | None, size: tuple[int, int]) -> list[tuple[float, float]]:
-    """Where an action is, in pixels of an image of ``size``; nothing where it has no place."""
+    """The point of an action, in pixels of an image of ``size``; empty if it has none."""
     if not isinstance(action, Click | LongPress | Scroll):
         return []
     return [(round(action.point.x / 1000 * size[0], 1), round(action.point.y / 1000 * size[1], 1))]

@@ -93,7 +93,7 @@ def consistency_json(found: Consistency, each: int, *, undecided_as: bool | None
 
 
 def step_row(trace: Trace, found: Consistency) -> dict[str, Any]:
-    """A trace as one line of a file; its ``consistent`` column is the human's, to be filled in where it is empty."""
+    """A trace as one line of a file; its ``consistent`` column is the human label, which a reader can fill in."""
     joint = trace.joint
     names = {True: "consistent", False: "inconsistent", None: "undecided"}
     return {
@@ -163,7 +163,7 @@ def _votes(found: Consistency) -> Table:
 
 
 def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
-    return tuple(sum(each.consistent is kind for each in findings) for kind in (True, False, None))
+    return tuple(sum(finding.consistent is kind for finding in findings) for kind in (True, False, None))
 
 
 def _rates(found: Consistency, undecided_as: bool | None) -> Table:

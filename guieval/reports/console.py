@@ -1,6 +1,6 @@
 """The tables that a run prints at its end, also for several runs side by side: a column for each run.
 
-Percentages appear here only, each with its denominator and, where it is known, its interval.
+Percentages appear only here, each with its denominator and, if known, its interval.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _DIAGNOSTICS = (
 
 
 def intervals(columns: RunColumns, protocol: str) -> dict[Figure, Interval]:
-    """The intervals of the figures that :func:`run_table` shows, as far as they have one."""
+    """The intervals of the figures that :func:`run_table` shows."""
     stops = columns.stop == "first-mismatch"
     figures = dict.fromkeys(figure for name, figure in SUMMARY_FIGURES.items() if stops or not name.startswith("sop."))
     judged = columns.judged[protocol]
@@ -78,8 +78,8 @@ def intervals(columns: RunColumns, protocol: str) -> dict[Figure, Interval]:
 def run_table(runs: Sequence[Run]) -> Table:
     """Every headline figure: step and episode figures, coverage, and how each planned step ended.
 
-    Figures without a meaning in any of the runs are left out: figures of episodes where every episode is one step
-    (grounding), and figures without OPEN steps where there are none. The click distance is in thousandths of the screen.
+    Figures that none of the runs defines are left out: figures of episodes if every episode is one step (grounding),
+    and figures without OPEN steps if there are none. The click distance is in thousandths of the screen.
     """
     sections = [_shares(_STEPS, runs), _ends(runs), _diagnostics(runs)]
     if any(run.summary.verdicts.planned > run.summary.episodes for run in runs):
@@ -105,7 +105,7 @@ def action_table(runs: Sequence[Run]) -> Table | None:
 def group_table(runs: Sequence[Run]) -> Table | None:
     """Type match and exact match by group label; ``None`` when no run has groups.
 
-    Every key of the benchmark's labels comes apart, then every pair of keys with the unweighted mean of its cells; the
+    Every key of the benchmark's labels has a section, then every pair of keys with the unweighted mean of its cells; the
     last line is over all steps (the micro average).
     """
     labels: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
@@ -156,11 +156,11 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
         )
     if summary.coverage.value is not None and not summary.coverage_ok:
         yield (
-            f"{label}: coverage is {per_cent(summary.coverage.value)}, below {COVERAGE_NEEDED:.0%}: too many replies lie "
+            f"{label}: coverage is {per_cent(summary.coverage.value)}, below {COVERAGE_NEEDED:.0%}: too many replies are "
             "outside the common action space for the covered figures to be reported."
         )
     if summary.unplanned:
-        yield f"{label}: {summary.unplanned:,} recorded steps lie outside the plan and count nowhere."
+        yield f"{label}: {summary.unplanned:,} recorded steps are outside the plan and are not counted."
 
 
 def _table(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:

@@ -52,7 +52,7 @@ def unanswered(columns: RunColumns, own: str) -> NDArray[np.bool_]:
 
 
 def incomplete(columns: RunColumns, own: str, directory: Path) -> str | None:
-    """A sentence on the steps that are :func:`unanswered`; ``None`` where there are none."""
+    """A sentence on the steps that are :func:`unanswered`; ``None`` without any."""
     count = int(np.count_nonzero(unanswered(columns, own)))
     if not count:
         return None

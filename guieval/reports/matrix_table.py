@@ -31,7 +31,7 @@ def _foreign(placed: Placed) -> str:
 def matrix_table(placed: Sequence[Placed]) -> Table:
     """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
     rows = (*_figure_rows(placed), (), _coverage_row(placed), (), *_end_rows(placed))
-    heads = ("\n".join(filter(None, (each.protocol.name, _foreign(each), each.part.title))) for each in placed)
+    heads = ("\n".join(filter(None, (column.protocol.name, _foreign(column), column.part.title))) for column in placed)
     return side_by_side("Every protocol's own figures (% of n)", heads, rows, name="protocols")
 
 
@@ -41,17 +41,17 @@ def glance_table(run: RunColumns, placed: Sequence[Placed]) -> Table:
     The first two are over all steps of ``run`` that the mode reaches, unjudged ones as wrong, so that only the rules differ.
     """
     rows: list[Row] = []
-    for each in placed:
-        judged = run.judged[each.protocol.name]
+    for column in placed:
+        judged = run.judged[column.protocol.name]
         n = int(judged.reached.sum())
         missing = int(judged.unmeasured.sum()) + run.left_out
         shares = [
             per_cent(int(match[judged.reached].sum()) / n if n else None, unit="", missing=missing)
             for match in (judged.type_match, judged.exact_match)
         ]
-        figure, value, _ = each.figures[0]
+        figure, value, _ = column.figures[0]
         own = per_cent(value.value, unit="", missing=value.missing)
-        name = " ".join(filter(None, (each.protocol.name, _foreign(each))))
+        name = " ".join(filter(None, (column.protocol.name, _foreign(column))))
         rows.append((name, *shares, f"{figure.name} {own}"))
     names = ("protocol", "type match", "exact match", "its own first figure")
     return Table("At a glance (%)", columns(*names, folds=names[:1], spare=names[-1:]), tuple(rows), name="glance")
@@ -62,14 +62,14 @@ def step_lines(placed: Sequence[Placed]) -> list[str]:
     held: defaultdict[str, list[str]] = defaultdict(list)
     lacking: defaultdict[str, list[str]] = defaultdict(list)
     others: defaultdict[str, list[str]] = defaultdict(list)
-    for each in placed:
-        name = each.protocol.name
-        if each.held:
-            held[each.part.text].append(name)
-        elif each.sample_set is not None:
-            lacking[each.sample_set].append(name)
-        if not each.held:
-            others[each.part.text].append(name)
+    for column in placed:
+        name = column.protocol.name
+        if column.held:
+            held[column.part.text].append(name)
+        elif column.sample_set is not None:
+            lacking[column.sample_set].append(name)
+        if not column.held:
+            others[column.part.text].append(name)
     lines = [f"data:     {text}: {', '.join(names)}" for text, names in (*others.items(), *held.items())]
     if len(lines) == 1:
         lines = [f"data:     {text}" for text in (*others, *held)]
@@ -80,12 +80,12 @@ def step_lines(placed: Sequence[Placed]) -> list[str]:
 
 
 def unmeasured_lines(placed: Sequence[Placed]) -> list[str]:
-    """How many steps were not measured under which protocols; nothing when all were."""
+    """How many steps were not measured under which protocols; empty if all were."""
     found: defaultdict[tuple[int, int, int], list[str]] = defaultdict(list)
-    for each in placed:
-        if each.judged.unmeasured.any():
-            counts = each.judged.counts
-            found[counts["infrastructure_failure"], counts["not_run"], len(each.columns)].append(each.protocol.name)
+    for column in placed:
+        if column.judged.unmeasured.any():
+            counts = column.judged.counts
+            found[counts["infrastructure_failure"], counts["not_run"], len(column.columns)].append(column.protocol.name)
     return [
         f"incomplete: {failed + missing:,} of {planned:,} steps were not measured ({failed:,} failed, {missing:,} never sent) "
         f"under {'every protocol' if len(names) == len(placed) else ', '.join(names)}"
@@ -120,7 +120,7 @@ def matrix_json(answers: JudgedAnswers, placed: Sequence[Placed], by: Sequence[s
         "mode": answers.answered.mode.label,
         "own_protocol": answers.answered.protocol,
         "overlays": list(answers.answered.overlays),
-        "protocols": [_as_json(each, by) for each in placed],
+        "protocols": [_as_json(column, by) for column in placed],
     }
 
 
@@ -176,7 +176,7 @@ def _as_json(placed: Placed, by: Sequence[str]) -> dict[str, Any]:
 
 
 def _figure_rows(placed: Sequence[Placed]) -> Iterator[Row]:
-    by_name = [{figure.name: (value, interval) for figure, value, interval in each.figures} for each in placed]
+    by_name = [{figure.name: (value, interval) for figure, value, interval in column.figures} for column in placed]
     for name in dict.fromkeys(name for figures in by_name for name in figures):
         pairs = [figures.get(name) for figures in by_name]
         yield (name, *(pair and per_cent(pair[0].value, pair[0].n, pair[1], missing=pair[0].missing) for pair in pairs))
@@ -192,14 +192,14 @@ def _strict(value: FigureValue) -> Cell:
 
 
 def _coverage_row(placed: Sequence[Placed]) -> Row:
-    shares = (each.columns.coverage(each.judged) for each in placed)
+    shares = (column.columns.coverage(column.judged) for column in placed)
     return ("coverage", *(per_cent(covered / n if n else None, n) for covered, n in shares))
 
 
 def _end_rows(placed: Sequence[Placed]) -> Iterator[Row]:
-    counts = [each.judged.counts for each in placed]
+    counts = [column.judged.counts for column in placed]
     names: list[End] = [*ENDS[:NOT_REACHED], "not_run"]
-    if any(each["not_reached"] for each in counts):
+    if any(count["not_reached"] for count in counts):
         names.append("not_reached")
     for name in names:
         yield (name.replace("_", " "), *(each[name] for each in counts))

@@ -30,7 +30,7 @@ _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
 class PastRun:
     """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
 
-    ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` where nothing was answered.
+    ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered.
     """
 
     name: str

@@ -47,15 +47,15 @@ def protocol_page(protocols: Sequence[Protocol]) -> str:
         written_for = "any data" if each.datasets is None else ", ".join(sorted(each.datasets))
         few_words = (click_in_short(each.rules), text_in_short(each.rules), failure_in_short(each.failure))
         lines.append(f"| [{each.name}](#{each.name}) | {written_for} | {' | '.join(map(_cell, few_words))} |")
-    for each in protocols:
-        lines += ["", *_section(each)]
+    for protocol in protocols:
+        lines += ["", *_section(protocol)]
     return "\n".join([*lines, "", END, ""])
 
 
 def measured_part(answers: JudgedAnswers, command: str) -> str:
     """The same answers under every protocol that judged them, up to the line :data:`MEASURED_END`.
 
-    ``command`` prints the same table. Steps without an answer count as wrong, also where a source treats them otherwise.
+    ``command`` prints the same table. Steps without an answer count as wrong, even if the source treats them differently.
     """
     columns = answers.columns()
     shares = {name: float((judged.end == RIGHT).mean()) for name, judged in columns.judged.items()}
@@ -98,10 +98,10 @@ def _spread(answers: JudgedAnswers, columns: RunColumns, shares: dict[str, float
         return f"from {100 * shares[low]:.1f}% ({low}) to {100 * shares[high]:.1f}% ({high}), {points:.1f} points apart"
 
     far = [
-        each.protocol.name
-        for each in answers.evaluators
-        if (each.protocol.rules_for(answers.answered.dataset).click.fallback or 0) >= 0.1
-        and each.protocol.rules_for(answers.answered.dataset).click.measure == "fraction"
+        evaluator.protocol.name
+        for evaluator in answers.evaluators
+        if (evaluator.protocol.rules_for(answers.answered.dataset).click.fallback or 0) >= 0.1
+        and evaluator.protocol.rules_for(answers.answered.dataset).click.measure == "fraction"
     ]
     text = f"The same answers are right {between(list(shares))}, by the protocol alone"
     if len(far) > 1:
@@ -198,7 +198,7 @@ def _items(title: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """The text so that Markdown takes nothing in it for mark-up."""
+    """The text with Markdown's special characters escaped."""
     for character in "\\*<`":
         text = text.replace(character, f"\\{character}")
     return text

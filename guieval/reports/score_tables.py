@@ -49,7 +49,7 @@ def figure_table(
 
 
 def sample_figures(run: RunColumns, protocol: str) -> list[SampledFigure]:
-    """Figures of all answers to a step; none where every step has one answer at most."""
+    """Figures of all answers to a step; empty if every step has at most one answer."""
     return [sampled([run], protocol, luck) for luck in get_args(Luck)] if most_drawn(run) > 1 else []
 
 
@@ -60,7 +60,7 @@ def sample_table(run: RunColumns, protocols: Sequence[str]) -> Table | None:
     if not heads:
         return None
     rows: tuple[Row, ...] = tuple(
-        (name, *(per_cent(each.value, interval=each.interval) for each in figures), figures[0].n)
+        (name, *(per_cent(figure.value, interval=figure.interval) for figure in figures), figures[0].n)
         for name, figures in by_protocol.items()
     )
     title = "All answers to a step (exact match is of the first alone)"

@@ -195,7 +195,7 @@ def test_latex_tells_differences_and_keeps_names_as_they_are(tmp_path: Path) -> 
     assert "reproduced within 1.9" in below and "seed 0" in below
     assert "LuaLaTeX" not in tex
     other = made_run(tmp_path / "y", rewrite=named("\u4e2d\u6587"))
-    assert written(leaderboard([other], [PROTOCOL]), "latex").splitlines()[1].startswith("% holds characters that pdfLaTeX")
+    assert written(leaderboard([other], [PROTOCOL]), "latex").splitlines()[1].startswith("% has characters that pdfLaTeX")
 
 
 def test_markdown_shows_marks_as_they_are(tmp_path: Path) -> None:

@@ -27,17 +27,17 @@ class Contingency:
 
     @property
     def consistent(self) -> int:
-        """How many steps are consistent."""
+        """The number of consistent steps."""
         return self.consistent_exact + self.consistent_missed
 
     @property
     def inconsistent(self) -> int:
-        """How many steps are inconsistent."""
+        """The number of inconsistent steps."""
         return self.inconsistent_exact + self.inconsistent_missed
 
     @property
     def n(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return self.consistent + self.inconsistent
 
     @property
@@ -72,7 +72,7 @@ class Contingency:
 
     @property
     def phi(self) -> float | None:
-        """The correlation of the two properties, in [-1, 1]; above 0 where consistent steps match more often."""
+        """The correlation of the two properties, in [-1, 1]; above 0 if consistent steps match more often."""
         exact = self.consistent_exact + self.inconsistent_exact
         margins = self.consistent * self.inconsistent * exact * (self.n - exact)
         if not margins:
@@ -97,11 +97,11 @@ class Contingency:
 
     @property
     def p(self) -> float | None:
-        """How surprising so large a statistic would be if the two had nothing to do with each other."""
+        """The p-value of the statistic if the two properties were independent."""
         return None if self.log10_p is None else 10.0**self.log10_p
 
     def relative_risk_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
-        """Katz's interval on the logarithm's scale; ``None`` where a group has no exact match."""
+        """Katz's interval on the logarithm's scale; ``None`` if a group has no exact match."""
         risk = self.relative_risk
         if not risk or not self.inconsistent_exact:
             return None
@@ -109,7 +109,7 @@ class Contingency:
         return _on_log_scale(risk, variance, level)
 
     def odds_ratio_interval(self, level: float = LEVEL) -> tuple[float, float] | None:
-        """Woolf's interval on the logarithm's scale; ``None`` where a cell is empty."""
+        """Woolf's interval on the logarithm's scale; ``None`` if a cell is empty."""
         odds = self.odds_ratio
         if odds is None or 0 in astuple(self):
             return None
@@ -169,7 +169,7 @@ class Detection:
 
     @property
     def accuracy(self) -> Rate:
-        """Steps judged as the human did, among those judged."""
+        """Steps judged as by the human, among those judged."""
         judged = self.true_positive + self.false_negative + self.false_positive + self.true_negative
         return Rate(self.true_positive + self.true_negative, judged)
 

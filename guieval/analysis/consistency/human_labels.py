@@ -15,7 +15,7 @@ _WORDS = {
     **dict.fromkeys(("false", "no", "0", "inconsistent"), False),
 }
 _DIGITS = 19
-"""No step's index is as long, and Python reads no number of thousands of digits."""
+"""The limit of a step index in digits."""
 _DEFUSED = ("'=", "'+", "'-", "'@", "'\t", "'\r")
 _NEEDED = ("episode_id", "step_index", "consistent")
 

@@ -27,18 +27,18 @@ from guieval.running.fixed_thoughts import FixedThoughts, answered, read_thought
 from guieval.steps import StepKey, StepTaskModel
 
 Abstention: TypeAlias = Literal["tie", "no decision", "not asked"]
-"""Why there is no vote: two decisions share the first place, no execution has one, or the step was never answered."""
+"""Why there is no vote: a tie for the first place, no execution with a decision, or a step that was never answered."""
 Failure: TypeAlias = Literal["action type", "action target", "invalid action"]
-"""Table 7's kinds: an action of another type than the consensus; of the same type, but with another place, text, direction or
-button; an execution that is not an action of the unified space."""
+"""Table 7's kinds: a type other than the consensus's; the same type with another place, text, direction or button; an
+execution that is not an action of the unified space."""
 FAILURES: tuple[Failure, ...] = get_args(Failure)
 
 
 @dataclass(frozen=True)
 class Majority:
-    """The decision that won: its different executions, most frequent first, and how often each was drawn.
+    """The decision that won: its distinct executions, most frequent first, with their counts.
 
-    ``votes`` of ``of`` are executions where a judge decides, judges where they decide together.
+    ``votes`` of ``of`` are executions for one judge, judges for the consensus.
     """
 
     actions: tuple[Action, ...]
@@ -48,13 +48,13 @@ class Majority:
 
     @property
     def prototype(self) -> Action:
-        """A representative execution: the mean of points, each as often as it was drawn, else the most frequent one."""
+        """A representative execution: the weighted mean of points, else the most frequent execution."""
         return prototype(self.actions[0], self.actions, self.counts)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict of one judge, or of all together, on one execution; ``consistent`` is ``None`` where it is undecided."""
+    """The verdict of one judge, or of all together, on one execution; ``consistent`` is ``None`` if it is undecided."""
 
     decision: Majority | Abstention
     consistent: bool | None
@@ -66,7 +66,7 @@ class Trace:
     """One reasoning trace with its execution (``action``, ``None`` for a reply without one) and the findings on them.
 
     ``judges`` are the findings of each judge alone, in the judges' order, ``joint`` that of their consensus; ``human`` is the
-    label, where there is one.
+    label, if there is one.
     """
 
     task: StepTaskModel
@@ -96,9 +96,9 @@ class Judge:
 
 @dataclass(frozen=True)
 class Consistency:
-    """The traces that at least one judge executed, and what was left out.
+    """The traces that at least one judge executed, and the numbers of those left out.
 
-    ``without_thought`` counts answered steps of the run with nothing to judge, ``not_judged`` those that no judge
+    ``without_thought`` counts answered steps of the run without a thought, ``not_judged`` those that no judge
     executed, ``unknown_labels`` human labels of other steps.
     """
 
@@ -114,7 +114,7 @@ class Consistency:
 
     @property
     def undecided(self) -> int:
-        """How many traces the judges together could not judge."""
+        """The number of traces without a joint verdict."""
         return sum(trace.joint.consistent is None for trace in self.traces)
 
     @property
@@ -140,7 +140,7 @@ def majority(executions: StepExecutions, settings: ClusterSettings) -> Majority 
 
 
 def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSettings) -> Majority | Abstention:
-    """The decision of most judges that have one."""
+    """The decision of most judges."""
     voting = [decision for decision in majorities if isinstance(decision, Majority)]
     if not voting:
         return "not asked" if all(reason == "not asked" for reason in majorities) else "no decision"
@@ -161,7 +161,7 @@ def consensus(majorities: Sequence[Majority | Abstention], settings: ClusterSett
 
 
 def find(decision: Majority | Abstention, action: Action | None, settings: ClusterSettings) -> Finding:
-    """Whether an execution belongs to a decision, and where not, in which way."""
+    """Whether an execution belongs to a decision, and if not, how it fails."""
     if action is None or isinstance(action, Unsupported):
         return Finding(decision, False, "invalid action")
     if not isinstance(decision, Majority):
@@ -203,8 +203,8 @@ def read_consistency(
     manifest = read_manifest(directory)
     evaluator = ActionEvaluator(manifest.protocol.name if protocol is None else protocol)
     thoughts = read_thoughts(directory)
-    for each in judges:
-        _check_judge(each, directory, thoughts)
+    for judge in judges:
+        _check_judge(judge, directory, thoughts)
     decided: dict[StepKey, list[Majority | Abstention]] = {}
     asked: list[Judge] = []
     for place, (each, title) in enumerate(zip(judges, _titles(judges), strict=True)):
@@ -225,7 +225,7 @@ def read_consistency(
             human = known.pop(key[1:], None)
             traces.append(judged(task, thoughts.texts[key], action, exact, decided[key], settings, human))
     if not traces:
-        raise UsageError(f"the judges have answered none of the steps of {str(directory)!r}")
+        raise UsageError(f"the judges answered no step of {str(directory)!r}")
     return Consistency(
         directory,
         model_label(manifest),
@@ -240,7 +240,7 @@ def read_consistency(
 
 
 def contingency(traces: Sequence[Trace], *, undecided_as: bool | None = None) -> Contingency:
-    """Table 6: traces by consistency and exact match. Undecided ones count as ``undecided_as``, or not at all."""
+    """Table 6: traces by consistency and exact match. Undecided ones count as ``undecided_as``, or are left out."""
     counts: Counter[tuple[bool, bool]] = Counter()
     for trace in traces:
         consistent = undecided_as if trace.joint.consistent is None else trace.joint.consistent
@@ -266,7 +266,7 @@ def detection(traces: Sequence[Trace], judge: int | None = None, *, undecided_as
 
 
 def failures(traces: Sequence[Trace]) -> dict[Failure, list[Trace]]:
-    """Table 7: the inconsistent traces by the way in which they are, in their order."""
+    """Table 7: the inconsistent traces by kind of failure, in their order."""
     found: dict[Failure, list[Trace]] = {kind: [] for kind in FAILURES}
     for trace in traces:
         if trace.joint.failure is not None:
@@ -292,19 +292,19 @@ def _check_judge(judge: Path, directory: Path, thoughts: FixedThoughts) -> None:
         fixed = read_manifest(each).fixed_thoughts
         if fixed is None:
             raise UsageError(
-                f"the judge {str(judge)!r} wrote its own thoughts; make one with `guieval run --fixed-thoughts {directory} "
+                f"the judge {str(judge)!r} has its own thoughts; make a judge with `guieval run --fixed-thoughts {directory} "
                 "--samples 32 ...`"
             )
         if fixed.sha256 != thoughts.digest:
             raise UsageError(
-                f"the judge {str(judge)!r} was given other thoughts than those of {str(directory)!r}: those of "
-                f"{fixed.run!r}, or of this run before it went on"
+                f"the judge {str(judge)!r} continued thoughts other than those of {str(directory)!r}: those of "
+                f"{fixed.run!r}, or of this run at an earlier time"
             )
         if each.resolve() == directory.resolve():
-            raise UsageError(f"the run {str(directory)!r} cannot be a judge of itself: its executions are what is judged")
+            raise UsageError(f"the run {str(directory)!r} cannot be its own judge")
 
 
 def _titles(judges: Sequence[Path]) -> list[str]:
-    """A name for each judge: its model, and where that is not enough, its directory."""
-    models = [model_label(read_manifest(rounds_of(each)[0])) for each in judges]
+    """A name for each judge: its model, with the directory if two judges have the same model."""
+    models = [model_label(read_manifest(rounds_of(judge)[0])) for judge in judges]
     return [model if models.count(model) == 1 else f"{model} ({each.name})" for model, each in zip(models, judges, strict=True)]

@@ -1,4 +1,4 @@
-"""The steps that runs answered, reduced to what data selection needs: what each step is and how its answer was judged."""
+"""The steps that runs answered, reduced to what data selection needs: the step and the verdict on its answer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from guieval.steps import EpisodeKey, Setting, StepKey, Verdict
 class Candidate:
     """One answered step.
 
-    ``type`` is the unified type of its reference, ``button`` the one that a PRESS presses. ``reason`` is the protocol's word
-    on the answer. ``reasoning_length`` counts the characters of the answer's reasoning, wherever it stood; 0 without any.
+    ``type`` is the unified type of its reference, ``button`` the one that a PRESS presses. ``reason`` is that of the
+    verdict. ``reasoning_length`` counts the characters of the answer's reasoning, wherever it is; 0 without any.
     """
 
     key: StepKey
@@ -99,8 +99,8 @@ def read_candidates(directories: Sequence[Path], protocol: str | None = None) ->
         for key in found:
             if run_of.setdefault(key, str(directory)) != str(directory):
                 raise UsageError(
-                    f"the runs {run_of[key]!r} and {str(directory)!r} both answer step {key}; whether it is hard can be "
-                    "read off one of them only, so give one run of each benchmark"
+                    f"the runs {run_of[key]!r} and {str(directory)!r} both answer step {key}; the difficulty "
+                    "must come from one of them, so give one run of each benchmark"
                 )
         # In the plan's order: that of the journal is the order in which the servers happened to answer.
         steps += [

@@ -1,4 +1,4 @@
-"""What a selection is written as: sample sets that runs and training take, and a manifest of why each step is in.
+"""The files of a selection: sample sets for runs and training, and a manifest with the reason for each step.
 
 A sample set is of one benchmark, so a selection over several is one file for each. It names episodes by their ids alone; where
 data has one id in several subsets, a list of steps (``.txt``) is unambiguous, and ``guieval run --episodes`` reads it.
@@ -56,7 +56,7 @@ def write_curated(curated: Curated, file: Path, *, runs: Sequence[str], version:
         steps: dict[EpisodeKey, list[int]] = {}
         for each in chosen:
             steps.setdefault(each.step.episode_key, []).append(each.step.key.step_index)
-        counts = Counter(each.step.type for each in chosen)
+        counts = Counter(choice.step.type for choice in chosen)
         made.append(
             _contents(
                 file if len(by_benchmark) == 1 else _named(file, benchmark),

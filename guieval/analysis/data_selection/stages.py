@@ -24,9 +24,9 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 ORDERS: tuple[Order, ...] = get_args(Order)
 Why: TypeAlias = Mapping[StepKey, dict[Stage, str]]
 ACTION = "action"
-"""The label under which a quota counts action types."""
+"""The label for action types in a quota."""
 KINDS = (*ACTION_TYPES, *BUTTONS)
-"""What actions can be called in a quota."""
+"""The names of actions in a quota."""
 RARE = ("WAIT", "LONG_PRESS")
 """Actions that UI-R1 calls rare and leaves out."""
 
@@ -43,7 +43,7 @@ class Source:
         return f"{self.dataset}:{labels}" if labels else self.dataset
 
     def holds(self, step: Candidate) -> bool:
-        """Whether a step is of it."""
+        """Whether a step belongs to it."""
         return step.dataset == self.dataset and all(step.groups.get(name) == value for name, value in self.groups.items())
 
 
@@ -123,7 +123,7 @@ def read_quota(text: str, labels: Sequence[str]) -> Quota:
             kind = part
         elif name not in known or (colon and name == ACTION):
             raise UsageError(
-                f"the quota {text!r} asks for {part!r}, which is not an action and no label of these steps"
+                f"the quota {text!r} has {part!r}, which is neither an action nor a label of these steps"
                 f"{nearest(part, [*KINDS, *known])}; actions: {', '.join(KINDS)}; labels: {', '.join(known)}"
             )
         elif colon:
@@ -172,11 +172,9 @@ class Recipe:
         if not self.stages:
             raise UsageError(f"no stage is given; the stages are {', '.join(STAGES)}")
         if self.quotas and "diversity" not in self.stages:
-            raise UsageError("quotas are the diversity stage's: add diversity to the stages, or leave the quotas out")
+            raise UsageError("quotas belong to the diversity stage: add diversity to the stages, or leave the quotas out")
         if self.quotas and self.top is not None:
-            raise UsageError(
-                "quotas say how many steps of each kind there are; a total number of steps cannot be given as well"
-            )
+            raise UsageError("quotas fix the number of steps of each kind; a total number of steps cannot be given as well")
         keys = list(map(str, self.quotas))
         if twice := next((key for key in keys if keys.count(key) > 1), None):
             raise UsageError(f"two quotas are given for {twice!r}; give one")
@@ -204,7 +202,7 @@ def get_preset(name: str) -> Recipe:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A step that was taken, with each stage's reason."""
+    """A selected step, with each stage's reason."""
 
     step: Candidate
     why: Mapping[Stage, str]
@@ -212,7 +210,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a quota asked for, what there was after the stages before, and what was taken of it."""
+    """A quota: the number wanted, the number available after the earlier stages, and the number taken."""
 
     key: str
     wanted: int
@@ -222,7 +220,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Curated:
-    """What a recipe took, in the order of the runs; ``left`` counts the steps after each stage, first those it began with."""
+    """The steps of a recipe, in the order of the runs; ``left`` counts the steps at the start and after each stage."""
 
     recipe: Recipe
     chosen: Sequence[Chosen]
@@ -231,15 +229,15 @@ class Curated:
 
     @property
     def composition(self) -> Counter[str]:
-        """How many steps there are of each action, PRESS by its buttons."""
-        return Counter(label(each.step, "action") for each in self.chosen)
+        """The number of steps of each action, PRESS by its buttons."""
+        return Counter(label(choice.step, "action") for choice in self.chosen)
 
 
 def curate(steps: Sequence[Candidate], recipe: Recipe, *, allow_fewer: bool = False) -> Curated:
     """Select ``steps`` by a recipe. The same steps and recipe give the same result, in whatever order the steps are given.
 
     Raises :class:`UsageError` when a quota, or ``top``, finds too few steps (unless ``allow_fewer``), when nothing is left, and
-    when the longest reasoning is asked for and no answer holds any.
+    when the order is by reasoning and no answer has any.
     """
     left = {"recorded": len(steps)}
     why: Why = {step.key: {} for step in steps}
@@ -251,7 +249,7 @@ def curate(steps: Sequence[Candidate], recipe: Recipe, *, allow_fewer: bool = Fa
         kept = _difficulty(kept, why)
         left["difficulty"] = len(kept)
     if recipe.order == "reasoning" and kept and not any(step.reasoning_length for step in kept):
-        raise UsageError("no answer of these steps holds any reasoning, so there is none to sort by; run the model with it on")
+        raise UsageError("no answer of these steps has any reasoning to sort by; run the model with thinking on")
     if "diversity" in recipe.stages:
         kept = _diverse(kept, recipe)
         left["not rare"] = len(kept)
@@ -281,7 +279,7 @@ def _quality(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> list[Candi
             if source is not None:
                 why[step.key]["quality"] = f"a click on a box of {source}"
                 kept.append(step)
-        elif not recipe.others or any(each.holds(step) for each in recipe.others):
+        elif not recipe.others or any(other.holds(step) for other in recipe.others):
             why[step.key]["quality"] = f"no click, of {step.dataset}"
             others.append(step)
     if recipe.other_episodes is not None:
@@ -304,7 +302,7 @@ def _diverse(steps: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
 
 
 def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Candidate], list[Cell]]:
-    """Every step goes to the first quota that it fits, and of each quota's steps as many are taken as it asks for."""
+    """Every step belongs to the first quota that it fits; each quota takes as many of its steps as it counts."""
     kept: list[Candidate] = []
     cells: list[Cell] = []
     rest = list(steps)
@@ -321,7 +319,7 @@ def _fill(steps: Sequence[Candidate], recipe: Recipe, why: Why) -> tuple[list[Ca
 
 
 def _spread(steps: Sequence[Candidate], recipe: Recipe, count: int) -> list[Candidate]:
-    """The first ``count`` steps in the recipe's order, in turn of each value of the label to be balanced."""
+    """The first ``count`` steps in the recipe's order, alternating between the values of the label to be balanced."""
     places = {step.key: draw_place(recipe.seed, step.key) for step in steps}
 
     def place(step: Candidate) -> tuple[int, str]:

@@ -233,7 +233,7 @@ def _labelled(
             own, alone = noise_apart(dbscan(points, found.counts, settings.radius, least, settings.metric))
             isolated += (begin + alone).tolist()
         elif kind in ("TYPE", "OPEN"):
-            own, prototypes = cluster_texts([str(each) for each in found.values], settings.loose, settings.strict)
+            own, prototypes = cluster_texts([str(value) for value in found.values], settings.loose, settings.strict)
             begun += [(begin + number, found.members[place][0]) for number, place in enumerate(prototypes)]
         else:
             own = np.arange(len(found.values), dtype=np.int64)

@@ -75,7 +75,7 @@ def read_executions(
             raise UsageError(
                 f"the rounds {str(runs[0])!r} and {str(each)!r} are over different steps, so they cannot be pooled"
             )
-    rounds = [_Round(each) for each in runs]
+    rounds = [_Round(run) for run in runs]
 
     def read() -> Iterator[StepExecutions]:
         for key, indices in plan.items():
@@ -120,12 +120,12 @@ def gaps(directory: Path) -> list[str]:
         named = len(read_file(directory / ROLLOUT, RolloutFile).rounds)
         if named > len(runs):
             found.append(f"{named - len(runs)} of {named} rounds of {str(directory)!r} have not begun")
-    for each in runs:
-        records = Records(each)
-        planned = sum(map(len, read_planned(each).plan.values()))
+    for run in runs:
+        records = Records(run)
+        planned = sum(map(len, read_planned(run).plan.values()))
         missing = planned - sum(map(len, record_places(records).values()))
         if missing:
-            found.append(f"{str(each)!r} holds no record of {missing:,} of {planned:,} planned steps")
+            found.append(f"{str(run)!r} holds no record of {missing:,} of {planned:,} planned steps")
         if records.damaged:
             lines = "1 line" if len(records.damaged) == 1 else f"{len(records.damaged):,} lines"
             found.append(f"{lines} of {str(records.path)!r} hold no record, the first is line {records.damaged[0]}")

@@ -146,26 +146,25 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
     distances: list[list[float]] = []
     moved_row: list[int] = []
     for step in executions:
-        found = literals(step.actions, step.counts)
-        if not found:
+        by_type = literals(step.actions, step.counts)
+        if not by_type:
             continue
-        rest: list[Ints] = []
-        spots: list[_Spots] = []
-        for kind, held in found.items():
+        fixed: list[Ints] = []
+        clustered: list[dict[Neighbourhood, Ints]] = []
+        for kind, distinct in by_type.items():
             if kind in ("CLICK", "LONG_PRESS"):
-                spots.append(_Spots(np.array(held.values, dtype=np.float64), held.counts))
+                points = np.array(distinct.values, dtype=np.float64)
+                labels_at = _labels(points, distinct.counts, needed, settings)
+                clustered.append({at: _sizes(labels, distinct.counts) for at, labels in labels_at.items()})
+                centres = {at: _centres(points, distinct.counts, labels_at[at]) for at in moving}
+                distances.append([wasserstein(*centres[one], *centres[other]) / DIAMETER for one, other in pairs])
+                moved_row.append(len(keys))
             elif kind in ("TYPE", "OPEN"):
-                labels, _ = cluster_texts([str(each) for each in held.values], settings.loose, settings.strict)
-                rest.append(np.bincount(labels, weights=held.counts).astype(np.int64))
+                labels, _ = cluster_texts(list(map(str, distinct.values)), settings.loose, settings.strict)
+                fixed.append(_sizes(labels, distinct.counts))
             else:
-                rest.append(held.counts)
-        for each in spots:
-            each.cluster(needed, settings)
-        counted = [np.concatenate([*rest, *(each.counts(at) for each in spots)]) for at in needed]
-        for each in spots:
-            centres = {at: each.centres(at) for at in moving}
-            distances.append([wasserstein(*centres[one], *centres[other]) / DIAMETER for one, other in pairs])
-            moved_row.append(len(keys))
+                fixed.append(distinct.counts)
+        counted = [np.concatenate([*fixed, *(sizes_at[at] for sizes_at in clustered)]) for at in needed]
         keys.append(step.task.key)
         right.append(int(step.counts[step.exact].sum()))
         n.append(step.n)
@@ -242,32 +241,24 @@ def trends(before: Sensitivity, after: Sensitivity, at: Neighbourhood) -> Ints:
     return np.array([[((wider == moved) & (steadier == sign)).sum() for sign in (1, -1)] for moved in (INC, DEC)])
 
 
-class _Spots:
-    """A step's points of one type, clustered in several ways."""
+def _labels(
+    points: Floats, weights: Ints, needed: Sequence[Neighbourhood], settings: ClusterSettings
+) -> dict[Neighbourhood, Ints]:
+    """(n,) the clusters of a step's points under each neighbourhood."""
+    least = settings.needed(int(weights.sum()))
+    apart = {metric: separations(points, metric) for metric in dict.fromkeys(at.metric for at in needed)}
+    return {at: noise_apart(dbscan_of(apart[at.metric], limit(at.radius, at.metric), weights, least))[0] for at in needed}
 
-    def __init__(self, points: Floats, weights: Ints) -> None:
-        self.points = points
-        self.weights = weights
-        self._labels: dict[Neighbourhood, Ints] = {}
 
-    def cluster(self, needed: Sequence[Neighbourhood], settings: ClusterSettings) -> None:
-        least = settings.needed(int(self.weights.sum()))
-        for metric in dict.fromkeys(each.metric for each in needed):
-            apart = separations(self.points, metric)
-            for at in needed:
-                if at.metric == metric:
-                    labels = dbscan_of(apart, limit(at.radius, metric), self.weights, least)
-                    self._labels[at], _ = noise_apart(labels)
+def _sizes(labels: Ints, weights: Ints) -> Ints:
+    return np.bincount(labels, weights=weights).astype(np.int64)
 
-    def counts(self, at: Neighbourhood) -> Ints:
-        return np.bincount(self._labels[at], weights=self.weights).astype(np.int64)
 
-    def centres(self, at: Neighbourhood) -> tuple[Floats, Floats]:
-        """Where the decisions' executions are on average, and their shares of the type's executions."""
-        labels = self._labels[at]
-        held = np.bincount(labels, weights=self.weights)
-        centre = np.stack([np.bincount(labels, weights=self.weights * axis) / held for axis in self.points.T], axis=1)
-        return centre, held / held.sum()
+def _centres(points: Floats, weights: Ints, labels: Ints) -> tuple[Floats, Floats]:
+    """(k, 2) the mean points of the clusters, and (k,) their shares of the executions."""
+    sizes = np.bincount(labels, weights=weights)
+    centres = np.stack([np.bincount(labels, weights=weights * axis) / sizes for axis in points.T], axis=1)
+    return centres, sizes / sizes.sum()
 
 
 def _table(rows: Sequence[Sequence[float]], width: int) -> NDArray[np.float64]:

@@ -61,8 +61,8 @@ class OpenSweep:
         given = _configured(config, mixes[0])
         begun = read_sweep(directory).manifest if resumed else None
         if begun is not None:
-            asked = Manifest.of({**begun.to_json(), "config": given.model_dump(mode="json")})
-            refuse_unlike(begun, asked, directory)
+            requested = Manifest.of({**begun.to_json(), "config": given.model_dump(mode="json")})
+            refuse_unlike(begun, requested, directory)
         if not left:
             return None
         server = open_server(given, directory / "vllm.log")
@@ -175,7 +175,7 @@ class AnswerPool:
 
 
 def _copy(record: StepRecord) -> StepRecord:
-    samples = tuple(each.model_copy(update={"usage": None, "seconds": None}) for each in record.samples)
+    samples = tuple(sample.model_copy(update={"usage": None, "seconds": None}) for sample in record.samples)
     return record.model_copy(update={"samples": samples})
 
 

@@ -1,7 +1,7 @@
-"""A sweep over history mixing: its settings, what became of each, and how exact match goes with the online source ratio.
+"""A sweep over history mixing: its settings, the outcome of each, and the relation of exact match to the online source ratio.
 
-Source: GUIEvalKit paper, Figure 5 and appendix D.2.2 ("experimental regime construction"). Running the settings is left to
-the command; what is kept of a finished one is one :class:`MixOutcome`, a line of ``outcomes.jsonl``.
+Source: GUIEvalKit paper, Figure 5 and appendix D.2.2 ("experimental regime construction"). A finished setting is one
+:class:`MixOutcome`, a line of ``outcomes.jsonl``.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Sweep(_Value):
     """The settings of a sweep: every ordered pair (start, end) of ``levels`` values, or ``pairs``, at ``means`` means each.
 
     The values are evenly spaced over [0, 1]. The paper "uniformly samples" the means within a pair's admissible range; here
-    they are the middles of as many equal parts of it, so that a sweep is the same wherever it is run, and no mean is one that
-    mu would have to be 0 or 1 for. A pair that has one mean alone (a stationary one) is repeated as often, with other draws.
+    they are the middles of as many equal parts of it, so that a sweep is reproducible, and no mean requires
+    a mu of 0 or 1. A pair with a single mean (a stationary one) is repeated as often, with other draws.
     """
 
     levels: int = Field(
@@ -71,12 +71,12 @@ class Sweep(_Value):
     def mixes(self) -> list[Mix]:
         """Every setting, pair by pair and by ascending mean.
 
-        Raises :class:`UsageError` for a pair that has no schedule, or is given twice.
+        Raises :class:`UsageError` for a pair without a schedule, or a repeated pair.
         """
         values = np.linspace(0.0, 1.0, self.levels).tolist()
         pairs = self.pairs or tuple((start, end) for start in values for end in values)
         if twice := next((pair for pair, count in Counter(pairs).items() if count > 1), None):
-            raise UsageError(f"the pair {twice[0]:g}:{twice[1]:g} is given twice, which would be the same draws over again")
+            raise UsageError(f"the pair {twice[0]:g}:{twice[1]:g} is given twice, which would repeat the same draws")
         return [mix for start, end in pairs for mix in self._of_pair(start, end)]
 
     def _of_pair(self, start: float, end: float) -> Iterator[Mix]:
@@ -98,7 +98,7 @@ class Sweep(_Value):
 
 
 PRESETS: dict[str, Sweep] = {"paper": Sweep(), "try": Sweep(levels=3, means=4)}
-"""``paper``: its 16 pairs at 50 means, 800 settings. ``try``: 9 pairs at 4, to see whether all is in place."""
+"""``paper``: its 16 pairs at 50 means, 800 settings. ``try``: 9 pairs at 4 means, for a test."""
 
 
 def get_preset(name: str) -> Sweep:
@@ -116,8 +116,8 @@ def setting_name(number: int, mix: Mix) -> str:
 class MixOutcome(_Value):
     """The outcome of one setting: ``exact`` of ``steps`` measured steps matched, ``replaced`` of ``past`` steps of history.
 
-    A past step counts once for each history that it was shown in: the sums of equation 8 run over all steps e, t that were
-    asked and over all steps of the history of each, since a step's past is drawn for it. ``available`` of them have an
+    A past step counts once for each history that it was shown in: the sums of equation 8 run over all steps e, t with a
+    record and over all steps of the history of each, since a step's past is drawn for it. ``available`` of them have an
     artifact, which is the most that can be replaced; ``expected`` is the sum of p over them all, artifact or not.
     """
 
@@ -182,7 +182,7 @@ def read_outcome(directory: Path, number: int, mixture: Mixture) -> MixOutcome |
 
 
 class SweepFile(_Value):
-    """``mix.json``: what a sweep was begun with, all that a resume needs; ``manifest`` is its first setting's."""
+    """``mix.json``: the settings of a sweep, for a resume; ``manifest`` is that of its first setting."""
 
     schema_version: Literal[1] = 1
     sweep: Sweep
@@ -203,7 +203,7 @@ def write_sweep(directory: Path, file: SweepFile) -> None:
 
 
 def read_sweep(directory: Path) -> SweepFile:
-    """A sweep that was begun; :class:`UsageError` where there is none."""
+    """The sweep in a folder; :class:`UsageError` without one."""
     try:
         return read_file(directory / SWEEP, SweepFile)
     except FileNotFoundError:
@@ -252,12 +252,12 @@ def by_regime(outcomes: Sequence[MixOutcome]) -> list[RegimeFigures]:
 
 
 def _points(outcomes: Sequence[MixOutcome]) -> list[tuple[float, float]]:
-    return [(each.osr, each.exact_match) for each in outcomes if each.osr is not None]
+    return [(outcome.osr, outcome.exact_match) for outcome in outcomes if outcome.osr is not None]
 
 
 def points_by_regime(outcomes: Sequence[MixOutcome]) -> dict[Regime, list[tuple[float, float]]]:
     """(OSR, exact match), both in [0, 1], of every setting of each regime that has any."""
-    found = {regime: _points([each for each in outcomes if each.regime == regime]) for regime in REGIMES}
+    found = {regime: _points([outcome for outcome in outcomes if outcome.regime == regime]) for regime in REGIMES}
     return {regime: points for regime, points in found.items() if points}
 
 
@@ -285,8 +285,8 @@ def as_csv(outcomes: Sequence[MixOutcome]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for each in outcomes:
-        schedule = each.mix.schedule
-        shares = {"gap": schedule.gap, "osr": each.osr, "exact_match": each.exact_match}
-        writer.writerow({**each.mix.model_dump(), **asdict(schedule), **each.model_dump(), **shares})
+    for outcome in outcomes:
+        schedule = outcome.mix.schedule
+        shares = {"gap": schedule.gap, "osr": outcome.osr, "exact_match": outcome.exact_match}
+        writer.writerow({**outcome.mix.model_dump(), **asdict(schedule), **outcome.model_dump(), **shares})
     return text.getvalue()

@@ -42,7 +42,7 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
     if out is None:
         return "text" if terminal else "md"
     if out.suffix not in _ENDINGS:
-        raise UsageError(f"{str(out)!r} ends in none of {', '.join(_ENDINGS)}; --format names what to write")
+        raise UsageError(f"{str(out)!r} must end in {', '.join(_ENDINGS)}, unless --format names the format")
     return _ENDINGS[out.suffix]
 
 
@@ -104,7 +104,7 @@ def _published(value: tuple[float, int] | None) -> Number | None:
 def _ends(board: Board) -> Table:
     """How the steps of each run ended, once for each protocol, and the notes on the whole board.
 
-    Benchmark and protocol have a column where they differ between rows: on a terminal every cut of the table repeats it.
+    Benchmark and protocol have a column only if they differ between rows, since on a terminal every part of a table repeats it.
     """
     ended = _ended(board)
     names = ("model", "mode", "benchmark", "protocol")
@@ -115,12 +115,12 @@ def _ends(board: Board) -> Table:
         for place, (_, _, cell) in enumerate(ended)
     )
     heads = (*(names[key] for key in keys), "coverage (%)", *(end.replace("_", " ") for end in ENDS))
-    notes = (*(f"beside published figures: {each}" for each in board.reproductions), *board.notes)
+    notes = (*(f"beside published figures: {reproduction}" for reproduction in board.reproductions), *board.notes)
     return Table("How steps ended", columns(*heads, keys=len(keys)), rows, notes, keys=len(keys))
 
 
 def comma_separated(board: Board) -> str:
-    """One line for each figure of each run, and for each published one, of which only the value is known.
+    """One line for each figure of each run, and for each published one, which has only a value.
 
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
@@ -145,9 +145,10 @@ def _records(board: Board) -> Iterator[dict[str, Any]]:
 
 
 def as_json(board: Board) -> str:
-    """Everything the board holds."""
+    """All data of the board."""
     reproductions = [
-        {**vars(each), "column": _heading(each.column), "difference": each.difference} for each in board.reproductions
+        {**vars(reproduction), "column": _heading(reproduction.column), "difference": reproduction.difference}
+        for reproduction in board.reproductions
     ]
     return json_text(vars(board) | {"reproductions": reproductions})
 
@@ -162,9 +163,9 @@ def as_latex(board: Board) -> str:
 
 
 def html(board: Board) -> str:
-    """One page without any request: sortable by mouse and keyboard, light and dark; nothing runs in it but its own script.
+    """One page without network requests: sortable by mouse and keyboard, light and dark; only its own script runs.
 
-    The policy in its head allows exactly the page's style and script, by their hashes, so a name that held markup could do
+    The policy in its head allows exactly the page's style and script, by their hashes, so a name that contained markup could do
     nothing even if it were not escaped.
     """
     folder = Path(__file__).parent / "templates"

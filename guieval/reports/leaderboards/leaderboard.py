@@ -1,7 +1,7 @@
 """Several runs as one table: a row for each model and mode, a column for each figure, with ranks that chance cannot explain.
 
 Figures that may not be compared have separate columns: by benchmark, steps, overlay, protocol and figure. Modes share a column
-in separate rows, and ranks are within a mode. Published tables are shown next to one's own figures, with the difference.
+in separate rows, and ranks are within a mode. Published tables are shown next to the runs' figures, with the difference.
 :mod:`guieval.reports.leaderboards.formats` writes a board in every format.
 """
 
@@ -70,7 +70,7 @@ class BoardColumn:
 class Cell:
     """A figure of a run: see :class:`guieval.metrics.figures.FigureValue`; fractions in [0, 1].
 
-    ``rank`` is among the runs of the same column and mode (``None`` where there is no other); rank 1 is the best run and all
+    ``rank`` is among the runs of the same column and mode (``None`` for a single run); rank 1 is the best run and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
     (``None`` online), ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the
     source's numbers, where these are a known set.
@@ -114,9 +114,9 @@ class ReferenceRow:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One's own figure beside the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
+    """A run's figure and the published one of the same checkpoint, mode, benchmark, protocol and name, in percent.
 
-    ``inside``: whether the published value lies in the interval of one's own.
+    ``inside``: whether the published value lies in the interval of the run's figure.
     """
 
     model: str
@@ -131,7 +131,7 @@ class Reproduction:
 
     @property
     def difference(self) -> float:
-        """One's own minus the published figure, in points."""
+        """The run's figure minus the published one, in points."""
         return self.own - self.published
 
     def __str__(self) -> str:
@@ -187,10 +187,10 @@ def leaderboard(
     ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. Raises
     :class:`guieval.errors.UsageError` for a directory without a run and for an unknown protocol.
     """
-    scored = [_scored(each, protocols) for each in directories]
+    scored = [_scored(directory, protocols) for directory in directories]
     runs = [run for run in scored if run.columns.answered]
     if not runs:
-        raise UsageError("no step of these runs was answered, so there is nothing to put into a table")
+        raise UsageError("no step of these runs was answered, so there are no figures to show")
     cells = [
         {
             (column := _column(run, name, figure)): _cell(run, name, figure, column, seed)
@@ -241,12 +241,12 @@ def arranged(board: Board, figures: str | None = None, sort: str | None = None) 
         columns=columns,
         rows=tuple(row for row in rows if any(row.cells)),
         references=tuple(replace(row, values=kept(row.values)) for row in board.references if any(kept(row.values))),
-        reproductions=tuple(each for each in board.reproductions if each.column in columns),
+        reproductions=tuple(reproduction for reproduction in board.reproductions if reproduction.column in columns),
     )
 
 
 def _split(board: Board, figures: str) -> Iterator[str]:
-    """The names between the commas; some names hold commas themselves, so the longest that the board has is taken first."""
+    """The names between the commas; since some names contain commas, the longest known name is taken first."""
     known = {name for column in board.columns for name in (column.figure, column.title)}
     parts = figures.split(",")
     while parts:
@@ -300,7 +300,7 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
         coverage=_coverage(run, judged),
         ends=judged.counts,
         directory=str(run.directory),
-        # The selection's title is the set's name and nothing more where no limit or subset has cut the set down.
+        # The selection's title is exactly the set's name if no limit or subset reduces the set.
         published_steps=None if column.published_set is None else run.title == column.published_set,
     )
 

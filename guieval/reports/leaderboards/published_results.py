@@ -1,7 +1,7 @@
 """Published tables as data: what papers print, with source, definitions and everything that could not be read for certain.
 
 A table is one YAML file in ``configs/results``. Its numbers are as printed, in percent unless a column says otherwise; what a
-paper leaves blank is ``None``. Columns name their protocol and figure, where these are known, so that one's own can be
+paper leaves blank is ``None``. Columns name their protocol and figure, where these are known, so that a run's figures can be
 shown next to them (:mod:`guieval.reports.leaderboards.leaderboard`).
 """
 
@@ -30,7 +30,7 @@ class Column(_Value):
     title: str = Field(min_length=1, description="its head, short")
     metric: str = Field(min_length=1, description="what it is, with its unit")
     decimals: int = Field(ge=0, description="as printed")
-    mode: str | None = Field(None, description="offline, soeval or sop, where the figure comes from static data")
+    mode: str | None = Field(None, description="offline, soeval or sop, if the figure comes from static data")
     benchmark: str | None = Field(None, description="registered name")
     protocol: str | None = None
     figure: str | None = Field(None, description="the protocol's name for it")
@@ -47,9 +47,9 @@ class Row(_Value):
     """One model's figures, in the columns' order."""
 
     model: str = Field(min_length=1, description="as the paper calls it")
-    variant: str = Field("", description="what sets this row apart from others of the model")
+    variant: str = Field("", description="what distinguishes this row from others of the model")
     checkpoint: str | None = Field(None, description="name in configs/models, if that is the same model with the same prompt")
-    thinking: bool | None = Field(None, description="on or off, where the paper has the checkpoint both ways")
+    thinking: bool | None = Field(None, description="on or off, if the paper has the checkpoint both ways")
     values: tuple[float | None, ...]
 
     @property
@@ -88,7 +88,9 @@ class ResultTable(_Value):
         titles = [row.title for row in self.rows]
         if twice := next((title for title in titles if titles.count(title) > 1), None):
             raise ValueError(f"{twice!r} has two rows")
-        given = [(row.title, row.values) for row in self.rows] + [(each.title, each.values) for each in self.statistics]
+        given = [(row.title, row.values) for row in self.rows] + [
+            (statistic.title, statistic.values) for statistic in self.statistics
+        ]
         for title, values in given:
             if len(values) != len(names):
                 raise ValueError(f"{title!r} has {len(values)} values for {len(names)} columns")

@@ -48,7 +48,7 @@ class OpenedOnlineRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures should know, e.g. which lines of the journal hold no record."""
+        """Notes on the figures, e.g. on damaged lines of the journal."""
         return tuple(self._read.run.notes)
 
     def figures(self) -> OnlineFigures:
@@ -134,7 +134,7 @@ class OpenedTrajectoryStep:
     def image(self) -> Image:
         """The screen that the model saw, with its action drawn on it as in the report.
 
-        Raises :class:`guieval.errors.ScreenshotError` where the screenshot is missing or damaged.
+        Raises :class:`guieval.errors.ScreenshotError` if the screenshot is missing or damaged.
         """
         screenshot = opened_screenshot(self.directory, self.record.screenshot, self.record.size)
         overlay = Overlay(screenshot.size)

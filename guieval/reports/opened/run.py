@@ -1,7 +1,7 @@
 """A run directory, or a rollout, as an object for scripts and notebooks.
 
-Opening one reads its files and runs nothing that they name. Answers are judged when they are read, as ``guieval score`` judges
-them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.figures` agree.
+Opening a run reads its files and does not run code that they name. Answers are judged when they are read, as ``guieval score``
+judges them, so that the rows of :meth:`OpenedRun.steps` and :meth:`OpenedRun.figures` agree.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def open_run(path: Path | str, *, data: Path | str | None = None) -> OpenedRun |
 
     An online run is an :class:`OpenedOnlineRun`, every other an :class:`OpenedRun`.
 
-    ``data`` is the benchmark's data folder, where it has moved since the run; only pictures need it. What is skipped in the
-    journal is logged. Raises :class:`guieval.errors.UsageError` where there is no run, or several.
+    ``data`` is the benchmark's data folder, if it has moved since the run; only pictures need it. Damaged lines of the
+    journal are logged. Raises :class:`guieval.errors.UsageError` without a run, or for several.
     """
     directory = Path(path)
     run = read_run(directory if is_rollout(directory) else one_run(directory))
@@ -105,7 +105,7 @@ class OpenedRun:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures should know, e.g. which lines of the journal hold no record."""
+        """Notes on the figures, e.g. on damaged lines of the journal."""
         return tuple(self._run.notes)
 
     def steps(self, protocol: str | None = None) -> pd.DataFrame:
@@ -113,7 +113,7 @@ class OpenedRun:
 
         The index is the number that :meth:`step` takes. ``reference`` and ``predicted`` are dictionaries of the actions'
         values, coordinates in thousandths of the screen. A step without a record has the verdict ``not_run``, or
-        ``not_reached`` where the mode ends an episode before it.
+        ``not_reached`` if the mode ends its episode earlier.
 
         Raises :class:`guieval.errors.UsageError` without pandas (the extra ``pandas``) and for an unknown protocol.
         """
@@ -124,7 +124,7 @@ class OpenedRun:
     ) -> OpenedStep:
         """A step by its number in :meth:`steps`, or by its episode's id and its index in the episode.
 
-        Raises :class:`guieval.errors.UsageError` where the run has no such step, or several subsets have the episode.
+        Raises :class:`guieval.errors.UsageError` if the run has no such step, or several subsets have the episode.
         """
         if isinstance(which, int):
             if index is not None:
@@ -155,7 +155,7 @@ class OpenedRun:
 
     @cached_property
     def screenshots(self) -> Path:
-        """The folder that the paths of screenshots start from; :class:`UsageError` where the data cannot be opened."""
+        """The folder of the screenshots; :class:`UsageError` if the data cannot be opened."""
         config = self.manifest.config
         try:
             return load_benchmark(config.bench, self.data or config.data, **(config.bench_options or {})).root
@@ -171,7 +171,7 @@ class OpenedRun:
         return next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if number < end)
 
     def _walk(self, protocol: str | None, only: EpisodeKey | None = None) -> Iterator[OpenedStep]:
-        """The planned steps in order, of one episode where one is named."""
+        """The planned steps in order, or those of one episode."""
         evaluator = ActionEvaluator(self._run.protocol if protocol is None else protocol)
         number = 0
         for key, counted in self._run.planned.plan.items():
@@ -202,12 +202,12 @@ class OpenedStep:
 
     @property
     def record(self) -> StepRecord | None:
-        """The step's record in the journal; ``None`` where it has none."""
+        """The step's record in the journal, if any."""
         return self._seen.record
 
     @property
     def task(self) -> StepTaskModel:
-        """The step as the benchmark gives it; :class:`UsageError` where nothing was recorded of it."""
+        """The step as the benchmark gives it; :class:`UsageError` without a record."""
         if self.record is None:
             raise UsageError(f"step {self.index} of episode {self.key} has no record: it was not run")
         return self.record.task
@@ -238,7 +238,7 @@ class OpenedStep:
         return [{**values, "sample": place, **_sample_values(*pair, reached)} for place, pair in enumerate(judged)]
 
     def texts(self, sample: int = 0) -> dict[str, str]:
-        """What there is to read: the instructions, the reference, and of a sample its reply, thought, action and judgement."""
+        """The texts of a step: the instructions, the reference, and a sample's reply, thought, action and judgement."""
         task, answer = self.task, self._sample(sample)
         row = self.rows()[sample]
         texts = {
@@ -259,7 +259,7 @@ class OpenedStep:
     def image(self, sample: int = 0, *, boxes: bool = True) -> Image:
         """The screenshot with the marks of the viewer: reference, alternatives, boxes, accepted area, and the prediction.
 
-        Raises :class:`guieval.errors.GuievalError` where the screenshot is not to be had.
+        Raises :class:`guieval.errors.GuievalError` if the screenshot cannot be read.
         """
         task, answer = self.task, self._sample(sample)
         screenshot = opened_screenshot(self.run.screenshots, task.screenshot, task.screenshot_size)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _BAR = 0.105
 """Inches, the height of one bar; with less, a hatch cannot be made out."""
 LEAST = 10
-"""Cells of fewer steps are not drawn by step index, where the last ones hold a step or two."""
+"""Cells of fewer steps are not drawn by step index, since the last ones have a step or two."""
 _AXIS = "exact match (%)"
 _TITLES = {"ratio": "place in the episode, (step + 1) / length", "length": "steps of the episode"}
 
@@ -76,9 +76,9 @@ def horizon(runs: Mapping[str, Sequence[Cell]], by: str, width: Width = "column"
 
     ``by`` is the property of the breakdown (:func:`guieval.metrics.breakdown.breakdown`): ``ratio``, ``step``, ``length``, or
     ``ratio-step`` for cells of both labels, which gives a panel for each fifth of the episode, as in Figure 19. By step, cells
-    of fewer than :data:`LEAST` steps are left out, and the line is interrupted there. In a mode that stops, a cell holds
-    the steps that were reached, hence only episodes that were right so far.
-    Raises :class:`UsageError` for another ``by``, no run, too many, or where no cell is large enough.
+    of fewer than :data:`LEAST` steps are left out, and the line is interrupted there. In a mode that stops, a cell has
+    only the steps that were reached, so only episodes that were right so far.
+    Raises :class:`UsageError` for another ``by``, no run, too many, or if no cell is large enough.
     """
     if by not in (*_TITLES, "step", "ratio-step"):
         raise UsageError(f"horizon curves go by ratio, step, length or ratio-step, not by {by!r}")

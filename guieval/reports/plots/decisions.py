@@ -33,7 +33,7 @@ _STACK = (LOOKS[5], None, LOOKS[2])
 def pass_curves(runs: Sequence[DecisionColumns], width: Width = "column", seed: int = 0) -> Figure:
     """PASS@n of each run against n, with intervals over episodes (Figure 6).
 
-    Raises :class:`UsageError` where every step has one execution, and for more runs than there are looks.
+    Raises :class:`UsageError` if every step has one execution, or for more runs than there are looks.
     """
     found = {run.title: [pass_at(run, k, seed=seed) for k in pass_sizes(run)] for run in runs}
     return samples(found, width=width)
@@ -49,7 +49,7 @@ def diversities(runs: Sequence[DecisionColumns], width: Width = "column") -> Fig
     values = {run.title: run.diversity[run.decided] for run in runs}
     if not any(len(each) for each in values.values()):
         raise UsageError("no execution has a decision, so there is no diversity to draw")
-    most = max(float(each.max(initial=0.0)) for each in values.values())
+    most = max(float(value.max(initial=0.0)) for value in values.values())
     edges = BIN * np.arange(int(most / BIN) + 2)
     fewest = min(100 / max(len(each), 1) for each in values.values())
     with drawing(width, 2.1) as figure:
@@ -97,8 +97,8 @@ def level_shifts(shifts: Sequence[Shifts], width: Width = "column") -> Figure:
         raise UsageError("there is nothing to draw")
     across = min(len(shifts), 3 if width == "two-column" else 1)
     down = -(-len(shifts) // across)
-    counts = [each.levels_by_trend() for each in shifts]
-    most = max(float((100 * each / each.sum()).max()) for each in counts)
+    counts = [shift.levels_by_trend() for shift in shifts]
+    most = max(float((100 * count / count.sum()).max()) for count in counts)
     with drawing(width, 1.55 * down + 0.25) as figure:
         grid = figure.subplots(down, across, squeeze=False)
         for axes, each, held in zip(grid.flat, shifts, counts, strict=False):

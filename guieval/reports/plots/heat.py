@@ -22,7 +22,7 @@ _DARK, _LIGHT = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Grid:
-    """Shares in [0, 1], ``None`` where there is none: ``values[row][column]``; ``steps`` are how many each column counts."""
+    """Shares in [0, 1] or ``None``: ``values[row][column]``; ``steps`` are the numbers of steps of the columns."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -33,7 +33,7 @@ class Grid:
 def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") -> Figure:
     """The grid as a heat map, in percent, darker for more, from white at 0 to dark blue at 100; an empty cell has a dash.
 
-    Lightness alone shows the value, so grey print loses nothing; digits are black or white, whichever contrasts more. The
+    Lightness alone shows the value, so grey print loses no information; digits are black or white, for contrast. The
     columns' numbers of steps are in a row below. Long column names are rotated.
     Raises :class:`UsageError` for an empty grid.
     """

@@ -85,7 +85,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
 def check_file(file: Path) -> str:
     """The format that the file's suffix names.
 
-    Raises :class:`UsageError` for another one, and without matplotlib, before anything is computed.
+    Raises :class:`UsageError` for another one, and without matplotlib.
     """
     _need_matplotlib()
     suffix = file.suffix.lower().removeprefix(".")
@@ -155,7 +155,7 @@ def label_axes(axes: Axes, x: str, y: str, lines: Literal["y", "both"] = "y") ->
 
 def in_percent(intervals: Iterable[Interval | None]) -> tuple[list[float], list[float]]:
     """The low and the high ends of intervals of shares, in percent; NaN without an interval."""
-    ends = [(math.nan, math.nan) if each is None else (100 * each.low, 100 * each.high) for each in intervals]
+    ends = [(math.nan, math.nan) if interval is None else (100 * interval.low, 100 * interval.high) for interval in intervals]
     return [low for low, _ in ends], [high for _, high in ends]
 
 

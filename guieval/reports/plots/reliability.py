@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FAR = (4.0, 7.0, 12.0, 18.0, 26.0, 36.0)
 """Distances of a name from its point, in points; from the third on a line connects the two."""
 MOST_NAMES = 16
-"""The most points whose names are written beside them; more would cover each other."""
+"""The largest number of points with names beside them; more would overlap."""
 _LONG = 24
 """Letters after which a name is broken."""
 _ANGLES = (0, 180, 90, 270, 45, 135, 225, 315)
@@ -48,7 +48,7 @@ def reliability(panels: Sequence[Panel], words: str, degree: int = 1, width: Wid
 
     ``words`` name the y axis, which all panels share and which starts at 0; x axes span only the points, because figures
     of static data lie in a narrow range. A wide figure has its panels side by side. Raises :class:`UsageError` for no panel,
-    one of fewer than three points, or one with too few for the degree.
+    a panel with fewer than three points, or with too few for the degree.
     """
     if not panels:
         raise UsageError("there is nothing to draw")
@@ -93,7 +93,7 @@ def _probability(p_value: float) -> str:
 
 
 def _name_points(axes: Axes, panel: Panel, correlation: Correlation) -> None:
-    """Write each name where it covers nothing, as near its point as there is room; crowded points choose first."""
+    """Write each name near its point where it overlaps nothing; crowded points come first."""
     scale = axes.figure.dpi / 72
     inside = axes.get_window_extent()
     points = axes.transData.transform(np.column_stack([panel.x, panel.y]))

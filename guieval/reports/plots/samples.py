@@ -59,8 +59,8 @@ def samples(runs: Mapping[str, Sequence[SampledFigure]], width: Width = "column"
                     axes.vlines(at, low, high, color=look.colour, linewidth=0.8)
         ticks = sorted({each.k for figures in runs.values() for each in figures})
         axes.set_xscale("log", base=2)
-        doublings = [each for each in ticks if each & (each - 1) == 0 or each == ticks[-1]]
-        axes.set_xticks(doublings, [str(each) for each in doublings])
+        doublings = [tick for tick in ticks if tick & (tick - 1) == 0 or tick == ticks[-1]]
+        axes.set_xticks(doublings, [str(doubling) for doubling in doublings])
         axes.set_xticks([], minor=True)
         axes.set_xlabel("answers to a step, n")
         percent_axis(axes, "y", "steps right (%)")

@@ -15,7 +15,7 @@ ENDINGS = (".csv", ".jsonl")
 
 
 def check_ending(file: Path) -> bool:
-    """Whether the file is to be a CSV table; :class:`UsageError` for an ending that is none of :data:`ENDINGS`."""
+    """Whether the file's ending is that of CSV; :class:`UsageError` for an ending that is not in :data:`ENDINGS`."""
     if file.suffix.lower() not in ENDINGS:
         raise UsageError(f"{str(file)!r} must end in {' or '.join(ENDINGS)}, got {file.suffix!r}")
     return file.suffix.lower() == ".csv"
@@ -47,7 +47,7 @@ def write_records(
 ) -> int:
     """Write each row as one line and return the number of rows.
 
-    A CSV table has the columns ``names``. Its cells hold JSON for an object, and for every value of a column in ``json_in``.
+    A CSV table has the columns ``names``. Objects, and all values of the columns in ``json_in``, are JSON texts in it.
     """
     writer = csv.DictWriter(stream, names, restval="", lineterminator=end)
     if as_csv:
@@ -67,9 +67,9 @@ def _cell(value: Any, *, as_json: bool) -> Any:
 
 
 def defused_value(value: Any) -> Any:
-    """A text without terminal commands, and with an apostrophe in front where a spreadsheet would run it as a formula.
+    """A text without terminal commands, and with a leading apostrophe if a spreadsheet would run it as a formula.
 
-    Anything but a text stays as it is.
+    Other values are returned unchanged.
     """
     if not isinstance(value, str):
         return value

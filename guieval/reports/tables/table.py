@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from guieval.metrics.intervals import Interval
 
 NOTHING = "-"
-"""Shown where a figure has no value: nothing to be computed from, or no meaning in the run's mode."""
+"""Shown for a figure without a value: there are no data for it, or the run's mode does not define it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Number:
 
     @property
     def ends(self) -> str:
-        """The interval in brackets, or nothing."""
+        """The interval in brackets; empty without one."""
         return "" if self.value is None else bracketed(self.interval, self.ends_form or self.form, self.scale)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ Row: TypeAlias = tuple[Cell, ...]
 
 
 def text(cell: Cell) -> str:
-    """A cell as a reader sees it."""
+    """A cell as text for readers."""
     if cell is None:
         return NOTHING
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
@@ -82,7 +82,7 @@ def per_cent(
     missing: int = 0,
     best: bool = False,
 ) -> Number:
-    """A fraction shown in per cent, with its n, its interval and the number of its missing steps where they are given."""
+    """A fraction shown in per cent, with its n, its interval and the number of its missing steps, as far as they are given."""
     sign = "+" if signed else ""
     ends = f"{sign}.{max(digits - 1, 1)}f"
     marks = " ".join(filter(None, (mark, missing_mark(missing))))
@@ -94,7 +94,7 @@ class Column:
     """A column's heading and how it is laid out.
 
     ``above``: the headings that it shares with its neighbours, outermost first. ``folds``: its cells are sentences, which may
-    go over several lines. ``spare``: where the width does not suffice, columns above 0 are left out, the highest first.
+    go over several lines. ``spare``: if the width is too small, columns above 0 are left out, the highest first.
     """
 
     name: str

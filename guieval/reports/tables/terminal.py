@@ -101,7 +101,7 @@ def _longest_word(value: str) -> int:
 
 
 def _needed(columns: Sequence[_Shown]) -> int:
-    return sum(each.floor for each in columns) + _GAP * (len(columns) - 1)
+    return sum(column.floor for column in columns) + _GAP * (len(columns) - 1)
 
 
 def _kept(columns: Sequence[_Shown], width: int) -> tuple[list[_Shown], list[_Shown]]:
@@ -116,7 +116,7 @@ def _kept(columns: Sequence[_Shown], width: int) -> tuple[list[_Shown], list[_Sh
     for each in reversed(left_out[:-1]):  # the wide column removed last may leave room for narrow ones removed before
         if _needed([*shown, each]) <= width:
             shown.append(each)
-    return [each for each in columns if each in shown], [each for each in columns if each not in shown]
+    return [column for column in columns if column in shown], [each for each in columns if each not in shown]
 
 
 def _groups(shown: Sequence[_Shown], keys: int, width: int) -> Iterator[list[_Shown]]:

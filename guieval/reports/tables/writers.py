@@ -53,7 +53,7 @@ def _markdown(table: Table) -> Iterator[str]:
 
 
 def md(value: str) -> str:
-    """Text that Markdown shows as it is, within a table cell too."""
+    """Text with Markdown's special characters escaped, also for table cells."""
     return "".join(_MD.get(mark, mark) for mark in harmless(" ".join(whole_text(value).split())))
 
 
@@ -68,7 +68,7 @@ def _md_row(cells: Any) -> str:
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """One line for each cell: table, title, row, column, value, and low, high and n where the value has them.
+    """One line for each cell: table, title, row, column, value, and low, high and n if the value has them.
 
     A name that a spreadsheet would run as a formula begins with an apostrophe here.
     """
@@ -146,9 +146,7 @@ def latex(table: Table, *, caption: str) -> str:
         lines.append(r"\end{minipage}")
     lines.append(r"\end{table}")
     if any(mark > _LATIN for mark in "".join(lines)):
-        lines.insert(
-            1, "% holds characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does"
-        )
+        lines.insert(1, "% has characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does")
     return "\n".join(lines) + "\n"
 
 
@@ -170,7 +168,7 @@ def _tex_heads(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def tex(value: str) -> str:
-    """Text that LaTeX sets as it is."""
+    """Text with LaTeX's special characters escaped."""
     flat = " ".join(whole_text(value).split())
     escaped = "".join(_TEX.get(mark, mark) for mark in flat if mark.isprintable())
     return re.sub("(?<=[-'])(?=[-'])", "{}", escaped)  # two hyphens would be set as a dash, two apostrophes as a quotation mark

@@ -1,6 +1,6 @@
 """Writes the page of an online run: the list of trajectories in the page itself, the steps of each in a data file of its own.
 
-A screenshot is in the folder once, as a hard link where the file system allows it. Only files of the run's own folder of
+A screenshot is in the folder once, as a hard link if the file system allows it. Only files of the run's own folder of
 screenshots are taken.
 """
 
@@ -96,7 +96,7 @@ def _row(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
         "code": ENDINGS.index(trajectory.ended),
         "count": len(trajectory.steps),
         "progress": None if outcome is None else f"{100 * outcome.score.progress:.0f} %",
-        "effects": [] if outcome is None else [clipped(each, LINE_LIMIT) for each in outcome.score.side_effects],
+        "effects": [] if outcome is None else [clipped(side_effect, LINE_LIMIT) for side_effect in outcome.score.side_effects],
         "reason": clipped(reason, LINE_LIMIT),
     }
 
@@ -119,7 +119,7 @@ def _step_values(step: TrajectoryStep, screens: _Screens) -> dict[str, Any]:
 
 
 def _missed(step: TrajectoryStep) -> str | None:
-    """Why nothing was carried out at a step; ``None`` if its action was."""
+    """Why the action of a step was not carried out; ``None`` if it was."""
     if step.executed:
         return None
     if step.action is None:

@@ -54,7 +54,7 @@ def prepare(out: Path) -> None:
 
 
 def script_text(function: str, number: int, json_text: str) -> str:
-    """A script that hands JSON to one function of the page; nothing inside the text can end the string, or the script.
+    """A script that passes JSON to one function of the page; no text inside it can end the string, or the script.
 
     It is a string for ``JSON.parse`` rather than a literal: faster to read, and a key named ``__proto__`` is only a key.
     """

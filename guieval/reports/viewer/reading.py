@@ -35,7 +35,7 @@ _CODES: dict[Verdict, int] = {
 MOST_SAMPLES = 64
 """Number of a step's samples that the page shows in full; decisions use all of them."""
 EVERY = "all"
-"""The protocol name that stands for all protocols of the run's data set."""
+"""The name for all protocols of the run's data set."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def shown_run(directory: Path) -> ShownRun:
     run = read_run(directory)
     for part in (run, *run.further):
         if not part.offsets:
-            raise UsageError(f"the run {str(part.directory)!r} holds no step of its plan yet, so there is nothing to show")
+            raise UsageError(f"the run {str(part.directory)!r} has no step of its plan yet, so there is nothing to show")
     return run
 
 
@@ -156,15 +156,15 @@ def _read_one(directory: Path) -> ShownRun:
             offsets[key] = kept
     first = next((offset for steps in offsets.values() for offset in steps.values()), None)
     dataset = "" if first is None else records.at(first).task.dataset
-    notes = [f"{outside:,} recorded steps lie outside the plan and are not shown."] if outside else []
+    notes = [f"{outside:,} recorded steps are outside the plan and are not shown."] if outside else []
     notes += [f"{note[:1].upper()}{note[1:]}." for note in caveats.notes(manifest)]
     if records.damaged:
-        notes.append(f"{len(records.damaged):,} lines of the journal hold no record and were passed over.")
+        notes.append(f"{len(records.damaged):,} lines of the journal are not records and were skipped.")
     return ShownRun(directory, manifest, planned, dataset, records, offsets, notes)
 
 
 def protocols_to_show(run: ShownRun, names: Sequence[str]) -> list[str]:
-    """The protocols of a report: those named, by default the run's own; ``all`` stands for all of the data set's.
+    """The protocols of a report: those named, by default the run's own; ``all`` means all protocols of the data set.
 
     Raises :class:`UsageError` for an unknown name.
     """

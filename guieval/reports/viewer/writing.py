@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ SCRIPT_PARTS = (
 STYLE_PARTS = ("base", "marks", "style")
 OWN = Path(__file__).parent
 SCRIPT_FOLDER = OWN / "script"
-_NOBODY = -1
+_NONE = -1
 
 
 def write_report(
@@ -96,7 +98,7 @@ def write_report(
         "search": SEARCH_CHUNK,
         "notes": notes,
         "runs": [_described(shown) for shown in runs],
-        "protocols": [{"name": each.protocol.name, "summary": each.protocol.summary} for each in evaluators],
+        "protocols": [{"name": evaluator.protocol.name, "summary": evaluator.protocol.summary} for evaluator in evaluators],
         "shown": protocols.index(run.protocol) if run.protocol in protocols else 0,
     }
     folder.script("index", "index", None, {**head, **index.values()})
@@ -149,11 +151,11 @@ class _Index:
     def __init__(self, runs: int, protocols: int) -> None:
         self._labels: dict[str, None] = {}
         self._instructions: list[str] = []
-        self._subsets: dict[str, int] = {}
+        self._subsets: defaultdict[str, int] = defaultdict(count().__next__)  # numbered by first occurrence
         self._subset: list[int] = []
         self._starts: list[int] = []
         self._steps: list[int] = []
-        self._types: dict[str, int] = {}
+        self._types: defaultdict[str, int] = defaultdict(count().__next__)
         self._reference: list[int] = []
         self._predicted: list[list[int]] = [[] for _ in range(runs)]
         self._ends: list[list[list[str]]] = [[[] for _ in range(protocols)] for _ in range(runs)]
@@ -170,25 +172,22 @@ class _Index:
             label = f"{name} ({repeated})"
         self._labels[label] = None
         self._instructions.append("" if task is None else clipped(task.instruction, INSTRUCTION_LIMIT) or "")
-        self._subset.append(self._subsets.setdefault(key.subset, len(self._subsets)))
+        self._subset.append(self._subsets[key.subset])
         self._starts.append(len(self._steps))
 
     def add(self, step: int, task: StepTaskModel | None, both: Sequence[SeenStep]) -> None:
         row = len(self._steps)
         self._steps.append(step)
-        self._reference.append(_NOBODY if task is None else self._type(task.action.type))
+        self._reference.append(_NONE if task is None else self._types[task.action.type])
         for seen, predicted, ends in zip(both, self._predicted, self._ends, strict=True):
             action = None if seen.record is None else seen.record.sample.action
-            predicted.append(_NOBODY if action is None else self._type(action.type))
+            predicted.append(_NONE if action is None else self._types[action.type])
             for column, code in zip(ends, seen.ends, strict=True):
                 column.append(str(code))
         for name, value in ({} if task is None else task.groups).items():
             values, column_of = self._groups.setdefault(name, ({}, []))
-            column_of += [_NOBODY] * (row - len(column_of))
+            column_of += [_NONE] * (row - len(column_of))
             column_of.append(values.setdefault(value, len(values)))
-
-    def _type(self, name: str) -> int:
-        return self._types.setdefault(name, len(self._types))
 
     def values(self) -> dict[str, Any]:
         return {
@@ -203,7 +202,7 @@ class _Index:
             "predicted": self._predicted,
             "ends": [["".join(column) for column in ends] for ends in self._ends],
             "groups": [
-                {"name": name, "values": list(values), "of": column + [_NOBODY] * (len(self) - len(column))}
+                {"name": name, "values": list(values), "of": column + [_NONE] * (len(self) - len(column))}
                 for name, (values, column) in self._groups.items()
             ],
         }
@@ -263,15 +262,15 @@ def _compared(run: ShownRun, against: ShownRun) -> list[str]:
     shared = sum(len(other.get(key, frozenset()).intersection(steps)) for key, steps in run.planned.plan.items())
     if not shared:
         raise UsageError(
-            f"the runs {str(run.directory)!r} and {str(against.directory)!r} share no step, so there is nothing to set "
-            f"side by side: they are over {_described(run)['benchmark']!r} and {_described(against)['benchmark']!r}"
+            f"the runs {str(run.directory)!r} and {str(against.directory)!r} share no step, so they cannot "
+            f"be compared: they are over {_described(run)['benchmark']!r} and {_described(against)['benchmark']!r}"
         )
     more = sum(map(len, other.values())) - shared
     notes = []
     if shared < total:
-        notes.append(f"The compared run was not asked about {total - shared:,} of the {total:,} steps.")
+        notes.append(f"The compared run does not have {total - shared:,} of the {total:,} steps.")
     if more:
-        notes.append(f"The compared run holds {more:,} more steps, which are not shown.")
+        notes.append(f"The compared run has {more:,} more steps, which are not shown.")
     return notes
 
 

@@ -120,11 +120,11 @@ def test_mistakes_about_runs_end_with_one_sentence(guieval: CommandLine, control
         ("--stages", "quality,dificulty"): "unknown stage 'dificulty' (did you mean 'difficulty'?)",
         ("--order", "length"): "unknown order 'length'",
         ("--balance", "elemnt"): "--balance 'elemnt' is not a label of these steps",
-        ("--per", "BACK=1", "--top", "3"): "quotas say how many steps of each kind there are",
+        ("--per", "BACK=1", "--top", "3"): "quotas fix the number of steps of each kind",
         ("--clean-boxes", ":x"): "a source is written DATASET or DATASET:LABEL=VALUE",
         ("--bench", "demo"): "--bench is for --nested alone",
         ("--out", str(tmp_path / "hard.csv")): "must end in .json",
-        ("--stages", "difficulty", "--per", "BACK=1"): "quotas are the diversity stage's",
+        ("--stages", "difficulty", "--per", "BACK=1"): "quotas belong to the diversity stage",
     }.items():
         assert says in guieval.sentence("select", control, *arguments)
 

@@ -154,7 +154,7 @@ def test_the_longest_reasoning_among_the_failed_comes_first(reasoned: list[Candi
 
 
 def test_without_reasoning_there_is_nothing_to_sort_by(steps: list[Candidate]) -> None:
-    with pytest.raises(UsageError, match="no answer of these steps holds any reasoning"):
+    with pytest.raises(UsageError, match="no answer of these steps has any reasoning"):
         curate(steps, Recipe(order="reasoning", top=3))
 
 
@@ -191,8 +191,8 @@ def test_a_quota_for_each_value_leaves_out_what_an_earlier_quota_took(steps: lis
     [
         ("SCROLL", "written KEY=N"),
         ("SCROLL=0", "N at least 1"),
-        ("SCROL=3", r"'SCROL', which is not an action and no label of these steps \(did you mean 'SCROLL'\?\)"),
-        ("elemnt:icon=3", "no label of these steps"),
+        ("SCROL=3", r"'SCROL', which is neither an action nor a label of these steps \(did you mean 'SCROLL'\?\)"),
+        ("elemnt:icon=3", "nor a label of these steps"),
         ("SCROLL+BACK=3", "names the actions SCROLL and BACK"),
         ("SCROLL+action=3", "the action SCROLL and every action at once"),
     ],

@@ -180,8 +180,8 @@ CELLS = ("consistent_exact", "consistent_missed", "inconsistent_exact", "inconsi
 
 def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     run, first = world.folder / "run", world.judges.split(",")[0]
-    assert "wrote its own thoughts" in guieval.sentence("consistency", run, "--judges", run)
-    assert "cannot be a judge of itself" in guieval.sentence("consistency", first, "--judges", world.judges)
+    assert "has its own thoughts" in guieval.sentence("consistency", run, "--judges", run)
+    assert "cannot be its own judge" in guieval.sentence("consistency", first, "--judges", world.judges)
     assert "is not a run directory" in guieval.sentence("consistency", run, "--judges", tmp_path)
     assert "twice" in guieval.sentence("consistency", run, "--judges", f"{first},{first}/")
     assert "names no directory" in guieval.sentence("consistency", run, "--judges", " , ")
@@ -190,7 +190,7 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
     first_line, _, rest = (run / "steps.jsonl").read_text().partition("\n")
     (other / "steps.jsonl").write_text(first_line.replace("so I do this", "so I might do this") + "\n" + rest)
     (other / "manifest.json").write_text((run / "manifest.json").read_text())
-    assert "was given other thoughts" in guieval.sentence("consistency", other, "--judges", first)
+    assert "continued thoughts other than" in guieval.sentence("consistency", other, "--judges", first)
 
 
 @pytest.mark.parametrize(

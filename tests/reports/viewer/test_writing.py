@@ -181,13 +181,13 @@ def test_two_runs_are_set_side_by_side(tmp_path: Path) -> None:
     other = [record(task(step=0), Stop()), record(task("elsewhere", 0, 1), Stop())]
     written = report(tmp_path, three_steps(), against=other)
     assert read(tmp_path, "index.js")["ends"] == [[RIGHT + MISS + WRONG_TYPE], [WRONG_TYPE + NOT_RUN * 2]]
-    assert written.notes == ["The compared run holds 1 more steps, which are not shown."]
+    assert written.notes == ["The compared run has 1 more steps, which are not shown."]
 
 
 def test_steps_that_the_other_run_never_planned_are_said_to_be(tmp_path: Path) -> None:
     written = report(tmp_path, [*three_steps(), record(task("e9", 0, 1), Stop())], against=three_steps())
     assert read(tmp_path, "index.js")["ends"][1] == [RIGHT + MISS + WRONG_TYPE + ABSENT]
-    assert written.notes == ["The compared run was not asked about 1 of the 4 steps."]
+    assert written.notes == ["The compared run does not have 1 of the 4 steps."]
 
 
 def test_runs_without_a_common_step_are_refused(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_the_pages_own_words_are_escaped_too(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_step_has_nothing_to_show(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no step"):
+    with pytest.raises(UsageError, match="has no step of its plan"):
         shown_run(write_run(tmp_path, [], plan={EpisodeKey("demo", "", "e1"): range(3)}))
 
 
