@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.errors import DataError, UsageError, nearest
+from guieval.metrics.intervals import LEVEL
 
 Floats: TypeAlias = NDArray[np.float64]
 Form: TypeAlias = Literal["log-linear", "exponential"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _NAMES: dict[Form, tuple[str, ...]] = {"log-linear": ("intercept", "slope"), "exponential": ("A", "B", "k")}
-LEVEL = 0.95
 _SAME = 1e-12
 """Residuals so small beside the values' own spread are rounding."""
 _FLATTEST, _STEEPEST = 1e-4, 200.0
@@ -329,11 +329,7 @@ def read_scaling_table(file: Path, x: str | None = None, y: str | None = None, b
         found.setdefault(line[by] if by else up, []).append(point)
     if not found:
         raise UsageError(f"{str(file)!r} has no line with a value in column {up!r}")
-    return [ScalingSeries(name, across, up, *_columns(points)) for name, points in found.items()]
-
-
-def _columns(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return tuple(size for size, _ in points), tuple(value for _, value in points)
+    return [ScalingSeries(name, across, up, *zip(*points, strict=True)) for name, points in found.items()]
 
 
 def _number(text: str, file: Path, line: int, column: str) -> float:

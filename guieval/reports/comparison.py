@@ -28,7 +28,7 @@ from guieval.reports.cut_short import cut_short, incomplete, judged_with_own, un
 from guieval.reports.tables.records import write_file
 from guieval.reports.tables.table import NOTHING, Row, Table, columns, per_cent
 from guieval.scoring.matrix import JudgedAnswers
-from guieval.steps import EpisodeKey, StepKey
+from guieval.steps import StepKey
 
 _DUST = 1e-12
 """A standard error below this is rounding: all episodes differ alike, so no detectable difference can be computed."""
@@ -175,7 +175,9 @@ def _refusal(first: Path, second: Path, unlike: Sequence[str]) -> str:
 def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool) -> Iterator[str]:
     pairs = {
         "the benchmark": [each.benchmark.name for each in (first, second)],
-        "the overlay of accepted actions": [_overlay(each) for each in (first, second)],
+        "the overlay of accepted actions": [
+            "none" if each.overlay is None else each.overlay.sha256[:12] for each in (first, second)
+        ],
     }
     if not protocol_given:
         pairs["the protocol"] = [each.protocol.name for each in (first, second)]
@@ -191,31 +193,16 @@ def _unlike_manifests(first: Manifest, second: Manifest, *, protocol_given: bool
         yield f"the modes {named} do not reach the same steps, for they patch another number of mismatches"
 
 
-def _overlay(manifest: Manifest) -> str:
-    return "none" if manifest.overlay is None else manifest.overlay.sha256[:12]
-
-
 def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
-    plans = [read_planned(each).plan for each in (first, second)]
-    steps = [{(key, index) for key, counted in plan.items() for index in counted} for plan in plans]
-    shared = len(steps[0] & steps[1])
-    if steps[0] == steps[1]:
-        return
-    missing = [len(step) - shared for step in steps]
-    examples = [_example(one - other) for one, other in (steps, steps[::-1])]
-    parts = [
-        f"{count:,} steps only in the {which}{example}"
-        for count, which, example in zip(missing, ("first", "second"), examples, strict=True)
-        if count
-    ]
-    yield f"the steps differ ({' and '.join(parts)}, {shared:,} in both)"
-
-
-def _example(steps: set[tuple[EpisodeKey, int]]) -> str:
-    if not steps:
-        return ""
-    key, index = min(steps)
-    return f", e.g. {StepKey(*key, index)}"
+    plans = [read_planned(directory).plan for directory in (first, second)]
+    one, other = ({(key, index) for key, counted in plan.items() for index in counted} for plan in plans)
+    parts = []
+    for which, missing in (("first", one - other), ("second", other - one)):
+        if missing:
+            key, index = min(missing)
+            parts.append(f"{len(missing):,} steps only in the {which}, e.g. {StepKey(*key, index)}")
+    if parts:
+        yield f"the steps differ ({' and '.join(parts)}, {len(one & other):,} in both)"
 
 
 def _unlike_labels(first: RunColumns, second: RunColumns) -> list[str]:
@@ -324,7 +311,14 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
 def compare_json(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison; fractions in [0, 1]."""
     return {
-        "runs": {letter: _named(run) for letter, run in (("A", comparison.first), ("B", comparison.second))},
+        "runs": {
+            letter: {
+                **{name: getattr(run, name) for name in ("model", "benchmark", "mode")},
+                "steps": len(run),
+                "episodes": len(run.episodes),
+            }
+            for letter, run in (("A", comparison.first), ("B", comparison.second))
+        },
         "unlike": comparison.unlike,
         "notes": comparison.notes,
         "figures": [
@@ -350,16 +344,6 @@ def p_value(p: float | None) -> str:
     if p is None:
         return NOTHING
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _named(run: RunColumns) -> dict[str, Any]:
-    return {
-        "model": run.model,
-        "benchmark": run.benchmark,
-        "mode": run.mode,
-        "steps": len(run),
-        "episodes": len(run.episodes),
-    }
 
 
 def _row(each: FigureDifference) -> Row:

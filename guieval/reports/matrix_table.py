@@ -30,7 +30,9 @@ def _foreign(placed: Placed) -> str:
 
 def matrix_table(placed: Sequence[Placed]) -> Table:
     """The protocols of :func:`guieval.scoring.matrix.on_own_sets` side by side."""
-    rows = (*_figure_rows(placed), (), _coverage_row(placed), (), *_end_rows(placed))
+    shares = (column.columns.coverage(column.judged) for column in placed)
+    coverage: Row = ("coverage", *(per_cent(covered / n if n else None, n) for covered, n in shares))
+    rows = (*_figure_rows(placed), (), coverage, (), *_end_rows(placed))
     heads = ("\n".join(filter(None, (column.protocol.name, _foreign(column), column.part.title))) for column in placed)
     return side_by_side("Every protocol's own figures (% of n)", heads, rows, name="protocols")
 
@@ -64,12 +66,9 @@ def step_lines(placed: Sequence[Placed]) -> list[str]:
     others: defaultdict[str, list[str]] = defaultdict(list)
     for column in placed:
         name = column.protocol.name
-        if column.held:
-            held[column.part.text].append(name)
-        elif column.sample_set is not None:
+        (held if column.held else others)[column.part.text].append(name)
+        if not column.held and column.sample_set is not None:
             lacking[column.sample_set].append(name)
-        if not column.held:
-            others[column.part.text].append(name)
     lines = [f"data:     {text}: {', '.join(names)}" for text, names in (*others.items(), *held.items())]
     if len(lines) == 1:
         lines = [f"data:     {text}" for text in (*others, *held)]
@@ -189,11 +188,6 @@ def _strict(value: FigureValue) -> Cell:
     if value.strict is None or (value.value is not None and abs(value.strict - value.value) <= SHOWN):
         return None
     return per_cent(value.strict)
-
-
-def _coverage_row(placed: Sequence[Placed]) -> Row:
-    shares = (column.columns.coverage(column.judged) for column in placed)
-    return ("coverage", *(per_cent(covered / n if n else None, n) for covered, n in shares))
 
 
 def _end_rows(placed: Sequence[Placed]) -> Iterator[Row]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
 
 from guieval.online.figures import OnlineFigures, Share
 from guieval.online.trajectory import ENDS
@@ -13,26 +11,12 @@ from guieval.reports.tables.table import Number, Row, Table, per_cent, side_by_s
 _NOTE = "False completion: of the tasks that the model stopped as finished, those that the environment judges as not done."
 
 
-class OnlineRun(NamedTuple):
-    """A run's heading, over several lines, and its figures."""
-
-    label: str
-    figures: OnlineFigures
-
-
-def online_tables(runs: Sequence[OnlineRun]) -> list[Table]:
-    """Success by group, if tasks have groups, and all figures of the runs."""
-    labels = [run.label for run in runs]
-    figures = side_by_side(
-        "Online (% of n, with 95 % intervals)", labels, _figure_rows([run.figures for run in runs]), (_NOTE,), "online"
-    )
-    groups = _group_rows([run.figures for run in runs])
+def online_tables(runs: Sequence[tuple[str, OnlineFigures]]) -> list[Table]:
+    """Success by group, if tasks have groups, and all figures of runs, which are given with their headings."""
+    labels, all_figures = [label for label, _ in runs], [figures for _, figures in runs]
+    figures = side_by_side("Online (% of n, with 95 % intervals)", labels, _figure_rows(all_figures), (_NOTE,), "online")
+    groups = _group_rows(all_figures)
     return [*([side_by_side("By group: success (% of n)", labels, groups, name="online-groups")] if groups else []), figures]
-
-
-def online_json(figures: OnlineFigures) -> dict[str, Any]:
-    """The figures as JSON values: every share with its count, n and interval."""
-    return asdict(figures)
 
 
 def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:

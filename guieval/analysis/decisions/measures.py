@@ -71,20 +71,17 @@ class DecisionColumns:
     @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """(m,) steps with at least one measured execution; the others are in no figure."""
-        there: NDArray[np.bool_] = self.n > 0
-        return there
+        return np.greater(self.n, 0)
 
     @cached_property
     def decided(self) -> NDArray[np.bool_]:
         """(m,) steps with at least one execution that has a decision; diversity is over these."""
-        there: NDArray[np.bool_] = self.decisions > 0
-        return there
+        return np.greater(self.decisions, 0)
 
     @cached_property
     def stability(self) -> Floats:
         """(m,) the share of exact matches among all measured executions; NaN without any."""
-        shares: Floats = np.divide(self.right, self.n, out=np.full(len(self), np.nan), where=self.measured)
-        return shares
+        return np.asarray(np.divide(self.right, self.n, out=np.full(len(self), np.nan), where=self.measured))
 
     @cached_property
     def support_size(self) -> Floats:

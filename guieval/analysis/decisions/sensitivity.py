@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guieval.analysis.decisions.clustering import ClusterSettings, entropy, literals, noise_apart
 from guieval.analysis.decisions.executions import StepExecutions
@@ -170,8 +169,9 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
         n.append(step.n)
         sizes.append([len(each) for each in counted])
         entropies.append([entropy(each) for each in counted])
-    size, diversity = _table(sizes, len(needed)), _table(entropies, len(needed))
-    moved = _table(distances, len(pairs))
+    size = np.array(sizes, dtype=np.int64).reshape(-1, len(needed))
+    diversity = np.array(entropies, dtype=np.float64).reshape(-1, len(needed))
+    moved = np.array(distances, dtype=np.float64).reshape(-1, len(pairs))
     return Sensitivity(
         title=title,
         settings=settings,
@@ -179,7 +179,7 @@ def sensitivity(executions: Iterable[StepExecutions], settings: ClusterSettings,
         episode=numbered(keys)[1],
         right=np.array(right, dtype=np.int64),
         n=np.array(n, dtype=np.int64),
-        decisions={at: size[:, place].astype(np.int64) for place, at in enumerate(needed)},
+        decisions={at: size[:, place] for place, at in enumerate(needed)},
         diversity={at: diversity[:, place] for place, at in enumerate(needed)},
         moved={pair: moved[:, place] for place, pair in enumerate(pairs)},
         moved_row=np.array(moved_row, dtype=np.int64),
@@ -259,7 +259,3 @@ def _centres(points: Floats, weights: Ints, labels: Ints) -> tuple[Floats, Float
     sizes = np.bincount(labels, weights=weights)
     centres = np.stack([np.bincount(labels, weights=weights * axis) / sizes for axis in points.T], axis=1)
     return centres, sizes / sizes.sum()
-
-
-def _table(rows: Sequence[Sequence[float]], width: int) -> NDArray[np.float64]:
-    return np.array(rows, dtype=np.float64).reshape(len(rows), width)

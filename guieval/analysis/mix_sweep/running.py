@@ -143,9 +143,6 @@ class AnswerPool:
             (record.task.key, record.history): offset for offset, record in Records(self._directory).with_offsets()
         }
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def add(self, run: Path) -> None:
         """Add the answers of a finished run whose prompts are new."""
         file = Records(self._directory).path

@@ -34,7 +34,7 @@ from guieval.reports.matrix_table import (
     unmeasured_lines,
     write_disagreements,
 )
-from guieval.reports.online_tables import online_json, online_tables
+from guieval.reports.online_tables import online_tables
 from guieval.reports.opened import score_figures
 from guieval.reports.score_tables import breakdown_table, sample_table
 from guieval.reports.tables.records import check_ending
@@ -125,11 +125,11 @@ def _print(
         if is_online(place):
             if set(names) - {"environment", ALL} or by:
                 raise UsageError("an online run is judged by its environment: leave out --protocol and --by")
-            figures = online_run(place).figures
+            heading, figures = online_run(place)
             unfinished |= figures.judged < figures.tasks * figures.repetitions
-            plain.append({"source": place} | online_json(figures))
+            plain.append({"source": place} | vars(figures))
             if not json:
-                show(*online_tables([online_run(place)]))
+                show(*online_tables([(heading, figures)]))
             continue
         answered = open_answers()
         if _several(names):

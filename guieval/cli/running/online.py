@@ -10,8 +10,7 @@ from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import Records, is_run, read_manifest, read_planned
 from guieval.journal.caveats import model_label
-from guieval.online.figures import online_figures
-from guieval.reports.online_tables import OnlineRun
+from guieval.online.figures import OnlineFigures, online_figures
 
 
 def is_online(directory: Path) -> bool:
@@ -19,13 +18,13 @@ def is_online(directory: Path) -> bool:
     return is_run(directory) and read_manifest(directory).recorded_mode.name == ONLINE
 
 
-def online_run(directory: Path) -> OnlineRun:
+def online_run(directory: Path) -> tuple[str, OnlineFigures]:
     """The heading and the figures of a run."""
     manifest = read_manifest(directory)
     heading = [model_label(manifest), f"{manifest.config.bench} online"]
     if manifest.selection is not None and manifest.selection.title:
         heading.append(manifest.selection.title)
-    return OnlineRun("\n".join(heading), online_figures(Records(directory), read_planned(directory).plan))
+    return "\n".join(heading), online_figures(Records(directory), read_planned(directory).plan)
 
 
 def without_online(directories: Sequence[Path], instead: str) -> list[Path]:

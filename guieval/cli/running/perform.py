@@ -27,7 +27,7 @@ from guieval.journal.served_model import describe_served
 from guieval.metrics.intervals import Interval
 from guieval.reports.console import Run as Shown
 from guieval.reports.console import intervals, report_json, report_tables, warning_lines
-from guieval.reports.online_tables import online_json, online_tables
+from guieval.reports.online_tables import online_tables
 from guieval.running.api import common_folder
 from guieval.running.config import RunConfig
 from guieval.running.display import Cost, Display, RunDisplay, Waited
@@ -168,10 +168,7 @@ def print_results(results: list[Result], *, json: bool) -> None:
     acted = [online_run(result.directory) for result in results if result.config.mode == ONLINE]
     if json:
         figures, online = iter(shown), iter(acted)
-        of_runs = [
-            online_json(next(online).figures) if result.config.mode == ONLINE else report_json(next(figures))
-            for result in results
-        ]
+        of_runs = [vars(next(online)[1]) if result.config.mode == ONLINE else report_json(next(figures)) for result in results]
         print_json({"runs": [_plain(result) | values for result, values in zip(results, of_runs, strict=True)]})
     else:
         show(*(report_tables(shown) if shown else []), *(online_tables(acted) if acted else []))

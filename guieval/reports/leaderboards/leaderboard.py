@@ -32,12 +32,11 @@ from guieval.metrics.summary import COVERAGE_NEEDED
 from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
+from guieval.reports.matrix_table import SHOWN
 from guieval.reports.tables.table import per_cent
 
 percent = partial(per_cent, unit="")
 _T = TypeVar("_T")
-WORTH_SAYING = 0.001
-"""A note gives a figure with its source's dropped steps counted as wrong where that moves it by more than this."""
 
 
 @dataclass(frozen=True)
@@ -374,7 +373,7 @@ def _notes(runs: Sequence[_Run], rows: Sequence[BoardRow], columns: Sequence[Boa
         for column, cell in zip(columns, row.cells, strict=True):
             if cell is None or cell.value is None or cell.strict is None:
                 continue
-            if abs(cell.value - cell.strict) > WORTH_SAYING:
+            if abs(cell.value - cell.strict) > SHOWN:
                 yield (
                     f"{row.model} ({row.mode}), {column.name}: {percent(cell.value)} drops steps as its source "
                     f"does; {percent(cell.strict)} with these as wrong"

@@ -17,7 +17,7 @@ from guieval.journal.run_files import Manifest
 from guieval.online.figures import OnlineFigures
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.consistency_tables import in_words
-from guieval.reports.online_tables import OnlineRun, online_tables
+from guieval.reports.online_tables import online_tables
 from guieval.reports.tables.writers import html
 from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory
 from guieval.steps import EpisodeKey, Plan
@@ -66,7 +66,7 @@ class OpenedOnlineRun:
         return OpenedTrajectory(repetitions[repetition], self.directory)
 
     def _repr_html_(self) -> str:
-        tables = online_tables([OnlineRun("value", self.figures())])
+        tables = online_tables([("value", self.figures())])
         return run_html(self.manifest, ("tasks", len(self)), self.directory, self.notes, "".join(map(html, tables)))
 
 

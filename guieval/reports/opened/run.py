@@ -131,7 +131,9 @@ class OpenedRun:
                 raise UsageError("give a step's number alone, or its episode's id, which is text, and its index in the episode")
             if not 0 <= which < len(self):
                 raise UsageError(f"there is no step {which}: the run has {len(self):,} steps, counted from 0")
-            return next(step for step in self._walk(protocol, self._episode_of(which)) if step.number == which)
+            ends = accumulate(map(len, self._run.planned.plan.values()))
+            key = next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if which < end)
+            return next(step for step in self._walk(protocol, key) if step.number == which)
         key = planned_episode(self._run.planned.plan, which, subset)
         for step in self._walk(protocol, key):
             if step.index == index:
@@ -165,10 +167,6 @@ class OpenedRun:
             raise UsageError(
                 f"the run's data cannot be opened ({error}); open_run(..., data=FOLDER) names the folder"
             ) from None
-
-    def _episode_of(self, number: int) -> EpisodeKey:
-        ends = accumulate(map(len, self._run.planned.plan.values()))
-        return next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if number < end)
 
     def _walk(self, protocol: str | None, only: EpisodeKey | None = None) -> Iterator[OpenedStep]:
         """The planned steps in order, or those of one episode."""

@@ -22,7 +22,7 @@ from guieval.errors import ScreenshotError
 from guieval.journal.caveats import model_label
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
-from guieval.reports.online_tables import OnlineRun, online_tables
+from guieval.reports.online_tables import online_tables
 from guieval.reports.tables.table import text
 from guieval.reports.trajectories.reading import ENDINGS, OnlineTrajectories, Trajectory
 from guieval.reports.viewer.folder import PAGE, ReportFolder, Written, prepare
@@ -76,7 +76,7 @@ def write_trajectories(
         notes=[folder.shortened(note) for note in run.notes],
         rows=rows,
         endings=[(name, counts[name]) for name in ENDINGS if counts[name]],
-        tables=online_tables([OnlineRun("value", online.figures)]),
+        tables=online_tables([("value", online.figures)]),
         text=text,
     )
     return Written(out / PAGE, steps, len(rows), len(screens.kept), list(screens.lacking), run.notes)

@@ -44,19 +44,14 @@ class Pictures:
     """
 
     def __init__(self, root: Path | None, out: Path, absent: str = "the report was written without images") -> None:
-        self._root = root
+        self.root = root
         self._out = out
         self._absent = absent
         self._known: dict[tuple[str, tuple[int, int]], Picture] = {}
 
-    @property
-    def root(self) -> Path | None:
-        """The folder of the screenshots."""
-        return self._root
-
     def of(self, tasks: Sequence[StepTaskModel]) -> list[Picture]:
         """The images of the steps; missing ones are made, several at a time."""
-        root = self._root
+        root = self.root
         if root is None:
             return [Picture("", self._absent) for _ in tasks]
         fresh = {_wanted(task): task for task in tasks if _wanted(task) not in self._known}

@@ -17,6 +17,7 @@ from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
 from guieval.journal.run_files import Manifest
 from guieval.journal.run_folders import rounds_of
+from guieval.scoring.matrix import ALL
 from guieval.steps import EpisodeKey, Sample, StepOutcome, StepRecord, Verdict
 
 Prompter: TypeAlias = Callable[[StepRecord, Mapping[int, StepRecord]], tuple[str, str]]
@@ -34,8 +35,6 @@ _CODES: dict[Verdict, int] = {
 }
 MOST_SAMPLES = 64
 """Number of a step's samples that the page shows in full; decisions use all of them."""
-EVERY = "all"
-"""The name for all protocols of the run's data set."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def protocols_to_show(run: ShownRun, names: Sequence[str]) -> list[str]:
     """
     chosen: dict[str, None] = {}
     for name in names or (run.protocol,):
-        if name == EVERY:
+        if name == ALL:
             chosen.update(dict.fromkeys((run.protocol, *list_protocols(run.dataset))))
         else:
             chosen[get_protocol(name).name] = None
