@@ -88,7 +88,7 @@ def worn(manifest: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"episodes": EPISODES[:7]}, r"the steps differ \(20 steps only in the first, e.g. scripted/e07#0, 28 in both\)"),
         ({"rewrite": other_benchmark}, "the benchmark differs"),
@@ -101,10 +101,10 @@ def worn(manifest: dict[str, Any]) -> None:
     ],
 )
 def test_unlike_runs_are_refused_with_the_reason_and_compared_anyway(
-    tmp_path: Path, settings: dict[str, Any], said: str
+    tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
     one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", [("e00", 1)], **settings)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         compare_runs(one, other)
     assert len(compare_runs(one, other, anyway=True).unlike) == 1
 
@@ -139,7 +139,7 @@ def test_modes_may_differ_where_both_reach_every_step(tmp_path: Path) -> None:
 
 
 def test_steps_of_modes_that_stop_are_compared_where_both_came(tmp_path: Path) -> None:
-    """A stops behind step 1 of e00 (2 reached), B behind step 2 (3 reached): 2 + 11 x 4 are shared; progress is over all."""
+    """A stops after step 1 of e00 (2 reached), B after step 2 (3 reached): 2 + 11 x 4 are shared; progress is over all."""
     one = made_run(tmp_path / "a", [("e00", 1)], mode="sop", protocol="ui-s1-sop")
     other = made_run(tmp_path / "b", [("e00", 3), ("e00", 2)], mode="sop", protocol="ui-s1-sop")
     figures = {each.figure.name: each for each in compare_runs(one, other).figures}
@@ -171,7 +171,7 @@ def test_a_run_stopped_by_another_protocol_is_said_to_be_a_lower_bound(tmp_path:
 
 
 def without(run: Path, *episodes: str) -> Path:
-    """The run with the records of some episodes gone."""
+    """The run without the records of some episodes."""
     journal = run / "steps.jsonl"
     lines = [line for line in journal.open() if not any(f'"episode_id":"{name}"' in line for name in episodes)]
     journal.write_text("".join(lines))

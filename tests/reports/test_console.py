@@ -230,12 +230,12 @@ def test_intervals_stand_beside_the_figures_that_they_are_of(tmp_path: Path) -> 
             ]
             for name, each in enumerate(verdicts)
         ]
-        said = [
+        predicted = [
             made(task, task.action if verdict == "right" else Wait())
             for each, found in zip(tasks, verdicts, strict=True)
             for task, verdict in zip(each, found, strict=True)
         ]
-        directory = write_run(tmp_path / mode, said, mode=mode)
+        directory = write_run(tmp_path / mode, predicted, mode=mode)
         scored = evaluate_run(directory)
         columns = judge_run(directory, [scored.protocol]).columns()
         table = run_table([Run("one", scored.summary, intervals(columns, scored.protocol))])

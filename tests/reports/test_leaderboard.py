@@ -131,11 +131,13 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
     """38 of 48 steps are 79.17 %: 1.83 points below the 81.0 that the table prints."""
     run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
     board = leaderboard([run], [PROTOCOL], [published(checkpoint="x")])
-    (told,) = board.reproductions
-    assert told.own == pytest.approx(100 * 38 / 48)
-    assert told.difference == pytest.approx(100 * 38 / 48 - 81)
-    assert told.inside is True and told.published_steps is None
-    assert str(told).endswith("79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.9, inside the interval")
+    (reproduction,) = board.reproductions
+    assert reproduction.own == pytest.approx(100 * 38 / 48)
+    assert reproduction.difference == pytest.approx(100 * 38 / 48 - 81)
+    assert reproduction.inside is True and reproduction.published_steps is None
+    assert str(reproduction).endswith(
+        "79.17 here, 81.0 in Mine, Table 1, -1.83 points: reproduced within 1.9, inside the interval"
+    )
     (row,) = board.references  # B prints nothing for this column
     assert (row.model, row.mode, row.source, row.values[0]) == ("A", "offline", "Mine, Table 1", (81.0, 1))
     for form in FORMATS:
@@ -144,17 +146,17 @@ def test_published_figures_stand_beside_ones_own(tmp_path: Path) -> None:
 
 def test_nothing_is_reproduced_on_other_steps(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
-    (told,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
-    assert "reproduced" not in str(replace(told, published_steps=False))
-    assert "(other steps: the published ones are sample set" in str(replace(told, published_steps=False))
-    assert "reproduced within" in str(replace(told, published_steps=True))
+    (reproduction,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    assert "reproduced" not in str(replace(reproduction, published_steps=False))
+    assert "(other steps: the published ones are sample set" in str(replace(reproduction, published_steps=False))
+    assert "reproduced within" in str(replace(reproduction, published_steps=True))
 
 
 def test_a_difference_is_never_said_to_be_smaller_than_it_is(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
-    (told,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    (reproduction,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
     for own, within in ((81.0, "0.0"), (81.04, "0.1"), (80.9, "0.1"), (81.31, "0.4")):
-        assert f"reproduced within {within}," in str(replace(told, own=own))
+        assert f"reproduced within {within}," in str(replace(reproduction, own=own))
 
 
 @pytest.mark.parametrize(
@@ -212,9 +214,9 @@ def test_no_name_is_a_formula_in_a_spreadsheet(tmp_path: Path) -> None:
 
 def test_a_figure_outside_the_interval_is_not_reproduced(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", lambda name, step: step < 3 and name < "e08", rewrite=named("x"))
-    (told,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
-    assert told.inside is False
-    assert "reproduced" not in str(told) and "outside the interval" in str(told)
+    (reproduction,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
+    assert reproduction.inside is False
+    assert "reproduced" not in str(reproduction) and "outside the interval" in str(reproduction)
 
 
 @pytest.mark.parametrize(
@@ -314,8 +316,8 @@ def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: 
     assert [row.model for row in board.rows] == ["y", "x"] and [row.model for row in arranged(board).rows] == ["x", "y"]
     names = [column.figure for column in board.columns]
     assert names[-1] == "goal progress" and board.columns[-1].title == "progress, without OPEN (goal progress)"
-    for asked in ("goal progress," + names[0], f"{board.columns[-1].title}, {board.columns[0].title}"):
-        cut = arranged(board, asked)
+    for names_of_figures in ("goal progress," + names[0], f"{board.columns[-1].title}, {board.columns[0].title}"):
+        cut = arranged(board, names_of_figures)
         assert [column.figure for column in cut.columns] == ["goal progress", names[0]]
         assert [[cell and cell.value for cell in row.cells] for row in cut.rows] == [
             [cell and cell.value for cell in (row.cells[-1], row.cells[0])] for row in (board.rows[1], board.rows[0])

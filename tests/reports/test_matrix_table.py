@@ -35,16 +35,16 @@ PROTOCOLS = ("seeclick-official", "guievalkit", "sspro-official")
 
 def answers_of(
     folder: Path,
-    said: Sequence[Action | None],
+    predicted: Sequence[Action | None],
     *,
     missing: int = 0,
     protocols: Sequence[str] = PROTOCOLS,
     mode: str = "offline",
 ) -> JudgedAnswers:
     """A run of one episode of clicks on a button; the ``missing`` last steps are not recorded."""
-    length = len(said) + missing
+    length = len(predicted) + missing
     tasks = [step(TARGET, index=index, length=length, boxes=[[450.0, 450.0, 550.0, 550.0]]) for index in range(length)]
-    records = [record(task, action) for task, action in zip(tasks, said, strict=False)]
+    records = [record(task, action) for task, action in zip(tasks, predicted, strict=False)]
     return judge_run(write_run(folder / "run", records, plan={key("a"): range(length)}, mode=mode), protocols)
 
 
@@ -87,8 +87,8 @@ def test_where_everything_is_dropped_what_it_is_as_wrong_still_stands_there(tmp_
 
 
 def test_a_difference_of_a_tenth_of_a_point_is_not_shown(tmp_path: Path) -> None:
-    said = [MISS] * 1 + [TARGET] * 1000 + [None]  # 1000 / 1001 and 1000 / 1002
-    assert "dropped steps" not in printed(answers_of(tmp_path, said, protocols=["guievalkit"])).split("progress")[0]
+    predicted = [MISS] * 1 + [TARGET] * 1000 + [None]  # 1000 / 1001 and 1000 / 1002
+    assert "dropped steps" not in printed(answers_of(tmp_path, predicted, protocols=["guievalkit"])).split("progress")[0]
 
 
 def test_a_narrow_terminal_gets_several_tables_each_with_its_own_rows(tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ def test_disagreements_as_a_file(tmp_path: Path, name: str) -> None:
         (row,) = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
         assert (row["episode_id"], row["step_index"], row["guievalkit"], row["sspro-official"]) == ("a", "1", "right", "wrong")
         assert row["sspro-official: reason"] == "outside every target box"
-        said = json.loads(row["reference"]), json.loads(row["prediction"])
+        predicted = json.loads(row["reference"]), json.loads(row["prediction"])
     else:
         (line,) = file.read_text(encoding="utf-8").splitlines()
         values = json.loads(line)
         assert (values["episode_id"], values["step_index"], values["verdicts"]["guievalkit"]) == ("a", 1, "right")
         assert values["reasons"]["sspro-official"] == "outside every target box"
-        said = values["reference"], values["prediction"]
-    assert said == (TARGET.model_dump(mode="json"), NEAR_MISS.model_dump(mode="json"))
+        predicted = values["reference"], values["prediction"]
+    assert predicted == (TARGET.model_dump(mode="json"), NEAR_MISS.model_dump(mode="json"))
 
 
 def test_a_name_from_outside_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:

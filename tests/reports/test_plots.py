@@ -229,7 +229,7 @@ def test_names_of_models_cover_neither_each_other_nor_a_point_nor_the_edge(table
 
 
 def test_samples_are_drawn_against_the_number_of_answers() -> None:
-    # One step, four answers, of which two are right: pass@2 = 1 - C(2,2)/C(4,2) = 5/6, pass^2 = C(2,2)/C(4,2) = 1/6.
+    # One step with four answers, two of them right: pass@2 = 1 - C(2,2)/C(4,2) = 5/6, pass^2 = C(2,2)/C(4,2) = 1/6.
     run = made_columns(["a", "b"], exact=[True, True], samples=[4, 4], right_samples=[2, 2], vote=[True, False])
     figures = [sampled([run], PROTOCOL, "any", k) for k in (1, 2, 4)] + [sampled([run], PROTOCOL, "all", k) for k in (4, 2, 1)]
     figure = samples({"m": [*figures, sampled([run], PROTOCOL, "vote")]})

@@ -120,7 +120,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("values: [1.0, 2.0]", "values: [1.0]", "'A' has 1 values for 2 columns"),
         ("{model: B", "{model: A", "'A' has two rows"),
@@ -131,11 +131,11 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("rows:", "rows: [", "not a YAML"),
     ],
 )
-def test_a_table_that_does_not_fit_says_why(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_table_that_does_not_fit_says_why(tmp_path: Path, old: str, new: str, message: str) -> None:
     file = tmp_path / "mine.yaml"
     assert old in TABLE
     file.write_text(TABLE.replace(old, new), encoding="utf-8")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         get_results(str(file))
 
 

@@ -29,7 +29,7 @@ def lines(table: Table, width: int) -> list[str]:
     return [line.plain for line in rendered(table, width)]
 
 
-def wide_table(name: str = "qwen2.5-vl-7b", words: str = "a sentence that says what this row is about") -> Table:
+def wide_table(name: str = "qwen2.5-vl-7b", words: str = "a sentence that describes what this row shows") -> Table:
     heads = columns(
         "model", "exact match", "type match", "95 % interval", "steps", "what it is", folds=("what it is",), spare=("steps",)
     )

@@ -22,7 +22,7 @@ LONG_PRESS = LongPress(point=Point(500, 500))
 
 
 def answer(task: StepTaskModel, *, right: bool, thought: str | None = None) -> StepRecord:
-    """A step answered as its reference says, or by a click far from any target."""
+    """A step answered with its reference, or by a click far from any target."""
     action = task.action if right else MISS
     return StepRecord(task=task, samples=(Sample(raw_response="", thought=thought, action=action, outcome=ANSWERED),))
 

@@ -11,7 +11,7 @@ from tests.command_line import CommandLine
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Two exact log-linear series, one line of which has no value yet."""
+    """Two exact log-linear series; one line has no value yet."""
     lines = [f"{size},SFT,{10 + place}\n{size},RL,{12 + 2 * place}\n" for place, size in enumerate((16, 32, 64, 128, 256))]
     file = tmp_path / "scores.csv"
     file.write_text("episodes,method,exact match\n" + "".join(lines) + "512,RL,-\n")
@@ -47,7 +47,7 @@ def test_the_picture_shows_points_and_curves_of_every_series(guieval: CommandLin
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (("--by", "methd"), "has no column 'methd' (did you mean 'method'?)"),
         (("--y", "method"), "column method: expected a number, got 'SFT'"),
@@ -59,16 +59,16 @@ def test_the_picture_shows_points_and_curves_of_every_series(guieval: CommandLin
         (("--by", "method", "--out", "x.gif"), ".gif"),
     ],
 )
-def test_mistakes_end_with_one_sentence(guieval: CommandLine, table: Path, arguments: tuple[str, ...], says: str) -> None:
-    assert says in guieval.sentence("fit-scaling", table, *arguments)
+def test_mistakes_end_with_one_sentence(guieval: CommandLine, table: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in guieval.sentence("fit-scaling", table, *arguments)
 
 
 def test_a_file_without_points_or_columns_is_refused(guieval: CommandLine, tmp_path: Path) -> None:
     assert "cannot be read: No such file" in guieval.sentence("fit-scaling", tmp_path / "none.csv")
-    for text, says in {
+    for text, message in {
         "": "it has: none",
         "size\n1\n": "it has: size",
         "size,y\n1,\n": "no line with a value in column 'y'",
     }.items():
         (tmp_path / "some.csv").write_text(text)
-        assert says in guieval.sentence("fit-scaling", tmp_path / "some.csv")
+        assert message in guieval.sentence("fit-scaling", tmp_path / "some.csv")

@@ -1,4 +1,4 @@
-"""Nested subsets of episodes: seeded, of the sizes asked for, each inside the next, whatever the listing's order."""
+"""Nested subsets of episodes: seeded, of the requested sizes, each inside the next, in any order of the listing."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_every_episode_is_as_likely() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "says"),
+    ("sizes", "message"),
     [([], "at least one size"), ([4, 0], "0 is below 1"), ([4, 4], "4 is named twice"), ([9001], "from the 9,000")],
 )
-def test_sizes_that_cannot_be_are_refused(sizes: list[int], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_sizes_that_cannot_be_are_refused(sizes: list[int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         nested_episodes(REFS, sizes)

@@ -107,7 +107,7 @@ def test_an_interval_has_no_end_where_the_data_set_no_bound() -> None:
 
 @pytest.mark.parametrize("form", ["log-linear", "exponential"])
 @pytest.mark.parametrize(
-    ("sizes", "values", "says"),
+    ("sizes", "values", "message"),
     [
         ([16, 32], [1, 2], "2 points of 2 different sizes are too few"),
         ([16, 16, 16, 16], [1, 2, 3, 4], "4 points of 1 different sizes are too few"),
@@ -116,8 +116,8 @@ def test_an_interval_has_no_end_where_the_data_set_no_bound() -> None:
         ([16, 32, 64, 128], [1, 2, math.inf, 4], "a value must be a finite number, got inf"),
     ],
 )
-def test_points_that_cannot_be_fitted_are_refused(form: str, sizes: list[float], values: list[float], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_points_that_cannot_be_fitted_are_refused(form: str, sizes: list[float], values: list[float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         fit_scaling(form, sizes, values)
 
 

@@ -80,8 +80,8 @@ def test_a_list_of_steps_is_what_episodes_takes(guieval: CommandLine, control: P
 
 def test_too_few_steps_end_with_a_sentence_and_write_nothing(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
     file = tmp_path / "hard.json"
-    said = guieval.sentence("select", control, "--per", "BACK=4", "--out", file)
-    assert said == "guieval: there are too few steps to choose from: BACK 1 of 4; --allow-fewer takes what there is\n"
+    error = guieval.sentence("select", control, "--per", "BACK=4", "--out", file)
+    assert error == "guieval: there are too few steps to choose from: BACK 1 of 4; --allow-fewer takes what there is\n"
     assert not file.exists()
     done = guieval("select", control, "--per", "BACK=4", "--allow-fewer", "--out", file)
     assert done.code == 0
@@ -102,7 +102,7 @@ def test_clicks_of_trajectories_count_where_their_boxes_are_said_to_be_clean(gui
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ((), "name the run directories to select from, or --nested"),
         (("--nested", "4"), "--nested draws from a benchmark: name it with --bench"),
@@ -111,12 +111,12 @@ def test_clicks_of_trajectories_count_where_their_boxes_are_said_to_be_clean(gui
         (("--nested", "4", "--bench", "demo"), "--out names the sample sets to write"),
     ],
 )
-def test_mistakes_end_with_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], says: str) -> None:
-    assert says in guieval.sentence("select", *arguments)
+def test_mistakes_end_with_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], message: str) -> None:
+    assert message in guieval.sentence("select", *arguments)
 
 
 def test_mistakes_about_runs_end_with_one_sentence(guieval: CommandLine, control: Path, tmp_path: Path) -> None:
-    for arguments, says in {
+    for arguments, message in {
         ("--stages", "quality,dificulty"): "unknown stage 'dificulty' (did you mean 'difficulty'?)",
         ("--order", "length"): "unknown order 'length'",
         ("--balance", "elemnt"): "--balance 'elemnt' is not a label of these steps",
@@ -126,7 +126,7 @@ def test_mistakes_about_runs_end_with_one_sentence(guieval: CommandLine, control
         ("--out", str(tmp_path / "hard.csv")): "must end in .json",
         ("--stages", "difficulty", "--per", "BACK=1"): "quotas belong to the diversity stage",
     }.items():
-        assert says in guieval.sentence("select", control, *arguments)
+        assert message in guieval.sentence("select", control, *arguments)
 
 
 def test_nested_subsets_of_a_benchmark_lie_in_each_other(guieval: CommandLine, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_nested_subsets_of_a_benchmark_lie_in_each_other(guieval: CommandLine, t
     chosen = select(benchmark, Choice(sample_set=str(tmp_path / "train-4.json")))
     assert {ref.key.episode_id for ref in chosen.refs} == set(sets[4].ids)
     assert all(len(chosen.plan[ref.key]) == ref.length for ref in chosen.refs)
-    said = guieval.sentence("select", "--nested", "13", *how, "--out", tmp_path / "train.json")
-    assert said == "guieval: a subset of 13 episodes cannot be drawn from the 12 that there are\n"
+    error = guieval.sentence("select", "--nested", "13", *how, "--out", tmp_path / "train.json")
+    assert error == "guieval: a subset of 13 episodes cannot be drawn from the 12 that there are\n"
 
 
 def test_the_journals_order_does_not_show_in_the_files(guieval: CommandLine, tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_the_journals_order_does_not_show_in_the_files(guieval: CommandLine, tmp
 def test_an_id_in_several_subsets_needs_a_list_of_steps(guieval: CommandLine, tmp_path: Path) -> None:
     tasks = [trajectory("a", [BACK])[0].model_copy(update={"subset": subset}) for subset in ("idd", "ood")]
     run = control_run(tmp_path / "run", [answer(task, right=False) for task in tasks])
-    said = guieval.sentence("select", run, "--out", tmp_path / "hard.json")
-    assert "has the episode 'a' in several subsets" in said and "--out hard.txt" in said
+    error = guieval.sentence("select", run, "--out", tmp_path / "hard.json")
+    assert "has the episode 'a' in several subsets" in error and "--out hard.txt" in error
     assert guieval("select", run, "--out", tmp_path / "hard.txt").code == 0
     assert (tmp_path / "hard.txt").read_text() == "idd/a#0\nood/a#0\n"
     assert evaluate_run(run, choice=Choice(episodes=tmp_path / "hard.txt")).summary.episodes == 2

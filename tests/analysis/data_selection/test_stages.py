@@ -42,7 +42,7 @@ def grounding_records(hard: int) -> list[StepRecord]:
 
 
 def control_records(hard: int) -> list[StepRecord]:
-    """``hard`` episodes of which every step is missed, then as many of which every step is matched."""
+    """``hard`` episodes with every step missed, then as many with every step matched."""
     actions: list[Action] = [TARGET, SCROLL, TYPE, BACK, OPEN, WAIT, LONG_PRESS, HOME]
     return [
         answer(task, right=episode >= hard) for episode in range(2 * hard) for task in trajectory(f"e{episode:03}", actions)
@@ -104,8 +104,10 @@ def test_where_one_element_is_scarce_the_other_fills_up(tmp_path: Path) -> None:
 
 
 def test_a_step_that_nobody_answered_is_neither_hard_nor_lost_silently(tmp_path: Path) -> None:
-    asked = trajectory("a", [SCROLL, BACK, OPEN, TYPE])
-    run = control_run(tmp_path / "run", [answer(asked[0], right=False), unanswered(asked[1]), answer(asked[2], right=True)])
+    steps_of_a = trajectory("a", [SCROLL, BACK, OPEN, TYPE])
+    run = control_run(
+        tmp_path / "run", [answer(steps_of_a[0], right=False), unanswered(steps_of_a[1]), answer(steps_of_a[2], right=True)]
+    )
     candidates = read_candidates([run])
     assert candidates.unrecorded == 1
     assert candidates.unanswered == 2
@@ -121,9 +123,9 @@ def test_the_protocol_decides_what_is_hard(tmp_path: Path) -> None:
 
 
 def test_the_last_record_of_a_step_counts_and_steps_outside_the_plan_do_not(tmp_path: Path) -> None:
-    asked = trajectory("a", [SCROLL, BACK])
-    records = [answer(asked[0], right=False), answer(asked[1], right=False), answer(asked[0], right=True)]
-    plan = {asked[0].episode_key: (0,)}
+    steps_of_a = trajectory("a", [SCROLL, BACK])
+    records = [answer(steps_of_a[0], right=False), answer(steps_of_a[1], right=False), answer(steps_of_a[0], right=True)]
+    plan = {steps_of_a[0].episode_key: (0,)}
     run = write_run(tmp_path / "run", records, plan=plan, protocol="guievalkit")
     candidates = read_candidates([run])
     assert [(step.key.step_index, step.exact_match) for step in candidates.steps] == [(0, True)]
@@ -187,7 +189,7 @@ def test_a_quota_for_each_value_leaves_out_what_an_earlier_quota_took(steps: lis
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("SCROLL", "written KEY=N"),
         ("SCROLL=0", "N at least 1"),
@@ -197,8 +199,8 @@ def test_a_quota_for_each_value_leaves_out_what_an_earlier_quota_took(steps: lis
         ("SCROLL+action=3", "the action SCROLL and every action at once"),
     ],
 )
-def test_a_quota_that_means_nothing_is_refused(text: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_a_quota_that_means_nothing_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         read_quota(text, ["element"])
 
 

@@ -67,7 +67,7 @@ def shaken(action: Action, source: Random, spread: float) -> Action:
 
 
 def reasoner(name: str, benchmark: ABCBenchmark, plan: Plan) -> MockServer:
-    """A server that thinks and executes as ``plan`` says."""
+    """A server that thinks and executes according to ``plan``."""
     model = load_model(name)
     tasks = {task.key: task for episode in benchmark for task in episode.steps}
 

@@ -56,7 +56,7 @@ TARGETS = (Point(200.0, 200.0), Point(800.0, 200.0), Point(500.0, 800.0), Point(
 def scattered(
     shares: Sequence[float], n: int, rng: np.random.Generator, *, of: StepTaskModel | None = None, noise: float = 0.0
 ) -> StepExecutions:
-    """n clicks about :data:`TARGETS`, each with its share, of which those about the first are exact.
+    """n clicks about :data:`TARGETS`, each with its share; those about the first are exact.
 
     A click lies within 20 thousandths of its target. With ``noise`` so large a share of them falls on the other targets alike.
     """

@@ -116,12 +116,14 @@ def test_the_consensus_finds_what_is_true(world: World, guieval: CommandLine, tm
     low, high = together["accuracy"]["wilson"]
     assert low < together["accuracy"]["value"] <= high
     assert set(found["detection"]["judges"]) == set(JUDGES)
-    told = {StepKey(*list(row.values())[:4]): row for row in map(json.loads, (tmp_path / "steps.jsonl").open())}
-    assert told.keys() == world.truth.keys()
-    assert sum((row["judged"] == "consistent") == world.truth[key] for key, row in told.items()) >= 0.95 * len(told)
-    types = [row["consensus"]["type"] == world.intents[key].type for key, row in told.items() if row["consensus"]]
+    rows_by_key = {StepKey(*list(row.values())[:4]): row for row in map(json.loads, (tmp_path / "steps.jsonl").open())}
+    assert rows_by_key.keys() == world.truth.keys()
+    assert sum((row["judged"] == "consistent") == world.truth[key] for key, row in rows_by_key.items()) >= 0.95 * len(
+        rows_by_key
+    )
+    types = [row["consensus"]["type"] == world.intents[key].type for key, row in rows_by_key.items() if row["consensus"]]
     assert sum(types) >= 0.95 * len(types)
-    invalid = [key for key, row in told.items() if row["failure"] == "invalid action"]
+    invalid = [key for key, row in rows_by_key.items() if row["failure"] == "invalid action"]
     assert invalid and all(not world.truth[key] for key in invalid)
     assert found["failures"]["invalid action"] == len(invalid)
 
@@ -194,7 +196,7 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (("--format", "xml"), "unknown --format 'xml'"),
         (("--undecided", "apartt"), "did you mean 'apart'"),
@@ -205,10 +207,10 @@ def test_judges_that_are_none(world: World, guieval: CommandLine, tmp_path: Path
     ],
 )
 def test_mistakes(
-    world: World, guieval: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, str], said: str
+    world: World, guieval: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert said in guieval.sentence("consistency", world.folder / "run", "--judges", world.judges, *more)
+    assert message in guieval.sentence("consistency", world.folder / "run", "--judges", world.judges, *more)
 
 
 def test_labels_of_other_steps_are_told(world: World, guieval: CommandLine, tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ def test_both_forms_of_labels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("x.csv", "episode_id,step_index,consitent\na,0,1\n", r"no column 'consistent' \(did you mean 'consitent'\?\)"),
         ("x.csv", "episode_id,step_index,consistent\na,0,maybe\n", "line 2: 'consistent' is 'maybe'"),
@@ -248,9 +250,9 @@ def test_both_forms_of_labels(tmp_path: Path) -> None:
         ("x.jsonl", '{"episode_id": "a", "step_index": 0}\n', "line 1: has no 'consistent'"),
     ],
 )
-def test_labels_that_are_none(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_labels_that_are_none(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises((UsageError, DataError), match=said):
+    with pytest.raises((UsageError, DataError), match=message):
         read_human_labels(tmp_path / name)
 
 

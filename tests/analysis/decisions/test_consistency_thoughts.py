@@ -1,4 +1,4 @@
-"""Fixed thoughts in runs: what is asked, which steps are left out, what later steps remember, resuming, and what is refused."""
+"""Fixed thoughts in runs: requests, steps that are left out, the memory of later steps, resuming, and refusals."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def same(request: Request) -> str:
 
 
 def begun(engine: ScriptedEngine) -> dict[str, list[str]]:
-    """The unfinished turns that were asked, by step."""
+    """The unfinished turns that were sent, by step."""
     found: dict[str, list[str]] = {}
     for each in engine.requests:
         last = each.input.messages[-1]
@@ -86,8 +86,8 @@ def test_every_sample_is_asked_with_the_thought_of_its_step(tmp_path: Path, sour
     engine = ScriptedEngine(same)
     run = opened(tmp_path / "run", read_thoughts(source), engine, samples=3)
     outcome = run.execute(resume=False)
-    asked = ["a0", "a2", "a3", "c0", "c1"]
-    assert begun(engine) == {name: [f"<thought {name}>"] * 3 for name in asked}
+    requested = ["a0", "a2", "a3", "c0", "c1"]
+    assert begun(engine) == {name: [f"<thought {name}>"] * 3 for name in requested}
     outcome_plan = {key: list(steps) for key, steps in outcome.plan.items()}
     assert {key.episode_id: steps for key, steps in outcome_plan.items()} == {"a": [0, 2, 3], "c": [0, 1]}
     assert "the 5 of 7 steps at which scripted gave a thought" in outcome.selection.text
@@ -98,10 +98,10 @@ def test_every_sample_is_asked_with_the_thought_of_its_step(tmp_path: Path, sour
 def test_the_manifest_says_whose_thoughts_they_are(tmp_path: Path, source: Path) -> None:
     fixed = read_thoughts(source)
     opened(tmp_path / "run", fixed, ScriptedEngine(same)).execute(resume=False)
-    told = read_manifest(tmp_path / "run").to_json()["fixed_thoughts"]
-    assert told.pop("form")
+    saved = read_manifest(tmp_path / "run").to_json()["fixed_thoughts"]
+    assert saved.pop("form")
     assert read_manifest(tmp_path / "run").mode.label == "offline+fixed-thoughts"
-    assert told == {"run": str(source), "model": "scripted", "sha256": fixed.digest, "steps": 5, "without_thought": 2}
+    assert saved == {"run": str(source), "model": "scripted", "sha256": fixed.digest, "steps": 5, "without_thought": 2}
 
 
 def test_a_given_thought_is_what_later_steps_remember(tmp_path: Path, source: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_given_thought_is_what_later_steps_remember(tmp_path: Path, source: Pa
     opened(tmp_path / "run", read_thoughts(source), engine, mode="soeval").execute(resume=False)
     last = next(each for each in engine.requests if (each.task.episode_id, each.task.step_index) == ("a", 3))
     past = [(entry["origin"], entry["thought"]) for entry in past_of_last(last)]
-    # step 1 had no thought and was not asked; step 2 was asked and wrong
+    # step 1 had no thought and was not sent; step 2 was sent, and wrong
     assert past == [("model", "thought a0"), ("reference", None), ("reference", None)]
     assert {each.sample.thought for each in Records(tmp_path / "run")} == {f"thought {name}" for name in begun(engine)}
 
@@ -181,15 +181,15 @@ def test_which_thought_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "said"),
+    ("samples", "reason"),
     [
         ((Sample(raw_response="", action=HOME, outcome=ANSWERED),), "holds no thought: made-up-model gave none at 1 steps"),
         ((Sample(outcome=FAILED),), "holds no answer"),
     ],
 )
-def test_a_run_without_thoughts_is_refused(tmp_path: Path, samples: tuple[Sample, ...], said: str) -> None:
+def test_a_run_without_thoughts_is_refused(tmp_path: Path, samples: tuple[Sample, ...], reason: str) -> None:
     write_run(tmp_path / "run", [record(step(HOME), HOME).model_copy(update={"samples": samples})])
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=reason):
         read_thoughts(tmp_path / "run")
 
 
@@ -216,7 +216,7 @@ def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "reason"),
     [
         (["--model", "ocr-baseline"], "cannot be given a thought"),
         (["--model", "seeclick"], "cannot be given a thought"),
@@ -225,10 +225,10 @@ def run_demo(tmp_path: Path, *more: str | Path) -> list[str | Path]:
     ],
 )
 def test_models_and_modes_that_take_no_thought(
-    tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], said: str
+    tmp_path: Path, demo_source: Path, guieval: CommandLine, more: list[str], reason: str
 ) -> None:
-    told = guieval.sentence(*run_demo(tmp_path, *more, "--fixed-thoughts", demo_source))
-    assert said in told and not (tmp_path / "run").exists()
+    error = guieval.sentence(*run_demo(tmp_path, *more, "--fixed-thoughts", demo_source))
+    assert reason in error and not (tmp_path / "run").exists()
 
 
 def test_sources_that_are_none(tmp_path: Path, demo_source: Path, guieval: CommandLine) -> None:
@@ -252,7 +252,7 @@ def test_adapter_options_are_given_by_set(tmp_path: Path, guieval: CommandLine) 
     assert (
         manifest["model"]["options"]["max_pixels"] == 200704 and identity(recorded)["checkpoint.options.max_pixels"] == 200704
     )
-    told = guieval.sentence("run", "--resume", tmp_path / "run", "--set", "options.max_pixels=100352")
-    assert "checkpoint.options.max_pixels (was 200704, now 100352)" in told
+    error = guieval.sentence("run", "--resume", tmp_path / "run", "--set", "options.max_pixels=100352")
+    assert "checkpoint.options.max_pixels (was 200704, now 100352)" in error
     wrong = guieval.sentence(*run_demo(tmp_path, "--model", "qwen2.5-vl-7b", "--set", "options.max_pixel=1"))
     assert "has no option 'max_pixel' (did you mean 'max_pixels'?)" in wrong

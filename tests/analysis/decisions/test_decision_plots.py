@@ -18,7 +18,7 @@ from tests.analysis.decisions.scripted_executions import executions, task
 
 
 def run(title: str, right: tuple[int, ...], n: int = 10) -> DecisionColumns:
-    """Steps of which so many of n executions are right, all others one wrong decision."""
+    """Steps with the given numbers of right executions of n; the others are one wrong decision."""
     steps = [
         executions([Stop()] * good + [Wait()] * (n - good), [Stop()], task(f"e{i // 2}", i % 2, 2))
         for i, good in enumerate(right)

@@ -20,7 +20,7 @@ RIGHT, WRONG, BACK = Click(point=Point(100, 100)), Click(point=Point(900, 900)),
 
 
 def write(directory: Path, right: tuple[int, ...], samples: int = 8) -> Path:
-    """A run of steps, two an episode, of which so many samples each are right; the others are split over two decisions."""
+    """A run with two steps per episode and the given numbers of right samples; the others are two decisions."""
     records = []
     for i, good in enumerate(right):
         wrong: list[Action | None] = [WRONG if place % 2 else BACK for place in range(samples - good)]
@@ -92,7 +92,7 @@ def test_what_shifts_against_a_baseline(guieval: CommandLine, runs: dict[str, Pa
 
 
 def test_text_and_markdown_hold_the_same_cells(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
-    asked = (
+    arguments = (
         "decisions",
         runs["soeval"],
         "--against",
@@ -103,13 +103,13 @@ def test_text_and_markdown_hold_the_same_cells(guieval: CommandLine, runs: dict[
         "--label",
         "Offline",
     )
-    text = guieval(*asked)
+    text = guieval(*arguments)
     assert text.code == 0, text.err
     titles = ("Table 4", "Figure 4", "Figure 8", "Figure 6", *(f"Table {number}" for number in range(10, 16)))
     assert all(title in text.out for title in titles)
     assert "Offline to SOEval" in text.out and "L2, ε = 70 (baseline)" in text.out
     file = tmp_path / "tables.md"
-    assert guieval(*asked, "--format", "md", "--out", file).out == f"tables:   {file}\n"
+    assert guieval(*arguments, "--format", "md", "--out", file).out == f"tables:   {file}\n"
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "---" not in line]
     cells = [cell.strip() for line in lines for cell in line.replace("\\|", "\0").split("|")[1:-1]]
     assert len(cells) > 200

@@ -1,4 +1,4 @@
-"""A mixing sweep that is stopped, loses its server, or has nothing to mix: it says so, and how to go on."""
+"""A mixing sweep that is stopped, loses its server, or has nothing to mix: the message names the cause and how to continue."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def begun(tmp_path: Path, guieval: CommandLine) -> Iterator[list[str]]:
     """The options of a sweep over a run that a server has answered, which is there meanwhile."""
     settings = MockSettings(model=MODEL, policy="reference", accuracy=0.5, seed=3, served_models=(MODEL,))
     options = [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
-    asked = ["--model", MODEL, "--bench", "demo", "--data", str(tmp_path / "demo"), *options, "--quiet"]
+    arguments = ["--model", MODEL, "--bench", "demo", "--data", str(tmp_path / "demo"), *options, "--quiet"]
     with MockServer(settings, benchmark=load_benchmark("demo", tmp_path / "demo", **OPTIONS)) as server:
-        asked += ["--base-url", server.base_url]
-        done = guieval("run", "--out", tmp_path / "run", *asked)
+        arguments += ["--base-url", server.base_url]
+        done = guieval("run", "--out", tmp_path / "run", *arguments)
         assert done.code == 0, done
-        yield [*asked, "--artifacts", str(tmp_path / "run")]
+        yield [*arguments, "--artifacts", str(tmp_path / "run")]
 
 
 def test_sigterm_between_two_settings_is_as_ctrl_c(tmp_path: Path, guieval: CommandLine) -> None:
     outcomes = tmp_path / "sweep" / OUTCOMES
-    with begun(tmp_path, guieval) as asked:
-        # all 500 settings are one and the same prompts: behind the first, next to nothing happens within a run
-        sweep = [*asked, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
+    with begun(tmp_path, guieval) as arguments:
+        # all 500 settings have the same prompts: after the first, a run has almost no requests
+        sweep = [*arguments, "--out", str(tmp_path / "sweep"), "--pair", "0:0", "--means", "500"]
         with subprocess.Popen(
             [sys.executable, "-m", "guieval", "mix", *sweep], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -67,23 +67,23 @@ def test_a_run_gives_sigterm_back_to_whom_it_was(tmp_path: Path) -> None:
 
 def test_a_sweep_without_its_server_says_how_to_go_on(tmp_path: Path, guieval: CommandLine) -> None:
     sweep = tmp_path / "sweep"
-    with begun(tmp_path, guieval) as asked:
+    with begun(tmp_path, guieval) as arguments:
         nowhere = ("--base-url", "http://127.0.0.1:9/v1", "--set", "max_attempts=1")
         settings = ("--out", sweep, "--pair", "0:1", "--means", "2")
         away = guieval(
-            "mix", *(each for each in asked if not each.startswith("http") and each != "--base-url"), *nowhere, *settings
+            "mix", *(each for each in arguments if not each.startswith("http") and each != "--base-url"), *nowhere, *settings
         )
         assert away.code == 2 and "could not be reached" in away.err
         assert "left:     2 of 2 settings" in away.out and f"guieval mix --resume {sweep}" in away.out
-        done = guieval("mix", "--resume", sweep, *asked[asked.index("--base-url") :][:2], "--quiet")
+        done = guieval("mix", "--resume", sweep, *arguments[arguments.index("--base-url") :][:2], "--quiet")
         assert done.code == 0 and "left:" not in done.out, done
 
 
 def test_a_sweep_takes_no_folder_that_holds_a_run(tmp_path: Path, guieval: CommandLine) -> None:
-    with begun(tmp_path, guieval) as asked:
+    with begun(tmp_path, guieval) as arguments:
         before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
         assert "holds a run, and a sweep needs a folder of its own" in guieval.sentence(
-            "mix", *asked, "--out", tmp_path / "run"
+            "mix", *arguments, "--out", tmp_path / "run"
         )
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
@@ -92,7 +92,7 @@ def test_a_sweep_over_first_steps_alone_says_that_there_is_nothing_to_mix(tmp_pa
     refs = load_benchmark("demo", tmp_path / "demo", **OPTIONS).index()
     (tmp_path / "first.txt").write_text("".join(f"{ref.key.episode_id}#0\n" for ref in refs))
     given = ("--out", tmp_path / "sweep", "--episodes", tmp_path / "first.txt", "--means", "1", "--plot", tmp_path / "no.png")
-    with begun(tmp_path, guieval) as asked:
-        done = guieval("mix", *asked, *given)
+    with begun(tmp_path, guieval) as arguments:
+        done = guieval("mix", *arguments, *given)
     assert done.code == 0 and "none of the steps has a past" in done.out and "regime" not in done.out, done
     assert (tmp_path / "sweep" / "mixing.csv").exists() and not (tmp_path / "no.png").exists()

@@ -204,19 +204,19 @@ def test_under_greedy_decoding_a_prompt_is_asked_once_and_the_figures_are_the_sa
     tmp_path: Path, data: Path, guieval: CommandLine
 ) -> None:
     run = tmp_path / "run"
-    settings = {"once": (), "anew": ("--set", "sampling.temperature=0.5", "--set", "sampling.top_k=-1")}
-    tables, asked, shown = {}, {}, {}
+    settings = {"once": (), "again": ("--set", "sampling.temperature=0.5", "--set", "sampling.top_k=-1")}
+    tables, requests, shown = {}, {}, {}
     with policy(data) as server:
         assert guieval("run", "--mode", "soeval", "--out", run, *common(data, server)).code == 0
         for name, sampling in settings.items():
             before = server.stats()["requests"]
             given = ("--artifacts", run, "--pair", "0:1", "--pair", "0.5:0.5", "--means", "2", "--out", tmp_path / name)
             assert guieval("mix", *given, *common(data, server), *sampling).code == 0
-            asked[name] = server.stats()["requests"] - before
+            requests[name] = server.stats()["requests"] - before
             tables[name] = (tmp_path / name / "mixing.csv").read_text()
             runs = sorted((tmp_path / name / "settings").iterdir())
             shown[name] = [(each.task.key, each.history) for run in runs for each in Records(run)]
-    assert tables["once"] == tables["anew"]
-    assert sorted(shown["once"]) == sorted(shown["anew"])
-    assert asked["anew"] == len(shown["anew"])
-    assert asked["once"] == len(set(shown["once"])) < 0.8 * asked["anew"]
+    assert tables["once"] == tables["again"]
+    assert sorted(shown["once"]) == sorted(shown["again"])
+    assert requests["again"] == len(shown["again"])
+    assert requests["once"] == len(set(shown["once"])) < 0.8 * requests["again"]

@@ -86,7 +86,7 @@ def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> Non
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"star": 0.5}, "'mix.star' .did you mean 'start'"),
         ({}, "'mix.start' is required"),
@@ -95,8 +95,8 @@ def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> Non
         ({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(values: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_setting_that_cannot_be_is_told(values: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         read_mix(values)
 
 
@@ -121,7 +121,7 @@ def test_the_first_exact_sample_of_a_step_is_its_artifact(tmp_path: Path) -> Non
         sampled(0, answered(WRONG, "one"), answered(RIGHT, "two"), answered(RIGHT, "three")),
         sampled(1, answered(WRONG, "one"), answered(None, "two"), answered(Unsupported(name="zoom"), "three")),
         sampled(2, answered(RIGHT, "old")),
-        sampled(2, answered(WRONG, "anew")),  # the answer that counts is no longer exact
+        sampled(2, answered(WRONG, "again")),  # the answer that counts is no longer exact
     ]
     found = read_artifacts(write_run(tmp_path / "run", records), EVALUATOR)
     assert dict(found.steps) == {place(0): Artifact(RIGHT, "two", None, "<two>")}
@@ -234,8 +234,8 @@ def test_neither_concurrency_nor_a_resume_changes_a_draw(tmp_path: Path) -> None
 
 def test_an_unlike_resume_is_refused(tmp_path: Path) -> None:
     mixed(tmp_path, ScriptedEngine(right), of_all(EPISODES))
-    for change, said in (({"mean": 0.4}, "mix.mean"), ({"seed": 4}, "mix.seed"), ({"kappa": 8.0}, "mix.kappa")):
-        with pytest.raises(UsageError, match=said):
+    for change, message in (({"mean": 0.4}, "mix.mean"), ({"seed": 4}, "mix.seed"), ({"kappa": 8.0}, "mix.kappa")):
+        with pytest.raises(UsageError, match=message):
             mixed(tmp_path, ScriptedEngine(right), of_all(EPISODES), resume=True, **change)
     others = of_all(EPISODES)
     others = Artifacts(others.directory, others.model, others.benchmark, others.steps, "4567")
@@ -267,8 +267,8 @@ def test_answers_to_anothers_thoughts_are_no_artifacts(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [sampled(0, answered(RIGHT, "x"))])
     manifest = read_manifest(run).to_json()
     for thinker in ("made-up-model", "another-model"):
-        told = {**manifest, "fixed_thoughts": {"model": thinker}}
-        (run / "manifest.json").write_text(json.dumps(told))
+        changed = {**manifest, "fixed_thoughts": {"model": thinker}}
+        (run / "manifest.json").write_text(json.dumps(changed))
         if thinker == "made-up-model":
             assert len(read_artifacts(run, EVALUATOR).steps) == 1
         else:

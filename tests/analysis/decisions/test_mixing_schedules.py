@@ -83,7 +83,7 @@ def test_regimes_are_told_by_the_order_of_the_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"start": 1.2, "end": 1.0}, "start is 1.2"),
         ({"start": 0.0, "end": 1.0, "mean": 0.95}, "between 0.08664"),
@@ -95,8 +95,8 @@ def test_regimes_are_told_by_the_order_of_the_ends() -> None:
         ({"start": 0.0, "end": 1.0, "kappa": math.nan}, "kappa is nan"),
     ],
 )
-def test_a_schedule_that_cannot_be_is_told(values: dict[str, float], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_schedule_that_cannot_be_is_told(values: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         Schedule(**values)  # type: ignore[arg-type]
 
 

@@ -53,7 +53,7 @@ def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "rounds", "seeds", "said"),
+    ("settings", "rounds", "seeds", "message"),
     [
         ({}, 9, (), r"9 rounds need 9 seeds, and there are 8 \(those of the paper\)"),
         ({}, 3, (1, 100), "3 rounds need 3 seeds, and there are 2"),
@@ -67,9 +67,9 @@ def test_rounds_differ_in_nothing_but_the_seed_and_are_compact() -> None:
     ],
 )
 def test_samples_that_are_no_independent_draws_are_refused(
-    settings: dict[str, Any], rounds: int | None, seeds: tuple[int, ...], said: str
+    settings: dict[str, Any], rounds: int | None, seeds: tuple[int, ...], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         plan_rounds(config(**settings), rounds, seeds)
 
 
@@ -124,9 +124,9 @@ class Truth:
         lines = []
         for ref in benchmark.index():
             for task in benchmark.load(ref).steps:
-                said = any(each in model.action_space for each in (task.action, *task.alternatives))
+                message = any(each in model.action_space for each in (task.action, *task.alternatives))
                 others = [each for each in alternatives_to(task) if each in model.action_space]
-                options = [*(["reference"] if said else []), *(each.model_dump(mode="json") for each in others)]
+                options = [*(["reference"] if message else []), *(each.model_dump(mode="json") for each in others)]
                 shares = rng.dirichlet([3.0] + [1.0] * int(rng.integers(1, len(options))))
                 shares = (1 - noise) * shares + noise / len(shares)
                 drawn = [
@@ -135,7 +135,7 @@ class Truth:
                 ]
                 lines.append(json.dumps({"key": str(task.key), "draws": [*drawn, {"weight": WITHOUT, "action": None}]}))
                 self.diversity[task.key] = -float((shares * np.log(shares)).sum())
-                self.right[task.key] = (1 - WITHOUT) * shares[0] if said else 0.0
+                self.right[task.key] = (1 - WITHOUT) * shares[0] if message else 0.0
         file.write_text("\n".join(lines) + "\n")
 
 
@@ -192,11 +192,11 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
     Truth(tmp_path / "truth.jsonl")
     out = tmp_path / "rollout"
     with serve(tmp_path / "truth.jsonl") as server:
-        asked: list[str | Path] = [
+        arguments: list[str | Path] = [
             "--model", MODEL, "--bench", "demo", "--limit", "2", "--mode", "soeval", "--rounds", "3", "--samples", "4",
             "--base-url", server.base_url, "--out", out, "--set", "sampling.temperature=0.8", "--quiet",
         ]  # fmt: skip
-        assert guieval("rollout", *asked).code == 0
+        assert guieval("rollout", *arguments).code == 0
         whole = {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)}
         first, second, third = rounds_of(out)
         assert evaluate_run(first).summary.complete
@@ -208,7 +208,7 @@ def test_a_rollout_is_resumed_round_by_round_and_each_round_is_a_run(tmp_path: P
         third.rmdir()
         assert guieval("rollout", "--resume", out, "--quiet").code == 0
         assert {each.task.key: (each.actions, each.counts.tolist()) for each in read_executions(out)} == whole
-        assert "already holds" in guieval.sentence("rollout", *asked)
+        assert "already holds" in guieval.sentence("rollout", *arguments)
         assert "leave out --seeds" in guieval.sentence("rollout", "--resume", out, "--seeds", "1,2")
         assert "it differs in" in guieval.sentence("rollout", "--resume", out, "--set", "sampling.temperature=0.2", "--quiet")
     assert "holds no rollout" in guieval.sentence("rollout", "--resume", first)

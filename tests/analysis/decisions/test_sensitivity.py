@@ -1,4 +1,4 @@
-"""Other radii and metrics: every figure against clustering anew, distances against a solved transport problem."""
+"""Other radii and metrics: every figure against a new clustering, distances against a solved transport problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page is told of a step's many samples."""
+"""The page's data on a step's many samples."""
 
 from __future__ import annotations
 

@@ -49,18 +49,18 @@ def test_a_report_is_written_into_the_run(
 
 
 def test_prompts_are_rebuilt_or_said_not_to_be(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first step's prompt can be told; before the third one step has no record."""
+    """The first step's prompt can be rebuilt; a step before the third one has no record."""
     assert guieval(monkeypatch, "report", run, "--no-images") == 0
-    told = chunk(run / "report")
-    first, second, third = (row["runs"] for row in told["rows"])
+    chunk_values = chunk(run / "report")
+    first, second, third = (row["runs"] for row in chunk_values["rows"])
     assert isinstance(first, list) and isinstance(second, list) and isinstance(third, list)
-    assert "Goal of e1" in "\n".join(str(told["lines"][each]) for each in first[0]["prompt"])
+    assert "Goal of e1" in "\n".join(str(chunk_values["lines"][each]) for each in first[0]["prompt"])
     assert second[0]["note"] == "There is no record of this step."
     assert third[0]["prompt"] == [] and "no record of step 1 before it" in third[0]["note"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("nothing",), "there is no run directory at 'nothing'"),
         (("{run}", "--protocol", "ui-s1-so"), "did you mean 'ui-s1-sop'"),
@@ -70,7 +70,7 @@ def test_prompts_are_rebuilt_or_said_not_to_be(run: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_a_mistake_is_one_sentence(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
     if "--data" in arguments:
         manifest = json.loads((run / "manifest.json").read_text())
@@ -78,7 +78,7 @@ def test_a_mistake_is_one_sentence(
         (run / "manifest.json").write_text(json.dumps(manifest))
     assert guieval(monkeypatch, "report", *(each.format(run=run) for each in arguments)) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith("guieval: ") and err.count("\n") == 1 and said in err
+    assert out == "" and err.startswith("guieval: ") and err.count("\n") == 1 and message in err
 
 
 def test_a_manifest_that_lost_its_benchmark_leaves_the_images_out(

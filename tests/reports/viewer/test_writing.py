@@ -149,11 +149,11 @@ def test_steps_without_a_place_have_no_area_and_scrolls_have_a_path(tmp_path: Pa
 
 def test_steps_come_in_chunks_and_progress_is_told(tmp_path: Path) -> None:
     count = CHUNK + 5
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     records = [record(task(step=each, length=count), at(500, 500)) for each in range(count)]
-    report(tmp_path, records, on_progress=lambda done, total: told.append((done, total)))
+    report(tmp_path, records, on_progress=lambda done, total: progress.append((done, total)))
     assert len(read(tmp_path, "steps-00000.js")["rows"]) == CHUNK and len(read(tmp_path, "steps-00001.js")["rows"]) == 5
-    assert told == [(CHUNK, count), (count, count)]
+    assert progress == [(CHUNK, count), (count, count)]
     assert len(read(tmp_path, "text-00000.js")) == count
 
 
