@@ -84,12 +84,9 @@ def _scatter(axes: Axes, panel: Panel, correlation: Correlation) -> None:
     rho, p_value = correlation.rank.rho, correlation.rank.p_value
     parts = ["R² not defined" if curve.r2 is None else f"R² = {curve.r2:.2f}"]
     if rho is not None and p_value is not None:
-        parts.append(f"ρ = {rho:.2f} (p {_probability(p_value)})")
+        probability = "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+        parts.append(f"ρ = {rho:.2f} (p {probability})")
     axes.set_title(", ".join([*parts, f"n = {correlation.n}"]), fontsize=7, pad=4)
-
-
-def _probability(p_value: float) -> str:
-    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
 
 
 def _name_points(axes: Axes, panel: Panel, correlation: Correlation) -> None:
