@@ -188,6 +188,7 @@ def action_of(
     grounding: bool = False,
     places: Frame | None = None,
     table: calls.CallTable = CALLS,
+    scroll_words: calls.ScrollWords = "finger",
 ) -> Action:
     """The action a call means, its points read in ``frame`` on a screenshot of ``size``.
 
@@ -210,7 +211,7 @@ def action_of(
     name, arguments = _name_and_arguments(call)
     if grounding and not name and set(arguments) == {"coordinate"}:
         name = "click"
-    return table.read(name, arguments, frame, size)
+    return table.read(name, arguments, frame, size, scroll_words)
 
 
 def named_place(value: Any) -> object | None:

@@ -136,6 +136,7 @@ FAMILIES = (
     Family("ui_r1", "ui_r1", 0.5, setting=_always_grounding),
     Family("os_atlas", "os_atlas", setting=_os_atlas_setting),
     Family("aguvis", "aguvis", setting=_always_grounding),
+    Family("mai_ui", "mai_ui", setting=lambda row: "high" if "<tool_call>" in row.text else "grounding"),
 )
 OTHERS = {
     "autoglm": "Open-AutoGLM: no adapter",
@@ -143,7 +144,6 @@ OTHERS = {
     "gpt_android_world": "M3A agents, targets are element numbers",
     "gui_critic_decisions": "decisions shown to a critic, of no one format",
     "gui_plus": "a hosted model: no adapter",
-    "mai_ui": "MAI-UI: no adapter",
     "minicpm_gui": "MiniCPM-GUI: no adapter",
     "qwen2_vl": "Qwen2-VL's box tokens: no adapter",
     "screenagent": "ScreenAgent: no adapter",

@@ -1,0 +1,148 @@
+"""MAI-UI (Qwen3-VL based): a thought and a ``mobile_use`` call in tags, in 999ths of the screen; grounding in thousandths.
+
+Source: Tongyi-MAI/MAI-UI@4dd07b9, ``src/prompt.py`` (prompts), ``src/mai_naivigation_agent.py`` (the conversation: the
+instruction, then each past reply with the screenshots of the last two, and SCALE_FACTOR = 999), ``src/mai_grounding_agent.py``
+and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the second by 1000; of 419 recorded
+replies no verdict depends on it). The scale is an option, and ``guieval audit`` shows which one fits.
+
+Not published: a step instruction takes the goal's place; the direction of a swipe is taken for the finger's (MobileWorld, by
+the same authors, distinguishes it from a scroll). The prompt names the apps of AndroidWorld; it is sent to every benchmark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from guieval.actions import Action, ActionSpace, Button, Click, Press, Scroll, StopStatus, Wait
+from guieval.frames import PER_999, PER_1000, Frame
+from guieval.history import HistoryEntry
+from guieval.models import Message, ModelInput, ParsedResponse
+from guieval.parsing import ScrollWords, decoded, json_value, tagged
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel, whole_text
+
+from . import _qwen_tools as tools
+from ._family import FamilyModel, ImageLimits, chat, main_instruction, template
+
+_BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
+"""The last one is in no prompt; the past may hold it."""
+_STATUSES: dict[str, StopStatus] = {"success": "finish", "fail": "impossible", "failure": "impossible"}
+
+
+def _swipe(call: calls.Arguments) -> Action:
+    return call.scroll("direction", call.point("coordinate") if call.found("coordinate") is not None else calls.MIDDLE)
+
+
+def _button(call: calls.Arguments) -> Action:
+    name = call.text("button").strip().lower()
+    return call.unsupported() if name == "menu" else Press(button=call.one_of(_BUTTONS, "button"))
+
+
+CALLS = calls.CallTable(
+    {
+        "click": calls.tap("coordinate"),
+        "long_press": calls.hold("coordinate"),
+        "type": calls.typed("text"),
+        "swipe": calls.Form(Scroll, _swipe, calls.scrolled("direction", "coordinate").write),
+        "open": calls.opened("text"),
+        "drag": calls.dragged(("start_coordinate",), ("end_coordinate",)),
+        "system_button": calls.Form(Press, _button, calls.pressed("button", _BUTTONS).write),
+        "wait": Wait(),
+        "terminate": calls.stopped("status", _STATUSES),
+        "answer": calls.answered("text"),
+        "double_click": calls.double_clicked("coordinate"),
+        **calls.outside("ask_user", "mcp_tool"),
+    }
+)
+
+
+class MAIUIOptions(ImageLimits):
+    """Options of MAI-UI; image limits default to those of the authors' grounding server."""
+
+    max_images: int = Field(3, ge=1, description="screenshots per request, the current one included")
+    grounding_scale: Literal[1000, 999] = Field(1000, description="extent of the screen in answers to grounding queries")
+    scroll_words: ScrollWords = Field("finger", description="what the direction of a swipe names")
+
+
+class MAIUI(FamilyModel):
+    """Adapter of MAI-UI. Options: :class:`MAIUIOptions`."""
+
+    _options: MAIUIOptions
+    patch = 32
+    pixels = 16 * 16 * 4, 6_553_600
+    action_space = ActionSpace()
+    thinking_switch = True
+    source = "github.com/Tongyi-MAI/MAI-UI@4dd07b9 src/prompt.py, src/mai_naivigation_agent.py"
+    frame_source = (
+        "github.com/Tongyi-MAI/MAI-UI@4dd07b9 src/mai_naivigation_agent.py (999), evaluation/grounding/eval_server.py (1000)"
+    )
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PER_1000 if task.setting == "grounding" and self._options.grounding_scale == 1000 else PER_999
+
+    @property
+    def disputed_frames(self) -> Sequence[Frame]:
+        return (PER_999, PER_1000)
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if task.setting == "grounding":
+            return chat(f"{task.instruction}\n", self._image(task), system=template("mai_ui-grounding-system"))
+        name = "mai_ui-mobile-system" if self.thinking is not False else "mai_ui-mobile-no-thinking-system"
+        messages = [Message("system", (template(name),)), Message("user", (main_instruction(task),))]
+        shown = history[max(0, len(history) - self._options.max_images + 1) :]
+        for entry in history:
+            if entry in shown:
+                messages.append(Message("user", (self._image(entry.task),)))
+            messages.append(Message("assistant", (self._past_reply(entry),)))
+        return ModelInput((*messages, Message("user", (self._image(task),))))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        text = whole_text(text)
+        frame, size = self.frame(task), task.screenshot_size
+        answer = tagged(text, "answer") if task.setting == "grounding" else None
+        if answer is not None:
+            place = json_value(answer)
+            point = decoded(place.get("coordinate", place) if isinstance(place, dict) else place, frame, size)
+            return ParsedResponse(Click(point=point), tagged(text, "grounding_think"))
+        reply = tools.split_reply(_THOUGHT.sub(r"<think>\1</think>", text, count=1))
+        words = self._options.scroll_words
+        action = tools.action_of(
+            reply.call, frame, size, grounding=task.setting == "grounding", table=CALLS, scroll_words=words
+        )
+        return ParsedResponse(action, reply.thought)
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        if task.setting == "grounding" and isinstance(action, Click):
+            x, y = self.frame(task).quantise(action.point, task.screenshot_size)
+            before = f"<grounding_think>\n{thought}\n</grounding_think>\n" if thought else ""
+            return f'{before}<answer>\n{{"coordinate":[{x:g},{y:g}]}}\n</answer>'
+        before = f"<thinking>\n{thought or ''}\n</thinking>\n" if self.thinking is not False else ""
+        return f"{before}<tool_call>\n{self._call(task, action)}\n</tool_call>"
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<thinking>\n{thought}\n</thinking>\n"
+
+    def _why_silent(self, task: StepTaskModel) -> str | None:
+        return "the grounding prompt has a form of its own" if task.setting == "grounding" else super()._why_silent(task)
+
+    def _past_reply(self, entry: HistoryEntry) -> str:
+        """A past reply as the authors' agent writes it again: from its thought and its call."""
+        return (
+            f"<thinking>\n{entry.thought or ''}\n</thinking>\n<tool_call>\n{self._call(entry.task, entry.action)}\n</tool_call>"
+        )
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        frame = self.frame(task)
+        name, arguments = CALLS.write(
+            action, lambda point: list(frame.quantise(point, task.screenshot_size)), self._options.scroll_words
+        )
+        call = {"name": tools.TOOL, "arguments": {"action": name, **arguments}}
+        return json.dumps(call, separators=(",", ":"))
+
+
+_THOUGHT = re.compile(r"\A\s*(?:<thinking>)?(.*?)</think(?:ing)?>", re.DOTALL)
