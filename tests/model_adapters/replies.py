@@ -136,10 +136,10 @@ FAMILIES = (
     Family("ui_r1", "ui_r1", 0.5, setting=_always_grounding),
     Family("os_atlas", "os_atlas", setting=_os_atlas_setting),
     Family("aguvis", "aguvis", setting=_always_grounding),
+    Family("autoglm_phone", "autoglm"),
     Family("mai_ui", "mai_ui", setting=lambda row: "high" if "<tool_call>" in row.text else "grounding"),
 )
 OTHERS = {
-    "autoglm": "Open-AutoGLM: no adapter",
     "gpt4o_omniact_pyautogui": "targets are descriptions, a planner's output",
     "gpt_android_world": "M3A agents, targets are element numbers",
     "gui_critic_decisions": "decisions shown to a critic, of no one format",

@@ -22,6 +22,8 @@ DIGESTS = {
     "aguvis-agent-system": "4a27a4babe8fe868",
     "aguvis-grounding-system": "20c5b335faadbf9f",
     "aguvis-user": "a3653174ca15864d",
+    "autoglm_phone-cn": "fdb98e99a1145537",
+    "autoglm_phone-en": "ee35da6553a174e3",
     "computer_use-functions": "d7b1012ab99bfd2e",
     "computer_use-grounding-system": "153c42fc016e36ef",
     "computer_use-mobile-functions": "74a433be0be092a6",

@@ -1,0 +1,138 @@
+"""AutoGLM-Phone: a thought and a ``do(action=..)`` or ``finish(..)`` call in tags, places in thousandths of the screen.
+
+Source: zai-org/Open-AutoGLM@6b18d7b, ``phone_agent/config/prompts_{zh,en}.py`` (prompts), ``phone_agent/agent.py`` (the
+conversation: past turns keep their text and lose their screenshot), ``phone_agent/actions/handler.py`` (reading; places are
+divided by 1000, though the prompt speaks of 999) and ``phone_agent/adb/device.py``.
+
+The authors' prompt names the day and their agent names the app in front. A benchmark knows neither, so the day is an option
+with a fixed default, and the app is "System Home", which is what their agent sends for an app that it does not know. Not
+published: a step instruction takes the goal's place; a grounding query is the goal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from guieval.actions import Action, ActionSpace, Wait
+from guieval.errors import ParseError
+from guieval.frames import PER_999, PER_1000, Frame
+from guieval.history import HistoryEntry, describe
+from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.parsing import Call, first_call, quoted, split_reasoning
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel, whole_text
+
+from ._family import FamilyModel, Options, main_instruction, own_reply, template
+
+_SCREEN = json.dumps({"current_app": "System Home"})
+
+
+def _wait(call: calls.Arguments) -> Action:
+    seconds = re.match(r"\s*(\d{1,6}(?:\.\d{1,3})?)", str(call.found("duration") or 1))
+    if seconds is None:
+        raise ParseError(f"the Wait's duration {call.found('duration')!r:.80} is not a number of seconds")
+    return Wait(duration=1000 * float(seconds[1]))
+
+
+CALLS = calls.CallTable(
+    {
+        "Tap": calls.tap("element"),
+        "Type": calls.typed("text"),
+        "Swipe": calls.swiped("start", "end"),
+        "Long Press": calls.hold("element"),
+        "Launch": calls.opened("app"),
+        "Back": calls.BACK,
+        "Home": calls.HOME,
+        "Wait": calls.Form(Wait, _wait, lambda action, writing: {"duration": f"{action.duration / 1000:g} seconds"}),
+        "Type_Name": calls.typed("text"),
+        "Double Tap": calls.double_clicked("element"),
+        **calls.outside("Note", "Call_API", "Take_over", "Interact"),
+    }
+)
+_NAMES = {name.lower(): name for name in CALLS}
+
+
+class AutoGLMOptions(Options):
+    """Options of AutoGLM-Phone."""
+
+    language: Literal["cn", "en"] = Field("cn", description="language of the prompt")
+    date: str | None = Field(None, description="today's date in the prompt's words; null for 8 December 2025, when it appeared")
+
+
+class AutoGLMPhone(FamilyModel):
+    """Adapter of AutoGLM-Phone. Options: :class:`AutoGLMOptions`."""
+
+    _options: AutoGLMOptions
+    fixed_frame = PER_1000
+    action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"}))
+    source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/config/prompts_zh.py, phone_agent/agent.py"
+    frame_source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/actions/handler.py (1000); its prompt says 999"
+
+    @property
+    def disputed_frames(self) -> Sequence[Frame]:
+        return (PER_999,)
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        date = self._options.date or {"cn": "2025年12月08日 星期一", "en": "2025-12-08, Monday"}[self._options.language]
+        messages = [Message("system", (fill(template(f"autoglm_phone-{self._options.language}"), date=date),))]
+        texts = [f"{main_instruction(task)}\n\n{_SCREEN}", *[f"** Screen Info **\n\n{_SCREEN}"] * len(history)]
+        for entry, text in zip(history, texts, strict=False):
+            messages += [Message("user", (text,)), Message("assistant", (self._past_reply(entry),))]
+        return ModelInput((*messages, Message("user", (self._image(task), texts[len(history)]))))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        thought, call = _split(whole_text(text))
+        if call.name == "finish":
+            return ParsedResponse(calls.FINISH, thought)
+        arguments = {key: value for key, value in call.arguments.items() if key != "action"}
+        name = call.arguments.get("action", "")
+        action = CALLS.read(_NAMES.get(name.strip().lower(), name), arguments, PER_1000, task.screenshot_size)
+        return ParsedResponse(action, thought)
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        return f"<think>{thought or ''}</think>\n<answer>{self._call(task, action)}</answer>"
+
+    def _past_reply(self, entry: HistoryEntry) -> str:
+        """A past turn as the authors' agent keeps it: the thought, and the call as the model wrote it."""
+        call = own_reply(entry, lambda reply: _split(reply)[1].text) or self._call(entry.task, entry.action)
+        return f"<think>{entry.thought or ''}</think><answer>{call}</answer>"
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think>{thought}</think>\n"
+
+    def _call(self, task: StepTaskModel, action: Action) -> str:
+        """A call as the prompt writes it; what the family has no word for, which the past may hold, ends the task in words."""
+        if action.type == "STOP" or (action.type == "PRESS" and action not in self.action_space):
+            message = "Task completed." if action in self.action_space else describe(action)
+            return f"finish(message={_quoted(message)})"
+        name, arguments = CALLS.write(
+            action, lambda point: f"[{','.join(f'{side:g}' for side in PER_1000.quantise(point, task.screenshot_size))}]"
+        )
+        values = [
+            f"{key}={value if isinstance(value, str) and value.startswith('[') and key in _PLACES else _quoted(str(value))}"
+            for key, value in arguments.items()
+        ]
+        return f"do({', '.join([f'action={_quoted(name)}', *values])})"
+
+
+def _split(text: str) -> tuple[str | None, Call]:
+    """The thought and the call of a reply; without tags, the thought is what stands before the call, as the authors read it."""
+    thought, rest = split_reasoning(text, "<answer>")
+    words, tag, answer = rest.partition("<answer>")
+    body = answer.partition("</answer>")[0] if tag else rest
+    call = first_call(body, ("do", "finish"))
+    before = words if tag else body[: max(0, body.find(call.text))]
+    return thought or before.strip() or None, call
+
+
+_PLACES = frozenset({"element", "start", "end"})
+
+
+def _quoted(text: str) -> str:
+    """Text in double quotes, escaped so that :func:`guieval.parsing.first_call` reads it back."""
+    return '"' + quoted(text)[1:-1].replace("\\'", "'") + '"'
