@@ -1,0 +1,71 @@
+"""UI-Venus-1.5 (Qwen3-VL based): the reply format of UI-Venus with prompts of its own, places in thousandths of the screen.
+
+Source: inclusionAI/UI-Venus@c3a1442, ``models/navigation/utils.py`` (prompts for phones and web pages),
+``Venus_framework/processor/uivenus_processor.py`` (the Chinese prompt of the agent on devices), ``models/navigation/
+ui_venus_navi_agent.py`` (history: the last five steps, numbered from 0), ``models/grounding/ui_venus1_5_gd.py`` (grounding).
+
+The frame is disputed within the repository: the Chinese prompt says 0 to 999, the agent on devices and the grounding code divide
+by 1000, and the navigation script, which also served the first version, divides by the sides of the resized screenshot.
+``guieval audit`` shows which one fits. The answer [-1,-1] to a grounding query refuses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from guieval.actions import Action, Stop
+from guieval.frames import PER_999, PER_1000, Frame
+from guieval.history import HistoryEntry
+from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.steps import StepTaskModel
+
+from ._family import HELPFUL, chat, main_instruction, template
+from .ui_venus_navi import UIVenusNavi, UIVenusOptions
+
+_REFUSED = re.compile(r"\s*\[\s*-1\s*,\s*-1\s*\]\s*")
+
+
+class UIVenus15Options(UIVenusOptions):
+    """Options of UI-Venus-1.5."""
+
+    prompt: Literal["mobile", "web", "cn"] = Field("mobile", description="the prompt: for phones, for web pages, or in Chinese")
+    max_history: int = Field(5, ge=0, description="past steps in the prompt")
+
+
+class UIVenus15(UIVenusNavi):
+    """Adapter of UI-Venus-1.5. Options: :class:`UIVenus15Options`."""
+
+    _options: UIVenus15Options
+    patch = 32
+    pixels = 3136, 12_845_056
+    fixed_frame = PER_1000
+    source = "github.com/inclusionAI/UI-Venus@c3a1442 models/navigation/utils.py, models/grounding/ui_venus1_5_gd.py"
+    frame_source = "github.com/inclusionAI/UI-Venus@c3a1442 Venus_framework/policy/ui_venus_policy.py (1000)"
+
+    @property
+    def disputed_frames(self) -> Sequence[Frame]:
+        return (PER_999,)
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        image = self._image(task)
+        if task.setting == "grounding":
+            instruction = task.instruction.removesuffix(".")
+            return chat(image, fill(template("ui_venus_1_5-grounding"), instruction=instruction))
+        shown = history[max(0, len(history) - self._options.max_history) :]
+        past = "\n".join(f"Step {index}: {self._past_step(entry)}" for index, entry in enumerate(shown))
+        prompt = fill(template(f"ui_venus_1_5-{self._options.prompt}"), instruction=main_instruction(task), history=past)
+        return chat(prompt, image, system=HELPFUL)
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        if task.setting == "grounding" and _REFUSED.fullmatch(text):
+            return ParsedResponse(Stop(status="impossible"))
+        return super().parse_response(task, text)
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        if task.setting == "grounding" and action == Stop(status="impossible"):
+            return "[-1,-1]"
+        return super()._written(task, action, thought, conclusion)
