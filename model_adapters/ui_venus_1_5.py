@@ -4,8 +4,8 @@ Source: inclusionAI/UI-Venus@c3a1442, ``models/navigation/utils.py`` (prompts fo
 ``Venus_framework/processor/uivenus_processor.py`` (the Chinese prompt of the agent on devices), ``models/navigation/
 ui_venus_navi_agent.py`` (history: the last five steps, numbered from 0), ``models/grounding/ui_venus1_5_gd.py`` (grounding).
 
-The frame is disputed within the repository: the Chinese prompt says 0 to 999, the agent on devices and the grounding code divide
-by 1000, and the navigation script, which also served the first version, divides by the sides of the resized screenshot.
+The frame is disputed within the repository: the Chinese prompt says 0 to 999, the agent on devices and the grounding code
+divide by 1000, and the navigation script, which also served the first version, divides by the sides of the resized screenshot.
 ``guieval audit`` shows which one fits. The answer [-1,-1] to a grounding query refuses it.
 """
 
