@@ -56,13 +56,14 @@ class OcrBaseline(FamilyModel):
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         """The instruction and each past step (its sentence and action) as one JSON object, then the screenshot as it is."""
+        return chat(self._prompt(task, history).model_dump_json(exclude_none=True), ImageRef(task), system=SYSTEM)
+
+    def _prompt(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Prompt:
         past = tuple(Past(sentence=entry.conclusion or entry.thought, action=entry.action) for entry in history)
         if task.setting == "grounding":
-            prompt = Prompt(target=task.instruction, history=past)
-        else:
-            step = task.low_level_instruction if task.setting == "low" else None
-            prompt = Prompt(goal=task.instruction, step=step, history=past)
-        return chat(prompt.model_dump_json(exclude_none=True), ImageRef(task), system=SYSTEM)
+            return Prompt(target=task.instruction, history=past)
+        step = task.low_level_instruction if task.setting == "low" else None
+        return Prompt(goal=task.instruction, step=step, history=past)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         """Read a reply; raises :class:`ParseError` when it is not the JSON object of the format."""

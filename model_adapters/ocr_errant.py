@@ -23,13 +23,13 @@ from guieval.actions import Action, Button, Click, Point, Press, Scroll, Stop, a
 from guieval.errors import UsageError
 from guieval.frames import Size
 from guieval.history import HistoryEntry, describe
-from guieval.models import ImageRef, ModelInput, ParsedResponse, Request
+from guieval.models import ParsedResponse, Request
 from guieval.steps import StepTaskModel
 
-from ._family import Options, chat
-from ._ocr_agent import Past, Prompt, ScreenText, decide
+from ._family import Options
+from ._ocr_agent import Prompt, ScreenText, decide
 from ._ocr_words import swipe
-from .ocr_baseline import SYSTEM, OcrBaseline, read_screen, write_reply
+from .ocr_baseline import OcrBaseline, read_screen, write_reply
 
 SLIP = "Slip:"
 """How the conclusion of a slip begins; the agent knows its own slips by it."""
@@ -100,19 +100,12 @@ def _answers(file: Path) -> dict[str, Any]:
 class OcrErrant(OcrBaseline):
     """The OCR baseline with the knowledge and the weaknesses of :class:`ErrantOptions`."""
 
-    options_type = ErrantOptions
     _options: ErrantOptions
     source: ClassVar[str] = "this project's own format: that of ocr_baseline, and whether each past step is the agent's own"
 
-    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        past = tuple(Past(sentence=entry.conclusion or entry.thought, action=entry.action) for entry in history)
+    def _prompt(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ErrantPrompt:
         own = tuple(entry.origin == "model" for entry in history)
-        if task.setting == "grounding":
-            prompt = ErrantPrompt(target=task.instruction, history=past, own=own)
-        else:
-            step = task.low_level_instruction if task.setting == "low" else None
-            prompt = ErrantPrompt(goal=task.instruction, step=step, history=past, own=own)
-        return chat(prompt.model_dump_json(exclude_none=True), ImageRef(task), system=SYSTEM)
+        return ErrantPrompt(**dict(super()._prompt(task, history)), own=own)
 
     def respond(self, request: Request) -> str:
         screen = request.images[-1]
