@@ -176,11 +176,11 @@ def _parts(text: str) -> tuple[str | None, str, str, str]:
 def _unlabelled(text: str) -> str:
     if BEGIN in text:
         return text
-    found = _OBJECT.search(text)
+    begins = _OBJECT.search(text)
     # an object in the middle of a sentence is talked about, not chosen
-    if found is None and "{" in text:
+    if begins is None and "{" in text:
         raise ParseError(f"the reply talks about an action but chooses none: {text.strip()[:80]!r}")
-    return text if found is None else text[found.start() :]
+    return text if begins is None else text[begins.start() :]
 
 
 def _boxed(text: str) -> str:
@@ -194,9 +194,9 @@ def _boxed(text: str) -> str:
 def _place(answer: str) -> str:
     inside = _boxed(answer)
     # the prompt asks for a box: two numbers in brackets are only a place where there is none
-    found = _BOX.search(inside) or _PAIR.search(inside)
-    if found is not None:
-        return found[1].replace("，", ",")
+    match = _BOX.search(inside) or _PAIR.search(inside)
+    if match is not None:
+        return match[1].replace("，", ",")
     if END in answer and BEGIN in answer and inside.strip()[:1].isdigit():
         return inside
     raise ParseError(f"the reply holds no box: {inside.strip()[:80]!r}")

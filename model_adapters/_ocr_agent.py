@@ -124,7 +124,7 @@ def look(texts: Sequence[ScreenText], size: Size) -> Screen:
 
 
 def best_match(wanted: str, screen: Screen, avoid: Point | None = None) -> Match | None:
-    """The text that fits ``wanted`` best (the first in reading order among equals), none of which lies at ``avoid``."""
+    """The text that fits ``wanted`` best (the first in reading order among equals), except texts at ``avoid``."""
     keys = key_words(wanted)
     best: Match | None = None
     for text, box in screen.texts:
@@ -139,11 +139,11 @@ def best_match(wanted: str, screen: Screen, avoid: Point | None = None) -> Match
 def _place_within(wanted: str, text: str, box: Box) -> Point:
     from rapidfuzz import fuzz
 
-    line = text.casefold()  # OCR joins neighbouring texts into one line, of which the part that fits counts
-    found = fuzz.partial_ratio_alignment(wanted, line) if len(line) > 2 * len(wanted) else None
-    if found is None or found.score < 80:
+    line = text.casefold()  # OCR joins neighbouring texts into one line, and only the matching part counts
+    alignment = fuzz.partial_ratio_alignment(wanted, line) if len(line) > 2 * len(wanted) else None
+    if alignment is None or alignment.score < 80:
         return _on_screen(box.centre)
-    middle = (found.dest_start + found.dest_end) / 2 / len(line)
+    middle = (alignment.dest_start + alignment.dest_end) / 2 / len(line)
     return _on_screen(Point(box.x1 + middle * (box.x2 - box.x1), box.centre.y))
 
 

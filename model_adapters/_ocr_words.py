@@ -186,17 +186,17 @@ def _clause(clause: str, quotes: dict[str, str]) -> list[Cue]:
         rest = " ".join(word for word in words(pattern.sub(" ", plain)) if word not in STOP_WORDS)
         return [rest] if rest else []
 
-    if found := SEARCH.search(clause):
-        query = quoted[0] if quoted else spoken(found[1])
+    if match := SEARCH.search(clause):
+        query = quoted[0] if quoted else spoken(match[1])
         return [Cue("tap", "search"), Cue("type", query, field="search"), Cue("maybe", query), ENTER]
-    if found := SCROLL.search(plain):
-        named = next(direction for direction in DIRECTIONS if direction == found[2].lower())
+    if match := SCROLL.search(plain):
+        named = next(direction for direction in DIRECTIONS if direction == match[2].lower())
         # swiping names the direction of the finger, scrolling that of the view, which is the opposite
-        return [Cue("do", found[0], swipe(named if found[1].lower() == "swipe" else OPPOSITE[named]))]
+        return [Cue("do", match[0], swipe(named if match[1].lower() == "swipe" else OPPOSITE[named]))]
     if HOME_SCREEN.search(plain):
         return [_press("HOME")]
-    if found := BUTTON.search(plain):
-        return [_press(BUTTONS[found[1].lower()])]
+    if match := BUTTON.search(plain):
+        return [_press(BUTTONS[match[1].lower()])]
     if quoted and WRITING.search(plain):
         fields = [" ".join(words(part)[-2:]) for part in re.split("[\ue000-\uf8ff]", clause)]
         typed = [Cue("type", text, field=field) for text, field in zip(quoted, fields, strict=False)]
@@ -204,13 +204,13 @@ def _clause(clause: str, quotes: dict[str, str]) -> list[Cue]:
             return [Cue("tap", "create"), *typed]
         who = [] if FIELD_TAPPED.search(plain) else without(WRITING)
         return [*(Cue("tap", text) for text in who), *typed]
-    if found := WRITE.search(clause):
-        return [Cue("type", spoken(found[1]))]
+    if match := WRITE.search(clause):
+        return [Cue("type", spoken(match[1]))]
     if HOLD.search(plain):
         return [Cue("hold", text) for text in quoted or without(HOLD)]
     if SWITCH.search(plain):
         return [Cue("switch", text) for text in quoted or without(SWITCH_WORDS)]
-    if found := DELETE.search(plain):
-        return [*(Cue("tap", text) for text in quoted or without(DELETE)), Cue("tap", found[1].lower())]
+    if match := DELETE.search(plain):
+        return [*(Cue("tap", text) for text in quoted or without(DELETE)), Cue("tap", match[1].lower())]
     verb = next((word for word in words(plain)[:1] if word not in STOP_WORDS), None)
     return [*(Cue("tap", text) for text in quoted or without(SWITCH_WORDS)), *([Cue("maybe", verb)] if verb else [])]

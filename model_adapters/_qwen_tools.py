@@ -165,7 +165,7 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
 
 
 def _untagged(text: str) -> tuple[str, str]:
-    """What stands before a call without tags, and the text from it on; all of the text where there is no object."""
+    """The text before a call without tags, and the text from the call on; the whole text twice if it holds no object."""
     first = _OBJECT.search(text)
     if first is None:
         return text, text

@@ -78,7 +78,7 @@ class UITarsModel(FamilyModel):
         return re.sub(r"\n+## Note\n.*?(?=## User Instruction)", "\n\n", silent, flags=re.DOTALL)
 
     def _after(self, instruction: str, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        """The filled prompt, then the conversation: turns without text, of which older ones are left out with their image."""
+        """The filled prompt, then the conversation: turns without text; older ones are left out with their image."""
         turns = self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images)
         return ModelInput((Message("system", (HELPFUL,)), Message("user", (instruction,)), *turns))
 
@@ -200,11 +200,11 @@ def _parts(text: str) -> tuple[str | None, str]:
 
 def _last_label(text: str) -> re.Match[str] | None:
     """The last ``Action:`` that is not part of what an earlier call types."""
-    found = list(_ACTION_LINE.finditer(text)) or list(_ACTION_ANYWHERE.finditer(text))
-    if len(found) > MAX_LABELS or len(found) * len(text) > MAX_READ:
-        return found[-1]
+    labels = list(_ACTION_LINE.finditer(text)) or list(_ACTION_ANYWHERE.finditer(text))
+    if len(labels) > MAX_LABELS or len(labels) * len(text) > MAX_READ:
+        return labels[-1]
     last, end = None, _call_end(text, 0)
-    for label in found:
+    for label in labels:
         if label.start() >= end:
             last, end = label, _call_end(text, label.end())
     return last

@@ -201,29 +201,29 @@ def action_of(value: dict[str, Any], size: Size) -> Action:
 
     Tolerated: keys and words in upper or lower case, numbers in quotes, keys of no meaning beside an action.
     """
-    given: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for key, item in value.items():
         known = _BY_LOWER.get(key.strip().lower())
-        if known in given:
+        if known in entries:
             raise ParseError(f"the reply gives {known!r} twice")
         if known is not None:
-            given[known] = item
-    status = given.get("STATUS", "")
+            entries[known] = item
+    status = entries.get("STATUS", "")
     status = status.strip().lower() if isinstance(status, str) else status
     if isinstance(status, str) and status in _STOPS:
         return Stop(status=_STOPS[status])
     if status not in ("", "continue", "start"):
         raise ParseError(f"the reply's STATUS {status!r:.40} is none of continue, start, {', '.join(_STOPS)}")
-    primitives = [key for key in _PRIMITIVES if key in given]
+    primitives = [key for key in _PRIMITIVES if key in entries]
     if len(primitives) > 1:
         raise ParseError(f"the reply holds several actions at once: {', '.join(primitives)}")
-    if "to" in given and "POINT" not in given:
+    if "to" in entries and "POINT" not in entries:
         raise ParseError("the reply's 'to' lacks the POINT it starts from")
     if not primitives:
-        if "duration" in given:
-            return Wait(duration=amount(given["duration"], "the reply's duration", "milliseconds"))
+        if "duration" in entries:
+            return Wait(duration=amount(entries["duration"], "the reply's duration", "milliseconds"))
         raise ParseError(f"the reply's object holds no action: {', '.join(map(repr, value))[:80] or 'it is empty'}")
-    call = Arguments("object", given, PER_1000, size)
+    call = Arguments("object", entries, PER_1000, size)
     match primitives[0]:
         case "POINT":
             return _touch(call)
@@ -231,7 +231,7 @@ def action_of(value: dict[str, Any], size: Size) -> Action:
             return Press(button=call.one_of(_BUTTONS, "PRESS"))
         case "TYPE":
             return Type(text=whole_text(call.text("TYPE")))
-    name, value = primitives[0], given[primitives[0]]
+    name, value = primitives[0], entries[primitives[0]]
     return Unsupported(name=name, arguments={"value": whole_text(value)} if isinstance(value, str) else {})
 
 

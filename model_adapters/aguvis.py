@@ -70,12 +70,12 @@ class Aguvis(FamilyModel):
         marker = _TO_OS.search(text) or ("assistantos" in text and _TO_OS_STRIPPED.search(text)) or None
         start = marker.end() if marker is not None else 0
         body = text[start:]
-        found = _CALL.search(body)
-        if found is None:
+        match = _CALL.search(body)
+        if match is None:
             raise ParseError(f"the reply holds no call: {body.strip()[:80]!r}")
-        name = found[1] or found[2]
-        call = first_call(f"{name}({_with_keys(name, body[found.end() :])}", CALLS)
-        words = _TOKENS.sub("", text[: marker.start()] if marker is not None else body[: found.start()])
+        name = match[1] or match[2]
+        call = first_call(f"{name}({_with_keys(name, body[match.end() :])}", CALLS)
+        words = _TOKENS.sub("", text[: marker.start()] if marker is not None else body[: match.start()])
         if "assistant" in words:
             words = _TOKENS_STRIPPED.sub("", words)
         sentence = _SENTENCE.search(words)

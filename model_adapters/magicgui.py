@@ -59,8 +59,8 @@ class MagicGUI(FamilyModel):
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         thought, body = split_reasoning(whole_text(text), "<answer>")
         size = task.screenshot_size
-        found = read_place(body, size) if task.setting == "grounding" else None
-        return ParsedResponse(found or read_call(body, size), thought or None)
+        click = read_place(body, size) if task.setting == "grounding" else None
+        return ParsedResponse(click or read_call(body, size), thought or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
         if task.setting == "grounding" and isinstance(action, Click):
@@ -211,11 +211,11 @@ def _place(name: str, rest: str) -> tuple[tuple[float, float], str]:
     box = _BOX.match(rest)
     if box is not None:
         return place(f"{box[1]},{box[2]}"), rest[box.end() :]
-    found = _PLACE.match(rest)
+    match = _PLACE.match(rest)
     # cut off within the second number, what it would have been is unknown
-    if found is None or (found.end() == len(rest) and rest[-1:].isdigit()):
+    if match is None or (match.end() == len(rest) and rest[-1:].isdigit()):
         raise ParseError(f"{name} gives no place: {rest[:40]!r}")
-    return (float(found[1] or found[3]), float(found[2] or found[4])), rest[found.end() :]
+    return (float(match[1] or match[3]), float(match[2] or match[4])), rest[match.end() :]
 
 
 def _closed(name: str, after: str) -> None:

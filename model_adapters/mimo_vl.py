@@ -4,7 +4,7 @@ Source: XiaomiMiMo/lmms-eval, branch ``mimo_vl_eval``: ``lmms_eval/tasks/_task_u
 ``models/mimo_agent.py`` (layout, thinking switch), ``tasks/screenspot/utils_rec.py`` and ``models/mivllm.py`` (grounding),
 ``mimovl_docs/eval_mimo_vl.sh`` (image limit). That runner reads actions that the published prompt does not list: ``longpress``,
 ``open`` and ``scroll`` (it reverses up and down only; here one option sets what all four words mean), and ``appswitch``,
-``hover`` and ``select``, of which only the names are known.
+``hover`` and ``select`` (only their names are known).
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _parts(text: str, *, grounding: bool) -> tuple[str | None, str]:
     if thought is not None and not rest.strip():
         raise ParseError("the reply ends in its thought")
     fenced = _FENCE.search(rest)
-    found = fenced or (_PLACE if grounding else _OBJECT).search(rest)
-    if found is None:
+    opening = fenced or (_PLACE if grounding else _OBJECT).search(rest)
+    if opening is None:
         raise ParseError(f"the reply holds no action: {rest.strip()[:80]!r}")
-    return thought or None, rest[found.end() if fenced else found.start() :]
+    return thought or None, rest[opening.end() if fenced else opening.start() :]

@@ -73,7 +73,7 @@ class OSAtlas(FamilyModel):
         """Read ``thoughts: .. actions: CALL``.
 
         Tolerated: labels in either number and case, in bold, or with a full-width colon; words around the call; bullets,
-        numbers and fences before it; several calls, of which the first counts; no labels at all (a continued turn,
+        numbers and fences before it; several calls (the first counts); no labels at all (a continued turn,
         OS-Kairos's records), if a call in capitals begins a line. A grounding query, and every query to a Base checkpoint,
         may be answered by a point or box alone, which is a click on it.
         """
@@ -198,13 +198,13 @@ def _arguments(name: str, rest: str) -> dict[str, str]:
 
 
 def _place(name: str, rest: str) -> str:
-    found = _PLACE.match(rest)
-    if found is None or not any(char.isdigit() for char in found[1]):
+    match = _PLACE.match(rest)
+    if match is None or not any(char.isdigit() for char in match[1]):
         raise ParseError(f"{name} gives no point: {rest.strip()[:80]!r}")
-    closed = _CLOSED.search(found[1])
-    place = (found[1] if closed is None else found[1][: closed.end()]).strip()
+    closed = _CLOSED.search(match[1])
+    place = (match[1] if closed is None else match[1][: closed.end()]).strip()
     # cut off within a bracket, the last number may lack digits
-    if found.end() == len(rest) and place[-1:].isdigit() and not place[:1].isdigit():
+    if match.end() == len(rest) and place[-1:].isdigit() and not place[:1].isdigit():
         raise ParseError(f"the reply ends inside a point: {place[-80:]!r}")
     return place.replace("][", "],[").replace(")(", "),(")
 

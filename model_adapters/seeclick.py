@@ -128,9 +128,9 @@ def _dictionary(text: str) -> dict[str, Any]:
 
 
 def _translate(arguments: dict[str, Any], size: Size) -> Action:
-    given = arguments.get("action_type")
+    action_type = arguments.get("action_type")
     # by its digits, since a number may be in quotes and True is not 1
-    digits = re.fullmatch(r"\s*([0-9]{1,2})\s*", str(given))
+    digits = re.fullmatch(r"\s*([0-9]{1,2})\s*", str(action_type))
     number = int(digits[1]) if digits else None
     if number in _ALONE:
         return _ALONE[number]
@@ -146,7 +146,7 @@ def _translate(arguments: dict[str, Any], size: Size) -> Action:
             return Type(text=typed)
         case 2:  # Mind2Web's choice from a list
             return Unsupported(name="select", arguments={key: arguments[key] for key in arguments if key != "action_type"})
-    raise ParseError(f"the reply's action_type {given!r:.80} is not an action of this family")
+    raise ParseError(f"the reply's action_type {action_type!r:.80} is not an action of this family")
 
 
 MAX_GROUPS = 500
@@ -163,9 +163,9 @@ def _place(text: str, size: Size) -> Point:
         return decoded(box, PER_1000, size)
     for group in islice(_GROUP.finditer(text), MAX_GROUPS):
         try:
-            found = numbers(group[1])
+            coordinates = numbers(group[1])
         except ParseError:
             continue
-        if len(found) > 1:
-            return decoded(list(found), HUNDREDTHS, size)
+        if len(coordinates) > 1:
+            return decoded(list(coordinates), HUNDREDTHS, size)
     raise ParseError(f"the reply holds no place: {text.strip()[:80]!r}")

@@ -137,11 +137,11 @@ def _launch(call: calls.Arguments) -> Action:
 
 
 def _scroll(call: calls.Arguments) -> Action:
-    given = call.values.keys() & {"start", "end"}
-    if len(given) == 2:
+    ends = call.values.keys() & {"start", "end"}
+    if len(ends) == 2:
         # the path decides, as in the authors' parser, which drops the word
         return call.swipe(call.values["start"], call.values["end"])
-    if given or "direction" not in call.values:
+    if ends or "direction" not in call.values:
         raise ParseError(f"{call.name} has neither start and end nor one of {', '.join(DIRECTIONS)}")
     return call.scroll("direction")
 

@@ -93,7 +93,7 @@ class ReportsServers(Protocol):
         """A text with the awaited servers and the seconds so far; ``None`` when it does not wait."""
 
     def served(self) -> ServedEntry | None:
-        """The model that the servers serve; ``None`` before they were asked."""
+        """The model that the servers serve; ``None`` before they were queried."""
 
 
 def mean_logprob(tokens: Sequence[Any]) -> float | None:

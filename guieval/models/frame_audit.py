@@ -87,7 +87,7 @@ class FrameReport:
 
     @property
     def sentence(self) -> str:
-        """The finding in words."""
+        """The result in one sentence."""
         own = f"the declared frame {self._hits(self.declared)}"
         if self.steps < ENOUGH:
             return f"{self.steps:,} grounded steps are too few for a verdict, which takes {ENOUGH}: {own}"
@@ -119,7 +119,7 @@ class FrameAudit:
         self._outside: Counter[int] = Counter()
 
     def add(self, x: float, y: float, size: Size, targets: Sequence[Region], declared: Frame | None = None) -> None:
-        """Take in one answer: the numbers as the model wrote them, on a screenshot of ``size``.
+        """Add one answer: the numbers as the model wrote them, on a screenshot of ``size``.
 
         ``declared`` stands in place of the declared frame for an answer that the adapter reads in another one.
         """
@@ -142,7 +142,7 @@ class FrameAudit:
         self._outside[outside] += 1
 
     def report(self) -> FrameReport:
-        """What is known so far."""
+        """The report on the answers so far."""
         own, *others = (self._fit(index) for index in range(len(self.names)))
         others.sort(key=lambda fit: (-fit.hits, fit.outside))
         best = max((own, *others), key=lambda fit: fit.hits)
@@ -240,7 +240,7 @@ class StepAudit:
         return model
 
     def add(self, task: StepTaskModel, sample: Sample, *, reread: bool) -> None:
-        """Take in an answer, if it is a click on a step whose reference is one.
+        """Add an answer, if it is a click on a step whose reference is one.
 
         The numbers come from the raw reply, or, unless ``reread``, from re-encoding the recorded action wherever there is one:
         that is the quicker way, and exact as long as the adapter is the one that read the reply.
@@ -261,13 +261,13 @@ class StepAudit:
         self.audit.add(*numbers, task.screenshot_size, targets_of(task), declared)
 
     def _written(self, task: StepTaskModel, text: str | None) -> tuple[float, float] | None:
-        """The numbers of a reply's click, whatever frame they are in; ``None`` for other replies and self-willed adapters."""
+        """The numbers of a reply's click in any frame; ``None`` for other replies, and if the adapter ignores its frame."""
         if text is None:
             return None
         self._probe.used = self._places.used = False
         try:
             action: Action = self._bare.parse_response(task, text).action
-        except Exception:  # no action in it, or a bug of the adapter, which may be anyone's code: a run names both
+        except Exception:  # no action in it, or a bug of a third-party adapter; a run reports both
             return None
         if not isinstance(action, Click) or self._probe.used == self._places.used:
             return None
@@ -301,7 +301,7 @@ class FrameWatch:
         self._next: float = ENOUGH
 
     def add(self, task: StepTaskModel, sample: Sample) -> str | None:
-        """Take in an answer; the warning, when it is time for it. Raises nothing: a run must not end by being watched."""
+        """Add an answer and return the warning, once there is one. Raises nothing, since a check must not end a run."""
         refused = sample.error is not None and sample.error.stage == "parse" and "outside" in sample.error.message
         placed = isinstance(sample.action, Click) or refused
         if self._next == math.inf or not placed or not isinstance(task.action, Click):
@@ -313,7 +313,7 @@ class FrameWatch:
                 return None
             self._next *= 2
             report = audit.report()
-        except Exception:  # an adapter may be anyone's code, and what it got wrong here is reported where it reads the reply
+        except Exception:  # the adapter may be third-party code; its error is reported where it reads the reply
             self._next = math.inf
             return None
         if report.better is None:

@@ -2,8 +2,8 @@
 
 Source: UI-S1 paper, section 3.3, Table 5 and appendix I. On-policy, the policy itself is queried, M(I, a*, H, S): its adapter's
 own messages for the step under appendix I's system prompt. Off-policy, an auxiliary model is queried in a plain chat, M0(I, a*,
-S): Table 5 gives it no history. The paper speaks of a "Next Action Hint" but does not print how it is put; here it is a line at
-the end of the last user's turn. Who answers, and what a patched step leaves in the history, is decided elsewhere.
+S): Table 5 gives it no history. The paper mentions a "Next Action Hint" without its wording; here it is a line at the end of
+the last user turn.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def on_policy_input(model: ABCModel, task: StepTaskModel, history: Sequence[Hist
     an action (:func:`unbound`); the hint is written as the family writes an action, or in plain words where it cannot. Raises
     what the adapter raises.
     """
-    given = model.prepare_input(task, history)
-    turns = [message for message in given.messages if message.role != "system"]
-    if given.prefill:  # the thought is another answer than the one that was begun
+    prepared = model.prepare_input(task, history)
+    turns = [message for message in prepared.messages if message.role != "system"]
+    if prepared.prefill:  # the thought is another answer than the one that was begun
         turns = turns[:-1]
     try:
         hint = fill(HINT, action=model.render(task, task.action))
@@ -60,7 +60,7 @@ def on_policy_input(model: ABCModel, task: StepTaskModel, history: Sequence[Hist
         turns[-1] = replace(turns[-1], parts=(*turns[-1].parts, hint))
     else:
         turns.append(Message("user", (hint.strip(),)))
-    return ModelInput((_system(task), *turns), extra=unbound(given.extra))
+    return ModelInput((_system(task), *turns), extra=unbound(prepared.extra))
 
 
 def unbound(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,12 +82,12 @@ def read_thought(text: str, *, reasoning: str | None = None, model: ABCModel | N
 
     That is what stands between the tags of the prompt's format; without tags what ``model``, the policy, reads as the thought
     of an answer in its own form; else the whole text. ``reasoning`` is what a server's reasoning parser took out of the text,
-    and stands in for an answer without words. Raises nothing of its own.
+    and replaces an answer without text. Raises no error of its own.
     """
     text = whole_text(text)
-    found = _THOUGHT.search(text)
-    if found is not None:
-        return found[2].strip() or None
+    tagged = _THOUGHT.search(text)
+    if tagged is not None:
+        return tagged[2].strip() or None
     closed = _CLOSED.match(text)  # the opening tag may be part of a chat template
     if closed is not None:
         return closed[1].strip() or None

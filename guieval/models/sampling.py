@@ -102,8 +102,8 @@ def check_sampling(values: dict[str, Any], info: ValidationInfo) -> dict[str, An
     checked, so that a run begun by an older version still opens.
     """
     kept = (info.context or {}).get(info.field_name) or {}
-    given = {name: value for name, value in values.items() if name not in kept or kept[name] != value}
-    for name, value in given.items():
+    new = {name: value for name, value in values.items() if name not in kept or kept[name] != value}
+    for name, value in new.items():
         _refuse_the_engines(name, value)
         if name not in SamplingSettings.model_fields:
             prefix = f"{info.field_name}."
@@ -111,7 +111,7 @@ def check_sampling(values: dict[str, Any], info: ValidationInfo) -> dict[str, An
             raise _problem(
                 name, value, f"is unknown{hint}; to send it to the server as it is, use {info.field_name}.extra.{name}"
             )
-    SamplingSettings.model_validate(given)
+    SamplingSettings.model_validate(new)
     return values
 
 
@@ -158,5 +158,5 @@ def drawing_options(sampling: Mapping[str, Any], group: str) -> str:
     return " ".join(
         f"--set {group}.{name}={value}"
         for name, (least, value) in _DRAWING.items()
-        if isinstance(given := sampling.get(name), int | float) and 0 <= given <= least and not (name == "top_k" and given == 0)
+        if isinstance(old := sampling.get(name), int | float) and 0 <= old <= least and not (name == "top_k" and old == 0)
     )

@@ -1,7 +1,7 @@
 """What a family's calls mean: a table from the name of a call to an action, read and written from the same entry.
 
-An entry is an action, for a call that means it whatever its arguments are, or a :class:`Form`, which states what each argument
-holds. An adapter declares its family's table and keeps only what no other family does.
+An entry is an action, for a call whose arguments do not matter, or a :class:`Form`, which states the meaning of each argument.
+An adapter declares its family's table and keeps only what no other family does.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Arguments(NamedTuple):
         return Hotkey(keys=tuple(name.strip().lower() if len(name) > 1 else name for name in names))
 
     def unsupported(self, device: DeviceAction | None = None) -> Unsupported:
-        """The call as it is, for what the unified space has no word for, and what it does on a device."""
+        """The call as it is, for an action outside of the unified space, with its action on a device."""
         return Unsupported(name=self.name, arguments=dict(self.values), device=device)
 
 
@@ -183,11 +183,11 @@ class Form:
 
 
 OUTSIDE = Form(Unsupported, Arguments.unsupported)
-"""A call that the unified space has no word for."""
+"""A call outside of the unified action space."""
 
 
 def on_device(read: Callable[[Arguments], DeviceAction]) -> Form:
-    """A call that the unified space has no word for, and what it does on a device; nothing where its arguments do not say."""
+    """A call outside of the unified action space, with its action on a device if its arguments name one."""
 
     def unsupported(call: Arguments) -> Unsupported:
         try:
@@ -199,7 +199,7 @@ def on_device(read: Callable[[Arguments], DeviceAction]) -> Form:
 
 
 def double_clicked(*keys: str) -> Form:
-    """A double click at a place."""
+    """A double click at a point."""
     return on_device(lambda call: DoubleClick(point=call.point(*keys)))
 
 
@@ -209,7 +209,7 @@ def right_clicked(*keys: str) -> Form:
 
 
 def hovered(*keys: str) -> Form:
-    """The pointer moved to a place."""
+    """A move of the pointer to a point."""
     return on_device(lambda call: Hover(point=call.point(*keys)))
 
 
@@ -219,7 +219,7 @@ def dragged(start: tuple[str, ...], end: tuple[str, ...]) -> Form:
 
 
 def pressed_together(*keys: str) -> Form:
-    """Keys pressed together."""
+    """Keys pressed at the same time."""
     return on_device(lambda call: call.keys(*keys))
 
 
@@ -229,7 +229,7 @@ def answered(*keys: str) -> Form:
 
 
 def outside(*names: str) -> dict[str, Form]:
-    """The rows of a table for calls that the unified space has no word for."""
+    """The rows of a table for calls outside of the unified action space."""
     return dict.fromkeys(names, OUTSIDE)
 
 
@@ -329,7 +329,7 @@ class CallTable(dict[str, Action | Form]):
     """The calls of a family by their names."""
 
     def outside(self, name: str) -> bool:
-        """Whether the unified space has no word for a call of this name."""
+        """Whether a call of this name is outside of the unified action space."""
         entry = self.get(name)
         return isinstance(entry, Unsupported) or (isinstance(entry, Form) and entry.kind is Unsupported)
 
@@ -361,7 +361,7 @@ class CallTable(dict[str, Action | Form]):
         raise ValueError(f"no call of this family means {action!r}")
 
     def write_text(self, action: Action, place: Callable[[Point], Any], scroll_words: ScrollWords = "finger") -> str:
-        """The same as a call expression, with all text in quotes."""
+        """As :meth:`write`, as a call expression with all text in quotes."""
         name, arguments = self.write(action, place, scroll_words)
         if isinstance(action, Unsupported):
             arguments = {key: str(value) for key, value in arguments.items()}

@@ -84,23 +84,23 @@ def _calls(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _arguments(text: str, position: int) -> tuple[dict[str, str], int]:
-    found: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     unended: set[str] = set()
     while position < len(text):
         close = _CLOSE.match(text, position)
         if close is not None:
-            return found, close.end()
+            return arguments, close.end()
         key = _KEY.match(text, position)
         if key is None:
             if not text[position:].strip(" \t\r\n,"):
                 break
             raise ParseError(f"the reply's call cannot be read at {text[position : position + 40]!r}")
-        if len(found) == MAX_ARGUMENTS:
+        if len(arguments) == MAX_ARGUMENTS:
             raise ParseError(f"the reply's call has more than {MAX_ARGUMENTS} arguments")
-        if key[1] in found:
+        if key[1] in arguments:
             raise ParseError(f"the reply's call gives {key[1]!r} twice")
-        found[key[1]], position = _value(text, key.end(), unended)
-    return found, len(text)
+        arguments[key[1]], position = _value(text, key.end(), unended)
+    return arguments, len(text)
 
 
 def _value(text: str, start: int, unended: set[str]) -> tuple[str, int]:
@@ -141,8 +141,8 @@ def _quoted_end(text: str, start: int, quote: str, unended: set[str]) -> int:
 def _resolved(value: str) -> str:
     if "\\" in value:
         # for an escaped backslash stands meanwhile what the text does not hold, and no escape below can write
-        held = set(value)
-        mark = next((char for char in map(chr, range(0x10000, 0x110000)) if char not in held), None)
+        present = set(value)
+        mark = next((char for char in map(chr, range(0x10000, 0x110000)) if char not in present), None)
         if mark is None:
             raise ParseError("the reply's text holds every character there is")
         value = value.replace("\\\\", mark)

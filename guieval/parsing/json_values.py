@@ -154,7 +154,7 @@ def _span(text: str, quotes: str) -> tuple[str, str] | None:
 
 
 _UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*+(?![\\'\"abfnrtvxuUN01234567\n])")
-"""Backslashes of which the last does not escape what follows, as Python reads it."""
+"""Backslashes whose last one does not begin an escape sequence of Python."""
 # one that is never closed reaches to the end: it is not looked for again after each of its escaped quotes
 _STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\Z)", re.DOTALL)
 # the digit stands first, so that places without one are passed over quickly

@@ -59,7 +59,7 @@ def place(value: object) -> tuple[float, float]:
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):
-        found = numbers(value)
+        coordinates = numbers(value)
     else:
         items: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
         if not {*map(type, items)} <= {int, float}:  # quick for a pair of numbers, by far the commonest form
@@ -68,14 +68,14 @@ def place(value: object) -> tuple[float, float]:
             if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in items):
                 raise ParseError(f"{value!r:.80} is not a point")
         try:
-            found = tuple(map(float, items))
+            coordinates = tuple(map(float, items))
         except OverflowError:
             raise ParseError(f"{value!r:.80} is not a point: a number is too large") from None
-    if len(found) == 2:
-        return found[0], found[1]
-    if len(found) == 4:
-        return (found[0] + found[2]) / 2, (found[1] + found[3]) / 2
-    raise ParseError(f"{value!r:.80} is not a point: it holds {len(found)} numbers, not 2 or 4")
+    if len(coordinates) == 2:
+        return coordinates[0], coordinates[1]
+    if len(coordinates) == 4:
+        return (coordinates[0] + coordinates[2]) / 2, (coordinates[1] + coordinates[3]) / 2
+    raise ParseError(f"{value!r:.80} is not a point: it holds {len(coordinates)} numbers, not 2 or 4")
 
 
 def decoded(value: object, frame: Frame, size: Size) -> Point:

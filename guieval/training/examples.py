@@ -189,9 +189,9 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     run, or if its prompts contain what its journal does not: another run's answers, or fixed thoughts.
     """
     config = read_manifest(run).config.to_json()
-    for name, held in _NOT_IN_THE_JOURNAL.items():
+    for name, kept in _NOT_IN_THE_JOURNAL.items():
         if config.get(name):
-            raise UsageError(f"the run {str(run)!r} cannot be learnt from: its prompts hold {held} ({name})")
+            raise UsageError(f"the run {str(run)!r} cannot be learnt from: its prompts hold {kept} ({name})")
     latest: dict[Any, StepRecord] = {}
     for record in Records(run):
         if record.finished:

@@ -69,15 +69,15 @@ def request_fields(request: Request) -> Iterator[tuple[str, Any]]:
     ``extra_body`` is replaced by its content, as in OpenAI's client. Raises :class:`UsageError` for a field that a request
     must not set (for example ``n``: every sample is a separate request).
     """
-    for given in (request.sampling, request.input.extra):
-        for name, value in _flattened(given):
+    for fields in (request.sampling, request.input.extra):
+        for name, value in _flattened(fields):
             if name in _SET_BY_ENGINE:
                 raise UsageError(f"the request field {name!r} is set by the engine and cannot be given")
             yield name, value
 
 
-def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in given.items():
+def _flattened(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in fields.items():
         if name == "extra_body" and isinstance(value, Mapping):
             yield from value.items()
         else:

@@ -339,8 +339,8 @@ class OpenAIEngine:
 
         Hosted servers need not list any. With ``several`` servers the first attempt waits less than a request would.
         """
-        given = self.settings.model is not None
-        patience = min(_CHECK_TIMEOUT, self.settings.timeout) if given or (several and attempt == 1) else None
+        named = self.settings.model is not None
+        patience = min(_CHECK_TIMEOUT, self.settings.timeout) if named or (several and attempt == 1) else None
         try:
             async with asyncio.timeout(patience):
                 name = with_try("discover", self._nonce, attempt)
@@ -350,9 +350,9 @@ class OpenAIEngine:
                     for model in models
                 ]
         except TimeoutError:
-            return [] if given else TryAgain(f"{server.url}/models did not answer within {patience:g} s", slow=True)
+            return [] if named else TryAgain(f"{server.url}/models did not answer within {patience:g} s", slow=True)
         except (TryAgain, EngineError) as error:
-            return [] if given else error
+            return [] if named else error
 
     async def _is_well(self, server: Server) -> bool:
         """Whether an unreachable server answers again: neither /health (vLLM) nor /models gets a gateway's error.

@@ -108,11 +108,11 @@ class TransformersModel(HeldModel):
         tokens, logprob = self._generate(inputs, values, limit)
         return self._reply(tokens, prompt_length, limit, values, logprob)
 
-    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        for name in given:
+    def _values(self, requested: Mapping[str, Any]) -> dict[str, Any]:
+        for name in requested:
             if name not in _NEUTRAL:
                 raise UsageError(f"engine 'transformers' does not know the request field {name!r}{nearest(name, _NEUTRAL)}")
-        values = {**_NEUTRAL, **self._defaults, **given}
+        values = {**_NEUTRAL, **self._defaults, **requested}
         values["stop"] = (values["stop"],) if isinstance(values["stop"], str) else tuple(values["stop"])
         return values
 

@@ -87,16 +87,16 @@ class VLLMModel(HeldModel):
         usage = Usage(prompt_tokens=len(last.prompt_token_ids or ()), completion_tokens=len(answer.token_ids))
         return Reply(whole_text(answer.text), usage=usage, finish_reason=answer.finish_reason, logprob=_mean_logprob(answer))
 
-    def _sampling(self, given: dict[str, Any]) -> Any:
+    def _sampling(self, requested: dict[str, Any]) -> Any:
         """The checkpoint's generation config, updated with the request's parameters, as in a server."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        values = {"max_tokens": None, **self._defaults, **given}
+        values = {"max_tokens": None, **self._defaults, **requested}
         if isinstance(values.get("logprobs"), bool):
             values["logprobs"] = values.pop("top_logprobs", 0) if values["logprobs"] else None
         values.pop("top_logprobs", None)
-        for name in given:
+        for name in requested:
             if name not in self._known and name != "top_logprobs":
                 raise UsageError(f"the request field {name!r} is unknown to vLLM{nearest(name, self._known)}")
         try:

@@ -29,9 +29,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the weights and of what they are trained on")
     parser.add_argument("--minutes", type=float, default=6.0, help="length in CPU minutes of one core, about")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="bfloat16", help="of the weights that are written")
-    given = parser.parse_args()
-    if given.minutes <= 0:
-        parser.error(f"--minutes is {given.minutes}; expected more than 0")
+    arguments = parser.parse_args()
+    if arguments.minutes <= 0:
+        parser.error(f"--minutes is {arguments.minutes}; expected more than 0")
 
     import torch
 
@@ -41,16 +41,16 @@ def main() -> None:
     def say(message: str) -> None:
         print(f"{time.process_time() - began:6.0f} s  {message}", file=sys.stderr, flush=True)
 
-    vision, language, screens = (max(1, round(given.minutes * each)) for each in (VISION_STEPS, LANGUAGE_STEPS, SCREENS))
-    policy = build_policy(given.seed)
-    say(f"{sum(each.numel() for each in policy.model.parameters()):,} weights, drawn from seed {given.seed}")
+    vision, language, screens = (max(1, round(arguments.minutes * each)) for each in (VISION_STEPS, LANGUAGE_STEPS, SCREENS))
+    policy = build_policy(arguments.seed)
+    say(f"{sum(each.numel() for each in policy.model.parameters()):,} weights, drawn from seed {arguments.seed}")
     with fast_on_cpu(policy.model) as watched:
-        warm_up_vision(policy, steps=vision, seed=given.seed, say=say)
-        seen = look_at(policy, screens=screens, seed=given.seed)
+        warm_up_vision(policy, steps=vision, seed=arguments.seed, say=say)
+        seen = look_at(policy, screens=screens, seed=arguments.seed)
         say(f"{len(seen)} screens looked at")
-        train_language(policy, load_model("tiny-policy"), seen, watched, steps=language, seed=given.seed, say=say)
-    policy.save(given.out, getattr(torch, given.dtype))
-    say(f"written to {given.out}")
+        train_language(policy, load_model("tiny-policy"), seen, watched, steps=language, seed=arguments.seed, say=say)
+    policy.save(arguments.out, getattr(torch, arguments.dtype))
+    say(f"written to {arguments.out}")
 
 
 if __name__ == "__main__":

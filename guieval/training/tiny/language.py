@@ -67,7 +67,7 @@ def look_at(policy: Policy, *, screens: int, seed: int) -> list[Seen]:
             output = policy.look_at(drawn)
         features = output.pooler_output.float().split(TOKENS)
         shortcuts = zip(*(layer.float().split(TOKENS) for layer in output.deepstack_features), strict=True)
-        found += [Seen(*each) for each in zip(drawn, features, shortcuts, strict=True)]
+        found += [Seen(*item) for item in zip(drawn, features, shortcuts, strict=True)]
     return found
 
 
@@ -157,16 +157,16 @@ class RowWriter:
     def row(self, conversations: Sequence[Conversation]) -> Row:
         row = Row([*self.head], [_PAD_LABEL] * len(self.head), [0.0] * len(self.head), [], [-1] * len(self.head), [])
         for number, (question, answer, target) in enumerate(conversations):
-            asked = self._encode(question + _TURN_END)
+            question_ids = self._encode(question + _TURN_END)
             answered = [*self._encode(answer), self._end]
-            before = len(row.ids) + len(asked) - 1
+            before = len(row.ids) + len(question_ids) - 1
             shown = [self._first_image + token for token in tokens_of(target)]
             row.looks.extend((before + place, shown) for place, token in enumerate(answered) if token in self._digits)
-            row.ids.extend([*asked, *answered])
-            row.labels.extend([*[_PAD_LABEL] * len(asked), *answered])
-            row.weights.extend([*[0.0] * len(asked), *self._weights(answered)])
-            row.positions.extend(self._after_image + 1 + place for place in range(len(asked) + len(answered)))
-            row.owners.extend([number] * (len(asked) + len(answered)))
+            row.ids.extend([*question_ids, *answered])
+            row.labels.extend([*[_PAD_LABEL] * len(question_ids), *answered])
+            row.weights.extend([*[0.0] * len(question_ids), *self._weights(answered)])
+            row.positions.extend(self._after_image + 1 + place for place in range(len(question_ids) + len(answered)))
+            row.owners.extend([number] * (len(question_ids) + len(answered)))
         return row
 
     def _weights(self, answered: Sequence[int]) -> list[float]:
@@ -216,12 +216,12 @@ def train_language(
     watched.layer = _LOOKING_LAYER
     writer = RowWriter(policy)
     model = policy.model
-    optimiser = Optimiser([each for each in model.named_parameters() if ".visual." not in each[0]], _RATE)
+    optimiser = Optimiser([item for item in model.named_parameters() if ".visual." not in item[0]], _RATE)
     mean: torch.Tensor | None = None
     for step in range(steps):
         dice = Dice("tiny language", seed, "step", step)
         chosen = [dice.pick(seen) for _ in range(BATCH)]
-        rows = [writer.row([draw_conversation(dice, each.screen, adapter) for _ in range(CONVERSATIONS)]) for each in chosen]
+        rows = [writer.row([draw_conversation(dice, item.screen, adapter) for _ in range(CONVERSATIONS)]) for item in chosen]
         batch = writer.batch(rows)
         losses, weights = token_losses(policy, batch, chosen)
         looking = _looking_loss(watched, rows, batch["attention_mask"])
@@ -259,8 +259,8 @@ def token_losses(policy: Policy, batch: dict[str, torch.Tensor], seen: Sequence[
     from transformers.modeling_outputs import BaseModelOutputWithPooling
 
     labels, weights = batch["labels"][:, 1:], batch["weights"][:, 1:]
-    output: Any = BaseModelOutputWithPooling(pooler_output=[each.features for each in seen])
-    output.deepstack_features = [list(layer) for layer in zip(*(each.shortcuts for each in seen), strict=True)]
+    output: Any = BaseModelOutputWithPooling(pooler_output=[item.features for item in seen])
+    output.deepstack_features = [list(layer) for layer in zip(*(item.shortcuts for item in seen), strict=True)]
     inputs = {name: batch[name] for name in ("input_ids", "position_ids", "attention_mask")}
     with autocast():
         hidden = policy.model.model(**inputs, mm_encoder_outputs={"image": output}, use_cache=False).last_hidden_state

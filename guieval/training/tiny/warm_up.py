@@ -87,12 +87,12 @@ class _Heads:
 
 def _targets(screen: IconScreen) -> NDArray[np.int64]:
     """(tokens, 7): which icon an image token shows (0: none), and the digits of its middle as the policy writes them."""
-    found = np.full((TOKENS, 7), _IGNORED, dtype=np.int64)
-    found[:, 0] = 0
+    labels = np.full((TOKENS, 7), _IGNORED, dtype=np.int64)
+    labels[:, 0] = 0
     for placed in screen.icons:
         x, y = PER_999.quantise(placed.centre, SIZE)
-        found[tokens_of(placed)] = [_NUMBERS[placed.icon], *map(int, f"{x:03.0f}{y:03.0f}")]
-    return found
+        labels[tokens_of(placed)] = [_NUMBERS[placed.icon], *map(int, f"{x:03.0f}{y:03.0f}")]
+    return labels
 
 
 def _loss(kinds: Any, digits: Any, wanted: Any) -> Any:

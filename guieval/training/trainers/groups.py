@@ -4,7 +4,7 @@ TRL requests one generation batch at a time. Here it consists of *groups* (all r
 enough of them differ within themselves, up to a limit. Subclasses generate the groups.
 
 With several processes, the rollouts of a group may be on different ranks. Every rank sees the statistics of all groups and the
-rows of its own rollouts, so all ranks keep the same groups; they return equally many rows, some of which may not count.
+rows of its own rollouts, so all ranks keep the same groups; they return equally many rows, and some may not count.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def filled(rows: Sequence[Row], count: int, filler: Row) -> list[Row]:
 
 def _padded(values: Sequence[Tensor], value: int, *, left: bool) -> Tensor:
     """(rows, longest), each padded with ``value`` on one side."""
-    longest = max(1, *(len(each) for each in values)) if len(values) > 1 else max(1, len(values[0]))
-    missing = [longest - len(each) for each in values]
+    longest = max(1, *(len(row) for row in values)) if len(values) > 1 else max(1, len(values[0]))
+    missing = [longest - len(row) for row in values]
     sides = [(short, 0) if left else (0, short) for short in missing]
-    return torch.stack([torch.nn.functional.pad(each, side, value=value) for each, side in zip(values, sides, strict=True)])
+    return torch.stack([torch.nn.functional.pad(row, side, value=value) for row, side in zip(values, sides, strict=True)])

@@ -88,12 +88,12 @@ class SemiOnlineTrainer(GroupTrainer):
 
     def _roll_out(self, rollouts: Sequence[SemiOnlineRollout]) -> None:
         while True:
-            asked = [rollout for rollout in rollouts if rollout.state == "ask"]
+            waiting = [rollout for rollout in rollouts if rollout.state == "ask"]
             patched = [rollout for rollout in rollouts if rollout.state == "patch"]
-            if not self._any(len(asked) + len(patched)):
+            if not self._any(len(waiting) + len(patched)):
                 return
-            prompts = [self._prompts.model.prepare_input(rollout.task, rollout.history) for rollout in asked]
-            for rollout, answer in zip(asked, self._answers(prompts, rollouts), strict=True):
+            prompts = [self._prompts.model.prepare_input(rollout.task, rollout.history) for rollout in waiting]
+            for rollout, answer in zip(waiting, self._answers(prompts, rollouts), strict=True):
                 scored = self._scorer.score(rollout.task, answer.text)
                 rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.row)
             self._patch([rollout for rollout in rollouts if rollout.state == "patch"], rollouts)
