@@ -83,8 +83,8 @@ def test_a_record_of_any_answer_is_read_back_equal_counted_and_costs_something(b
     except TryAgain:
         return
     evaluator = ActionEvaluator("guievalkit")
-    told = {"usage": reply.usage, "finish_reason": reply.finish_reason, "logprob": reply.logprob}
-    sample = sample_of(MODEL, evaluator, TASK, reply.text, reasoning=reply.reasoning, **told)
+    fields = {"usage": reply.usage, "finish_reason": reply.finish_reason, "logprob": reply.logprob}
+    sample = sample_of(MODEL, evaluator, TASK, reply.text, reasoning=reply.reasoning, **fields)
     record = StepRecord(task=TASK, samples=(sample,))
     with tempfile.TemporaryDirectory() as folder:
         with Journal(Path(folder), compact=compact) as journal:

@@ -328,7 +328,7 @@ def test_a_cancelled_request_is_dropped_at_the_server(make_request: MakeRequest)
         asyncio.run(main(server))
 
 
-# Odd answers, from a server that sends whatever bytes it is told to
+# Odd answers, from a server that sends whatever bytes the test gives it
 
 
 def ask_raw(payloads: list[bytes], request: Request, **changes: Any) -> Reply:
@@ -421,7 +421,7 @@ def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeR
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "sentence"),
     [
         (packed(gzip.compress(WORDS), "gzip, gzip"), "compressed as 'gzip, gzip', though no compression was requested"),
         (packed(WORDS, "br"), "compressed as 'br'"),
@@ -430,9 +430,9 @@ def test_an_answer_compressed_unasked_is_read(encoding: str, make_request: MakeR
     ],
     ids=["twice", "brotli", "cut", "bomb"],
 )
-def test_what_is_not_unpacked_is_tried_again(bad: bytes, said: str, make_request: MakeRequest) -> None:
+def test_what_is_not_unpacked_is_tried_again(bad: bytes, sentence: str, make_request: MakeRequest) -> None:
     assert ask_raw([bad, GOOD], make_request()).attempts == 2
-    with pytest.raises(EngineError, match=said):
+    with pytest.raises(EngineError, match=sentence):
         ask_raw([bad], make_request(), max_attempts=1)
 
 
@@ -506,7 +506,7 @@ def test_the_mocks_null_content_is_an_empty_text(make_request: MakeRequest) -> N
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "sentence"),
     [
         (b'{"error": {"message": "too long"}}', "too long"),
         (b'{"error": "too long"}', "too long"),
@@ -516,8 +516,8 @@ def test_the_mocks_null_content_is_an_empty_text(make_request: MakeRequest) -> N
         (b'{"error": {"message": "' + b"long " * 100 + b'"}}', "long long"),
     ],
 )
-def test_a_refusal_repeats_what_the_server_said(body: bytes, said: str, make_request: MakeRequest) -> None:
-    with pytest.raises(EngineError, match=said) as caught:
+def test_a_refusal_repeats_what_the_server_said(body: bytes, sentence: str, make_request: MakeRequest) -> None:
+    with pytest.raises(EngineError, match=sentence) as caught:
         ask_raw([response(body, "400 Bad Request")], make_request())
     assert len(str(caught.value)) < 300
 
@@ -562,11 +562,11 @@ def test_a_reply_that_repeats_the_key_is_redacted(make_request: MakeRequest, mon
 def test_a_key_inside_of_base64_is_redacted(before: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stays of it are the characters that also hold bits of what stands around the key: fewer than eight bits of it."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    told = base64.b64encode(f"{before}{KEY} and more".encode()).decode()
-    text = ask_raw([completion({"content": told})], make_request()).text
+    encoded = base64.b64encode(f"{before}{KEY} and more".encode()).decode()
+    text = ask_raw([completion({"content": encoded})], make_request()).text
     head, mark, tail = text.partition("[API key]")
-    assert mark and told.startswith(head) and told.endswith(tail)
-    assert len(head) <= -(-len(before) * 8 // 6) and len(told) - len(tail) >= (len(before) + len(KEY)) * 8 // 6
+    assert mark and encoded.startswith(head) and encoded.endswith(tail)
+    assert len(head) <= -(-len(before) * 8 // 6) and len(encoded) - len(tail) >= (len(before) + len(KEY)) * 8 // 6
 
 
 def escaped(text: str) -> str:
@@ -582,7 +582,7 @@ ODD_KEY = 'sk-"proj"/42+~very:secret=='
 
 @pytest.mark.parametrize("key", [KEY, ODD_KEY])
 @pytest.mark.parametrize(
-    "told",
+    "encode",
     [
         lambda key: key,
         lambda key: key[::-1],
@@ -605,10 +605,10 @@ ODD_KEY = 'sk-"proj"/42+~very:secret=='
     ],
 )
 def test_the_key_is_hidden_however_it_is_written(
-    told: Callable[[str], str], key: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
+    encode: Callable[[str], str], key: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    text = ask_raw([completion({"content": f"the key\n{told(key)}|and more"})], make_request()).text
+    text = ask_raw([completion({"content": f"the key\n{encode(key)}|and more"})], make_request()).text
     assert text.removeprefix("the key").strip() == "[API key]|and more"
 
 
@@ -618,9 +618,9 @@ def test_base64_of_the_key_is_hidden_also_where_it_is_changed(
     before: str, change: Callable[[str], str], make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    told = change(base64.b64encode(f"{before}{KEY} and more".encode()).decode())
-    text = ask_raw([completion({"content": told})], make_request()).text
-    assert "[API key]" in text and len(text.replace("[API key]", "")) <= len(told) - len(KEY) * 8 // 6 + 1
+    encoded = change(base64.b64encode(f"{before}{KEY} and more".encode()).decode())
+    text = ask_raw([completion({"content": encoded})], make_request()).text
+    assert "[API key]" in text and len(text.replace("[API key]", "")) <= len(encoded) - len(KEY) * 8 // 6 + 1
 
 
 @given(st.text(max_size=60))
@@ -635,8 +635,8 @@ def test_the_key_itself_is_hidden_among_anything(before: str, after: str) -> Non
 
 @pytest.mark.parametrize("before", ["%", "%25", "\\u00", "\\u0", "\ud800", "%ff"])
 def test_what_looks_like_the_beginning_of_an_escape_does_not_show_the_key_behind_it(before: str) -> None:
-    for told in (KEY, KEY.encode().hex(), quote(KEY[:-1]) + f"%{ord(KEY[-1]):x}"):
-        assert Secret(KEY).hidden(f"{before}{told}|") == f"{before}[API key]|"
+    for encoded in (KEY, KEY.encode().hex(), quote(KEY[:-1]) + f"%{ord(KEY[-1]):x}"):
+        assert Secret(KEY).hidden(f"{before}{encoded}|") == f"{before}[API key]|"
 
 
 @pytest.mark.parametrize("unit", ["%41", "\\u0041", "\\n", "%25", "%", f"{KEY}%41", broken(KEY), KEY[:-1], "s\\", "s "])
@@ -689,22 +689,22 @@ def test_several_servers_share_the_load(make_request: MakeRequest, make_task: Ma
 
 
 class Pace(AdaptiveConcurrency):
-    """Notes what it is told."""
+    """Notes what it is reports."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.reports: list[str] = []
 
     def answered(self, seconds: float, in_flight: int) -> None:
         assert 0.0 < seconds < 20.0 and in_flight == 1
-        self.told.append("answered")
+        self.reports.append("answered")
 
     def overloaded(self) -> None:
-        self.told.append("overloaded")
+        self.reports.append("overloaded")
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reports"),
     [
         ("", ["answered"]),
         ("429", ["overloaded", "answered"]),
@@ -714,12 +714,12 @@ class Pace(AdaptiveConcurrency):
         ("html", ["answered"]),
     ],
 )
-def test_what_asks_for_less_at_once_is_told(fault: str, told: list[str], make_request: MakeRequest) -> None:
+def test_what_asks_for_less_at_once_is_told(fault: str, reports: list[str], make_request: MakeRequest) -> None:
     pace = Pace()
     with mock(first_faults=(fault,)) as server:
         settings = OpenAISettings(base_urls=(server.base_url,), model="m", timeout=1.0 if fault == "hang" else 20.0)
         ask(OpenAIEngine(settings, sleep=Sleeps(), pace=pace), make_request())
-    assert pace.told == told
+    assert pace.reports == reports
 
 
 def closed_port() -> int:
@@ -757,14 +757,14 @@ def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "said"),
+    ("answer", "error", "sentence"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", FatalEngineError, "does not answer in TLS; if the server speaks http"),
         (b"", EngineError, "could not be reached (it ended the TLS handshake; if the server speaks http"),
     ],
 )
 def test_https_to_a_server_that_speaks_http_is_a_sentence(
-    answer: bytes, error: type[EngineError], said: str, make_request: MakeRequest
+    answer: bytes, error: type[EngineError], sentence: str, make_request: MakeRequest
 ) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
@@ -775,7 +775,7 @@ def test_https_to_a_server_that_speaks_http_is_a_sentence(
         server = await asyncio.start_server(handle, "127.0.0.1", 0)
         base = f"127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         engine = engine_for(f"https://{base}", max_attempts=1)
-        with pytest.raises(error, match=re.escape(f"{said}, its base URL is http://{base}")) as caught:
+        with pytest.raises(error, match=re.escape(f"{sentence}, its base URL is http://{base}")) as caught:
             await engine.generate(make_request())
         await engine.close()
         server.close()
@@ -841,7 +841,7 @@ def test_a_proxy_is_used_where_the_settings_say_so(
 
 
 @pytest.mark.parametrize(
-    ("proxy", "said"),
+    ("proxy", "sentence"),
     [
         ("", "does not hold the URL of a proxy"),
         ("ftp://pw-host:1", "does not hold the URL of a proxy"),
@@ -850,8 +850,8 @@ def test_a_proxy_is_used_where_the_settings_say_so(
         ("http://user:pw@host:1", "must not hold a user or a password"),
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_a_sentence(proxy: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=f"the setting 'proxy' {said}") as caught:
+def test_a_proxy_that_cannot_be_used_is_a_sentence(proxy: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=f"the setting 'proxy' {sentence}") as caught:
         engine_for("http://host/v1", proxy=proxy)
     assert "pw" not in str(caught.value)
     monkeypatch.setenv("https_proxy", proxy)
@@ -859,7 +859,7 @@ def test_a_proxy_that_cannot_be_used_is_a_sentence(proxy: str, said: str, monkey
     if "user" in proxy or not proxy:  # there a password may stand, and nothing at all means no proxy
         engine_for("http://host/v1", trust_env=True)
         return
-    with pytest.raises(UsageError, match=f"the environment variable HTTPS_PROXY {said}") as caught:
+    with pytest.raises(UsageError, match=f"the environment variable HTTPS_PROXY {sentence}") as caught:
         engine_for("http://host/v1", trust_env=True)
     assert "pw" not in str(caught.value)
 

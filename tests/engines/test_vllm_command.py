@@ -174,7 +174,7 @@ def test_a_chat_template_is_a_shipped_one_a_file_or_written_out(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "sentence"),
     [
         ({"port": 8000}, "vllm.port cannot be set: guieval takes a free one"),
         ({"allowed_local_media_path": "/"}, "vllm.allowed-local-media-path cannot be set"),
@@ -185,8 +185,8 @@ def test_a_chat_template_is_a_shipped_one_a_file_or_written_out(tmp_path: Path, 
         ({"tensor parallel": 2}, "vllm.tensor parallel is not an argument"),
     ],
 )
-def test_what_cannot_be_given_is_one_sentence(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_given_is_one_sentence(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
         server_command(BARE, VLLMSettings.of(values), 1)
 
 
@@ -198,10 +198,10 @@ def test_a_secret_is_refused_and_not_repeated(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("api_key", "it is a secret"), ("port", "cannot be set"), ("host", "cannot be set")]
+    ("name", "sentence"), [("api_key", "it is a secret"), ("port", "cannot be set"), ("host", "cannot be set")]
 )
-def test_a_checkpoints_file_may_not_say_either_what_the_user_may_not(name: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as raised:
+def test_a_checkpoints_file_may_not_say_either_what_the_user_may_not(name: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence) as raised:
         server_command(BARE.model_copy(update={"vllm": {name: "sk-0123456789"}}), VLLMSettings(), 1)
     assert "0123" not in str(raised.value)
 
