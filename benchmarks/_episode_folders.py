@@ -29,10 +29,10 @@ def annotation_in(folder: Path) -> Path:
     named = folder / f"{folder.name}.json"
     if named.is_file():
         return named
-    found = sorted(folder.glob("*.json"))
-    if len(found) != 1:
-        raise DataError(f"{folder}: expected {named.name!r}, found {len(found)} other JSON files")
-    return found[0]
+    files = sorted(folder.glob("*.json"))
+    if len(files) != 1:
+        raise DataError(f"{folder}: expected {named.name!r}, found {len(files)} other JSON files")
+    return files[0]
 
 
 def steps_in(file: Path) -> list[Row]:

@@ -153,7 +153,7 @@ def _places(root: Path) -> list[_Place]:
     place = root.resolve()
     split = next((name for name in (place.name, place.parent.name) if name in SPLITS), None)
     if subsets := _subsets(root):
-        return [_Place(each.folder, split, each.subset) for each in subsets]
+        return [_Place(subset.folder, split, subset.subset) for subset in subsets]
     if root.is_dir() and any(_subset_of(entry.name) and (entry / f"{entry.name}.json").is_file() for entry in root.iterdir()):
         return [_Place(root, split, None)]
     return []

@@ -148,7 +148,7 @@ class CAGUIGrounding(GroundingBenchmark):
             lists.append(AnnotationList(file, part, task))
         if not inner and root.name == "code" and (root.parent / "images").is_dir():
             self.root = root.parent
-        self._folders = {each.part: self._image_folder(inner.removesuffix("code"), each.part) for each in lists}
+        self._folders = {source.part: self._image_folder(inner.removesuffix("code"), source.part) for source in lists}
         return lists
 
     def _image_folder(self, home: str, part: str) -> str:
@@ -177,16 +177,16 @@ class CAGUIGrounding(GroundingBenchmark):
 
 
 def _image(row: Row) -> tuple[str, str]:
-    found = _IMAGE.fullmatch(row.text("image"))
-    if found is None:
+    match = _IMAGE.fullmatch(row.text("image"))
+    if match is None:
         raise row.error("image", f"expected the path of a PNG or JPEG image, got {row.value('image')!r:.80}")
-    return found[0].rsplit("/", 1)[-1], found[1]
+    return match[0].rsplit("/", 1)[-1], match[1]
 
 
 def _corners(row: Row, field: str) -> tuple[float, float, float, float]:
-    found = _CORNERS.fullmatch(row.text(field))
+    match = _CORNERS.fullmatch(row.text(field))
     try:
-        x1, y1, x2, y2 = map(float, found.groups() if found else ())
+        x1, y1, x2, y2 = map(float, match.groups() if match else ())
     except ValueError:
         raise row.error(field, f"expected '<x1, y1, x2, y2>', got {row.value(field)!r:.80}") from None
     if not (0 <= x1 <= x2 and 0 <= y1 <= y2):  # also refuses NaN

@@ -162,11 +162,11 @@ def _words(row: Row, name: str) -> list[str]:
 
 
 def _read_capabilities(file: Path) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    capabilities: dict[str, list[str]] = {}
     classified = read_row(file).row("classified")
     for capability in classified.values:
         for row in classified.rows(capability):
             name = row.text("id")
-            if capability != "refusal" and capability not in found.setdefault(name, []):
-                found[name].append(capability)
-    return found
+            if capability != "refusal" and capability not in capabilities.setdefault(name, []):
+                capabilities[name].append(capability)
+    return capabilities

@@ -64,12 +64,12 @@ class ScreenSpot(GroundingBenchmark):
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for pattern in self.lists:
-            found = {platform: find_file(self.root, [pattern.format(platform)]) for platform in PLATFORMS}
-            files = [AnnotationList(file, platform) for platform, file in found.items() if file is not None]
+            by_platform = {platform: find_file(self.root, [pattern.format(platform)]) for platform in PLATFORMS}
+            files = [AnnotationList(file, platform) for platform, file in by_platform.items() if file is not None]
             if len(files) == len(PLATFORMS):
                 return files
             if files:
-                lacking = next(platform for platform, file in found.items() if file is None)
+                lacking = next(platform for platform, file in by_platform.items() if file is None)
                 raise UsageError(
                     f"{str(self.root / pattern.format(lacking))!r} is missing, "
                     "and a score over the other platforms alone would mislead"

@@ -81,8 +81,8 @@ class UIVision(GroundingBenchmark):
 
     def _find_lists(self) -> Sequence[AnnotationList]:
         for pattern in LISTS:
-            found = [(subset, find_file(self.root, [pattern.format(subset)])) for subset in SUBSETS]
-            files = [AnnotationList(file, subset, subset) for subset, file in found if file is not None]
+            lists = [(subset, find_file(self.root, [pattern.format(subset)])) for subset in SUBSETS]
+            files = [AnnotationList(file, subset, subset) for subset, file in lists if file is not None]
             if files:
                 return files
         raise self.wrong_folder(self.root, f"{LISTS[-1].format('<subset>')}, directly or in annotations/element_grounding/")

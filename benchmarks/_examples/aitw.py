@@ -26,9 +26,9 @@ def write_aitw(folder: Path, *, episodes: int = 2, seed: int = 0) -> dict[str, l
     """Write ``episodes``, or one for each subset where that is more, into ``folder``; returns them by subset."""
     written: dict[str, list[PhoneEpisode]] = {subset: [] for subset in SUBSETS}
     rows: dict[str, list[list[dict[str, Any]]]] = {subset: [] for subset in SUBSETS}
-    found = expressible(seed, codes_fit)
+    playable = expressible(seed, codes_fit)
     for place in range(max(episodes, len(SUBSETS))):
-        subset, played = SUBSETS[place % len(SUBSETS)], next(found)
+        subset, played = SUBSETS[place % len(SUBSETS)], next(playable)
         for index, step in enumerate(played.steps):
             draw(step, folder / "aitw_images" / subset / f"{episode_id(played)}_{index}.png")
         rows[subset].append([_row(played, index, step, subset) for index, step in enumerate(played.steps)])

@@ -47,8 +47,8 @@ def labelled_action(row: Row, codes: frozenset[int], extras: dict[str, Any]) -> 
         raise row.error("result_action_type", f"expected one of {known}, got {code}")
     match code:
         case 0:
-            given = {} if row.values.get("duration") is None else {"duration": row.number("duration")}
-            return row.build("duration", lambda: LongPress(point=fraction_point(row, "result_touch_yx"), **given))
+            duration = {} if row.values.get("duration") is None else {"duration": row.number("duration")}
+            return row.build("duration", lambda: LongPress(point=fraction_point(row, "result_touch_yx"), **duration))
         case 3:
             return Type(text=row.text("result_action_text"))
         case 12:

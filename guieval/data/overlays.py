@@ -46,9 +46,8 @@ class Addition(BaseModel):
     @field_validator("text_patterns")
     @classmethod
     def _compile(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            if problem := pattern_problem(pattern):
-                raise ValueError(problem)
+        if problem := next(filter(None, map(pattern_problem, patterns)), None):
+            raise ValueError(problem)
         return patterns
 
     @model_validator(mode="after")

@@ -210,7 +210,7 @@ def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("episodes", "told"),
+    ("episodes", "message"),
     [
         ([[]], "general episode 0: expected a list of steps, got []"),
         ([[5]], "general episode 0, step 0: expected an object, got 5"),
@@ -218,17 +218,17 @@ def test_a_missing_image_leaves_out_the_episode(tmp_path: Path) -> None:
         ([[row(10, "x")], [row(10, "x")]], "general episode 1: episode aitw/general/41 is already in "),
     ],
 )
-def test_an_episode_that_cannot_be_listed_is_refused(tmp_path: Path, episodes: list[Any], told: str) -> None:
+def test_an_episode_that_cannot_be_listed_is_refused(tmp_path: Path, episodes: list[Any], message: str) -> None:
     write(tmp_path, [row(10, "x", episode="1")])
     file = tmp_path / "aitw_data_test.json"
     file.write_text(json.dumps(json.loads(file.read_bytes()) | {"general": episodes}))
     with pytest.raises(DataError) as caught:
         load_benchmark("aitw", tmp_path).index()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "is not JSON"),
         ("[]", "expected an object, got []"),
@@ -244,11 +244,11 @@ def test_an_episode_that_cannot_be_listed_is_refused(tmp_path: Path, episodes: l
         ),
     ],
 )
-def test_a_file_that_is_no_such_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_is_no_such_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "aitw_data_test.json").write_text(text)
     with pytest.raises(DataError) as caught:
         load_benchmark("aitw", tmp_path).index()
-    assert str(caught.value).removeprefix(f"{tmp_path / 'aitw_data_test.json'}").lstrip(":, ").startswith(told)
+    assert str(caught.value).removeprefix(f"{tmp_path / 'aitw_data_test.json'}").lstrip(":, ").startswith(message)
 
 
 def test_something_after_the_end_is_refused(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_fractions_are_known_by_their_numbers_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "message"),
     [
         ("[[0.25, 0.5, 0.125, 0.25]]", "step 1, field ui_positions: is in fractions of the screen, but in pixels at"),
         ("[[0, 0, 1, 1]]", None),
@@ -240,10 +240,10 @@ def test_fractions_are_known_by_their_numbers_alone(tmp_path: Path) -> None:
         (None, None),
     ],
 )
-def test_all_steps_must_agree_on_what_boxes_are_in(tmp_path: Path, second: str | None, told: str | None) -> None:
+def test_all_steps_must_agree_on_what_boxes_are_in(tmp_path: Path, second: str | None, message: str | None) -> None:
     rows = [row(0, 10), row(1, 10, ui_positions=second)]
-    if told:
-        assert told in problem(tmp_path, *rows)
+    if message:
+        assert message in problem(tmp_path, *rows)
         return
     write(tmp_path / "test" / "general", *rows)
     (episode,) = load_benchmark("aitz", tmp_path)
@@ -311,11 +311,11 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
     benchmark = benchmark.skipping_damaged()
     episodes: list[Episode] = list(benchmark)
     assert [episode.key.episode_id for episode in episodes] == ["41"]
-    told = [str(error) for error in benchmark.skipped]
-    assert len(told) == 3
-    assert "GENERAL-43.json: expected a list of steps, got []" in told[0]
-    assert "GENERAL-44: expected 'GENERAL-44.json', found 0 other JSON files" in told[1]
-    assert "GENERAL-42.json, step 0, field result_action_type: expected one of 3, 4, 5, 6, 7, 10, 11, got 12" in told[2]
+    messages = [str(error) for error in benchmark.skipped]
+    assert len(messages) == 3
+    assert "GENERAL-43.json: expected a list of steps, got []" in messages[0]
+    assert "GENERAL-44: expected 'GENERAL-44.json', found 0 other JSON files" in messages[1]
+    assert "GENERAL-42.json, step 0, field result_action_type: expected one of 3, 4, 5, 6, 7, 10, 11, got 12" in messages[2]
 
 
 def test_the_same_episode_twice_is_refused(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dic
 
 
 @pytest.mark.parametrize(
-    ("elements", "told"),
+    ("elements", "message"),
     [
         ([], "expected an object"),
         ({}, "field clickable_elements: is missing"),
@@ -203,13 +203,13 @@ def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dic
         ({"clickable_elements": [element(1, 2, 3, 4), {}]}, "field clickable_elements[1], field bbox: is missing"),
     ],
 )
-def test_damaged_elements_are_told_by_their_own_file(tmp_path: Path, elements: Any, told: str) -> None:
+def test_damaged_elements_are_told_by_their_own_file(tmp_path: Path, elements: Any, message: str) -> None:
     write(tmp_path, row("TASK_COMPLETE"))
     write_elements(tmp_path, elements)
     with pytest.raises(DataError) as caught:
         only_step(tmp_path)
     assert f"element_anno/{NAME}-1.json" in str(caught.value)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_damaged_episode_can_be_skipped(tmp_path: Path) -> None:
         benchmark.index()
     benchmark = benchmark.skipping_damaged()
     assert [episode.key.episode_id for episode in benchmark] == [NAME]
-    told = [str(error) for error in benchmark.skipped]
-    assert len(told) == 3
-    assert f"c.json: episode amex/{NAME} is already in " in told[1]
-    assert "d.json, field episode_id: expected a string, got 5" in told[2]
+    message = [str(error) for error in benchmark.skipped]
+    assert len(message) == 3
+    assert f"c.json: episode amex/{NAME} is already in " in message[1]
+    assert "d.json, field episode_id: expected a string, got 5" in message[2]
