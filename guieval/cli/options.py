@@ -43,11 +43,15 @@ AcceptChanges: TypeAlias = Annotated[
     ),
 ]
 ReadingAdapter: TypeAlias = Annotated[
-    str | None, typer.Option("--adapter", help="Family or Python file that reads replies; needed where the run's is a file.")
+    str | None,
+    typer.Option("--adapter", help="Family or Python file that reads raw replies (needed where the run's is a file)."),
 ]
 Config: TypeAlias = Annotated[Path | None, path_option("YAML file of settings, or the name of a shipped one.")]
 Override: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="setting=value, e.g. sampling.temperature=0.7")]
 LoaderOptions: TypeAlias = Annotated[list[str] | None, typer.Option("--set", help="Loader's option=value; may be repeated.")]
+ScoreOptions: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--set", help="Loader's option=value, or model.option=value of the reading adapter.")
+]
 Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Picture: TypeAlias = Annotated[Path | None, path_option("Picture to write: .pdf, .svg or .png (300 dpi).")]
 Width: TypeAlias = Annotated[str, typer.Option(help="Width of the picture: column (3.3 in) or two-column (6.8 in).")]

@@ -262,7 +262,9 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
     cases: list[tuple[tuple[str | Path, ...], str]] = [
         ((file, "--format", "kairo"), "unknown format 'kairo' (did you mean 'kairos'?)"),
         ((file, "--bench", "os-kairo"), "holds answers to steps of os-kairos, not of 'os-kairo' (did you mean 'os-kairos'?)"),
-        ((file, "--model", "ui-tars-7b"), "--model reads raw replies"),
+        ((file, "--model", "ui-tars-7b"), "--model and --adapter read raw replies"),
+        ((file, "--set", "model.max_pixels=9"), "add --model or --adapter"),
+        ((file, "--adapter", "ui_tras"), "unknown adapter"),
         ((file, "--set", "a=1"), "add --data"),
         ((file, "--format", "agentcpm"), "line 1, field"),
         ((file, "--by", "apps"), "cannot be broken down by 'apps' (did you mean 'app'?)"),

@@ -24,6 +24,8 @@ from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.journal import read_manifest
+from guieval.models import ABCModel
+from guieval.registry import build_model, model_config
 from guieval.reports.console import report_json, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
@@ -58,14 +60,14 @@ def score(
     ] = None,
     bench: Annotated[str | None, typer.Option(help="Predictions file: the benchmark its steps are of.")] = None,
     data: Annotated[Path | None, path_option("Predictions file: that benchmark's data folder.")] = None,
-    model: Annotated[str | None, typer.Option(help="Predictions file: checkpoint whose raw replies it holds.")] = None,
+    model: Annotated[str | None, typer.Option(help="Predictions file: checkpoint that reads its raw replies.")] = None,
     mode: Annotated[str | None, typer.Option(help="Predictions file: mode it was made in (default offline).")] = None,
     sample_set: options.SampleSet = None,
     split: options.Split = None,
     subset: options.Subset = None,
     episodes: Annotated[Path | None, path_option("Score only the episodes, or steps, that this file lists.")] = None,
     overlay: options.Overlay = None,
-    override: options.LoaderOptions = None,
+    override: options.ScoreOptions = None,
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Predictions file of another evaluation: leave out rows that cannot be read.")
     ] = False,
@@ -83,7 +85,7 @@ def score(
     if source.is_dir():
         why = f"is for a file of predictions; the run {str(source)!r} says itself what it is of"
         options.refuse({**for_files, "skip-damaged": skip_damaged}, why)
-    if adapter is not None and not reparse:
+    if adapter is not None and source.is_dir() and not reparse:
         raise UsageError("--adapter reads the raw replies of a run again: add --reparse")
     if reparse and not source.is_dir():
         raise UsageError("--reparse is for a run; raw replies in a predictions file are always read, by --model's adapter")
@@ -98,10 +100,31 @@ def score(
         if (reparse or overlay is not None) and any(map(is_online, opened)):
             raise UsageError("the outcome of an online run is the environment's: leave out --reparse and --overlay")
     else:
-        predicted = partial(answered_file, source, bench, data, format=format, model=model, mode=mode or "offline")
-        loading = options.loader_options(override or [])
+        of_model, of_loader = _apart(override or [])
+        reader = _reader(model, adapter, of_model)
+        predicted = partial(answered_file, source, bench, data, format=format, model=reader, mode=mode or "offline")
+        loading = options.loader_options(of_loader)
         opened = {source: partial(predicted, bench_options=loading, overlay=added, skip_damaged=skip_damaged)}
     _print(opened, names, choice, list(dict.fromkeys(by or ())), disagreements, json=json)
+
+
+_OF_MODEL = "model."
+
+
+def _apart(pairs: list[str]) -> tuple[list[str], list[str]]:
+    """The settings of the model's options, without their prefix, and those of the loader."""
+    of_model = [pair.removeprefix(_OF_MODEL) for pair in pairs if pair.startswith(_OF_MODEL)]
+    return of_model, [pair for pair in pairs if not pair.startswith(_OF_MODEL)]
+
+
+def _reader(model: str | None, adapter: str | None, pairs: list[str]) -> ABCModel | None:
+    """The adapter that reads the raw replies in a predictions file: a checkpoint's, or a family's with its own defaults."""
+    if model is None and adapter is None:
+        if pairs:
+            raise UsageError(f"--set {_OF_MODEL}{pairs[0]} is for the adapter that reads raw replies: add --model or --adapter")
+        return None
+    config = model_config(model or adapter or "", adapter)
+    return build_model(config.model_copy(update={"options": {**config.options, **options.loader_options(pairs)}}))
 
 
 def _several(protocols: list[str]) -> bool:

@@ -7,6 +7,7 @@ denominator, its data folder gives the steps. The formats are in :mod:`guieval.s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def answered_file(
     data: Path | None = None,
     *,
     format: str | None = None,
-    model: str | None = None,
+    model: str | ABCModel | None = None,
     mode: str = "offline",
     bench_options: Mapping[str, Any] | None = None,
     overlay: Overlay | None = None,
@@ -49,26 +50,25 @@ def answered_file(
     """Open a predictions file; ``format`` names how it is written (default: what it looks like).
 
     A file that holds its steps counts these alone, unless ``data`` names the folder of a benchmark, all of whose steps then
-    count; of a file with answers to several benchmarks ``bench`` chooses one. ``model`` is the checkpoint whose raw replies a
-    file of our own format holds, ``skip_damaged`` leaves rows out that cannot be read.
+    count; of a file with answers to several benchmarks ``bench`` chooses one. ``model`` is the checkpoint, or the adapter, that
+    reads the raw replies in the file, also where it holds the actions that its authors read in them; ``skip_damaged`` leaves
+    rows out that cannot be read.
 
     Raises :class:`UsageError` and :class:`DataError` naming what is wrong: an unknown format, benchmark or model, steps that
     the file does not hold, a damaged row.
     """
     chosen = _format(file, format, owned=bench is not None)
+    reader = load_model(model) if isinstance(model, str) else model
     if chosen == OWN:
         if bench is None:
             raise UsageError(
                 f"a predictions file needs --bench, the benchmark its steps are of (format {OWN!r} does not name it)"
             )
         benchmark = load_benchmark(bench, data, **(bench_options or {}))
-        adapter = load_model(model) if model is not None else None
         own = predictions.read_predictions(file, OWN, repeats=False)
-        if adapter is None and any(row.response is not None for row in own.rows):
+        if reader is None and any(row.response is not None for row in own.rows):
             raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
-        return _of_benchmark(benchmark, own.rows, file.name, adapter=adapter, mode=mode, overlay=overlay)
-    if model is not None:
-        raise UsageError(f"--model reads raw replies, and a file of format {chosen!r} holds actions; leave it out")
+        return _of_benchmark(benchmark, own.rows, file.name, adapter=reader, mode=mode, overlay=overlay)
     if data is None and bench_options:
         raise UsageError("--set is for a benchmark's loader: add --data, its data folder")
     first = bench or (chosen if chosen in benchmarks() else None)
@@ -78,11 +78,24 @@ def answered_file(
     name = _benchmark_of(file, read, bench)
     rows = [row for row in read.rows if row.benchmark == name]
     notes = list(_notes(read))
+    if reader is not None:
+        rows = _with_replies(file, rows, chosen)
+        notes.append(f"the raw replies in the file are read by {reader.config.name}")
     if data is None:
-        return _by_itself(file, name, rows, mode, overlay, [*notes, *read.assumed], len(read.skipped) + read.unanswered)
+        left_out = len(read.skipped) + read.unanswered
+        return _by_itself(file, name, rows, mode, overlay, [*notes, *read.assumed], left_out, reader)
     if opened is None:
         opened = load_benchmark(name, data, **(bench_options or {}))
-    return _of_benchmark(opened, rows, file.name, mode=mode, overlay=overlay, notes=notes)
+    return _of_benchmark(opened, rows, file.name, adapter=reader, mode=mode, overlay=overlay, notes=notes)
+
+
+def _with_replies(file: Path, rows: Sequence[Predicted], format: str) -> list[Predicted]:
+    """The rows with their raw reply in place of the action; one without a reply keeps what the file says of it."""
+    if not any(row.raw is not None for row in rows):
+        raise UsageError(
+            f"--model and --adapter read raw replies, and {str(file)!r} of format {format!r} holds none; leave them out"
+        )
+    return [row if row.raw is None else replace(row, action=None, response=row.raw) for row in rows]
 
 
 def _format(file: Path, format: str | None, *, owned: bool) -> str:
@@ -181,7 +194,14 @@ def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskMo
 
 
 def _by_itself(
-    file: Path, name: str, rows: Sequence[Predicted], mode: str, overlay: Overlay | None, notes: list[str], left_out: int
+    file: Path,
+    name: str,
+    rows: Sequence[Predicted],
+    mode: str,
+    overlay: Overlay | None,
+    notes: list[str],
+    left_out: int,
+    reader: ABCModel | None,
 ) -> Answered:
     """Answers with the steps that their own rows describe; nothing else is known, so nothing else counts."""
     answers: list[tuple[StepTaskModel, Predicted]] = []
@@ -218,18 +238,19 @@ def _by_itself(
 
     def judged(evaluator: ActionEvaluator) -> Iterator[tuple[StepTaskModel, tuple[Sample, ...]]]:
         for task, row in answers:
-            yield task, (_sample(evaluator, None, task, row),)
+            yield task, (_sample(evaluator, reader, task, row),)
 
     loader = benchmarks().get(name)
+    labels = ActionSpace() if loader is None else loader.action_space
     return Answered(
         title=file.name,
         benchmark=name,
         dataset=first.dataset,
         setting=first.setting,
         protocol=DEFAULT_PROTOCOL if loader is None else loader.protocol,
-        model="",
+        model="" if reader is None else reader.config.name,
         mode=get_mode(mode),
-        spaces=(ActionSpace(), ActionSpace() if loader is None else loader.action_space),
+        spaces=(ActionSpace() if reader is None else reader.action_space, labels),
         plan=plan,
         refs=refs,
         answers=judged,

@@ -38,14 +38,16 @@ SLACK = 0.51
 class RowLayout:
     """The names of a row's fields, and how its numbers are read.
 
-    ``size`` names the field with the image's [width, height], or the two fields with one of them each; ``holds_steps`` is
-    whether rows that have it are steps of their own where the benchmark's are not given.
+    ``reply`` names the field of the raw reply. ``size`` names the field with the image's [width, height], or the two fields
+    with one of them each; ``holds_steps`` is whether rows that have it are steps of their own where the
+    benchmark's are not given.
     """
 
     image: str
     prompt: str
     box: str
     point: str
+    reply: str
     size: tuple[str, ...] = ("img_size",)
     frame: Frame = PIXELS
     holds_steps: bool = False
@@ -74,7 +76,8 @@ class RowLayout:
         size = self.size_of(row) or task.screenshot_size
         differs = "" if self.box_agrees(row, task) else f"{self.box} {row.value(self.box)!r:.80}"
         point = None if row.value(self.point) is None else row.numbers(self.point, 2)
-        return Predicted.of(task, lambda: self._click(point, size), differs)
+        raw = row.values.get(self.reply)
+        return Predicted.of(task, lambda: self._click(point, size), differs, raw if isinstance(raw, str) else None)
 
     def _click(self, point: tuple[float, ...] | None, size: Size) -> Click:
         if point is None:
@@ -142,22 +145,25 @@ FORMATS = (
     _format(
         "screenspot-pro",
         "ScreenSpot-Pro's results, details and metrics",
-        RowLayout("img_path", "prompt_to_evaluate", "bbox", "pred", holds_steps=True),
+        RowLayout("img_path", "prompt_to_evaluate", "bbox", "pred", "raw_response", holds_steps=True),
     ),
     _format(
         "mai-ui",
         "MAI-UI's results of a server, one line each",
-        RowLayout("img_filename", "instruction", "bbox", "pred"),
+        RowLayout("img_filename", "instruction", "bbox", "pred", "raw_response"),
     ),
     _format(
         "se-gui",
         "SE-GUI's results, accuracy and results",
-        RowLayout("image", "question", "ground_truth", "extracted_answer", frame=RELATIVE),
+        RowLayout("image", "question", "ground_truth", "extracted_answer", "model_output", frame=RELATIVE),
     ),
     _format(
         "mobilepilot",
         "mobilepilot-runtime's runs of one condition",
-        RowLayout("img_filename", "instruction", "target_bbox_xyxy", "prediction_point", size=("image_width", "image_height")),
+        RowLayout(
+            *("img_filename", "instruction", "target_bbox_xyxy", "prediction_point", "raw_model_response"),
+            size=("image_width", "image_height"),
+        ),
     ),
 )
 

@@ -19,7 +19,8 @@ class Predicted:
     """A file's answer to one step, which is named as our loaders name it.
 
     ``action`` is unified, [0, 1000] per axis, or ``None`` where the file's answer holds none, for the ``reason`` given.
-    ``response`` is a raw reply instead, which only a model's adapter can read. ``benchmark`` names the loader whose step it
+    ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the reply that a file keeps beside
+    the action. ``benchmark`` names the loader whose step it
     is ("" if the file does not name it). ``task`` is the step itself if the file holds everything that scoring needs.
     ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
     """
@@ -33,13 +34,14 @@ class Predicted:
     response: str | None = None
     task: StepTaskModel | None = None
     differs: str = ""
+    raw: str | None = None
 
     @classmethod
-    def of(cls, task: StepTaskModel, read: Callable[[], Action], differs: str = "") -> Self:
+    def of(cls, task: StepTaskModel, read: Callable[[], Action], differs: str = "", raw: str | None = None) -> Self:
         """The answer to a step that the file describes; a :class:`ParseError` of ``read`` becomes the ``reason``."""
         action, reason = attempted(read)
         key = (task.benchmark, task.subset, task.episode_id, task.step_index)
-        return cls(*key, action, reason, task=task, differs=differs)
+        return cls(*key, action, reason, task=task, differs=differs, raw=raw)
 
     @property
     def key(self) -> tuple[str, str, str, int]:

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from guieval.errors import DataError
+from guieval.errors import DataError, UsageError
 from guieval.evaluation import ActionEvaluator
-from guieval.registry import load_benchmark
+from guieval.models import ModelConfig
+from guieval.registry import build_model, load_benchmark
+from guieval.scoring.matrix import answered_file
 from guieval.scoring.predictions import read_predictions
+from guieval.scoring.score import evaluate_answers
 
 from .files import answered_steps
 
@@ -124,3 +127,33 @@ def test_os_atlas_data_without_answers_is_an_error_a_row(name: str, shared_data:
     with pytest.raises(DataError, match=r"line 1, field (pred|image)"):
         read_predictions(file)
     assert len(read_predictions(file, skip_damaged=True).skipped) == 3
+
+
+SE_GUI = "YXB-NKU+SE-GUI__rec_results_android_studio_macos_8k_SFT_0.json.gz"
+
+
+@pytest.mark.parametrize(
+    ("name", "bench", "adapter", "options", "stated"),
+    [
+        ("Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz", "screenspot-v2", "mai_ui", {}, 1207),
+        ("Tongyi-MAI+MAI-UI__server_MMBench.jsonl.gz", "mmbench-gui-l2", "mai_ui", {}, 3190),
+        (SE_GUI, "screenspot-pro", "qwen2_5_vl", {"max_pixels": 3_500_000}, 12),
+    ],
+)
+def test_raw_replies_give_the_stated_score(
+    shared_data: Path, name: str, bench: str, adapter: str, options: dict[str, Any], stated: int
+) -> None:
+    """Read by the family's adapter, or as the points that the authors read: the score is the one that they state."""
+    file, data = shared_data / "result_files" / name, shared_data / "screenspot_pro_format_annotations"
+    model = build_model(ModelConfig(name=adapter, adapter=adapter, options=options))
+    for reader in (None, model):
+        answered = answered_file(file, bench, data, model=reader)
+        summary = evaluate_answers(answered).summary
+        assert summary.exact_match.count == stated
+
+
+def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
+    row = {"img_path": "a.png", "prompt_to_evaluate": "x", "bbox": [0, 0, 9, 9], "pred": [1, 2], "img_size": [100, 100]}
+    (tmp_path / "f.json").write_text(json.dumps({"details": [row], "metrics": {}}))
+    with pytest.raises(UsageError, match="holds none; leave them out"):
+        answered_file(tmp_path / "f.json", model="mai-ui-8b")
