@@ -10,7 +10,7 @@ OWN = {
     "What to run": "preset config override",
     "History and patches": "artifacts levels pair means shape kappa over mix_seed pick",
     "Sampling": "rounds seeds",
-    "Output": "out resume trust_run accept_changes plot width drop_answers json quiet",
+    "Output": "out resume dry_run trust_run accept_changes plot width drop_answers json quiet",
 }
 """Options that are not settings of a run, by panel."""
 
