@@ -27,7 +27,7 @@ BoxChoice: TypeAlias = Literal[
     "nearest-to-prediction",
     "none",
 ]
-Measure: TypeAlias = Literal["fraction", "canvas", "pixels", "longest-side"]
+Measure: TypeAlias = Literal["fraction", "canvas", "pixels", "longest-side", "diagonal"]
 ClickReference: TypeAlias = Literal["label", "origin"]
 Polygon: TypeAlias = tuple[tuple[float, float], ...]
 Size: TypeAlias = tuple[int, int]
@@ -63,8 +63,8 @@ class ClickRule:
     Distance. ``fallback`` is the distance to the reference point that is accepted regardless of the boxes; ``None`` accepts
     none, ``fallback_strict`` asks for less than it. ``measure`` is its unit: ``fraction``, the screen, each
     axis by its own side, so an ellipse on the screen; ``canvas``, pixels after both points were scaled onto a ``canvas``
-    (width, height); ``pixels`` of the step's screenshot; ``longest-side``, the longer side of the screenshot. The last three
-    are circles.
+    (width, height); ``pixels`` of the step's screenshot; ``longest-side``, the longer side of the screenshot; ``diagonal``, its
+    diagonal. The last four are circles.
 
     Points. ``whole_pixels`` cuts the predicted point first to whole pixels of the screenshot, or of the ``canvas`` where
     distances are measured on one. ``zero_is_missing``: a predicted coordinate of 0 misses. ``reference="origin"`` compares
@@ -174,7 +174,9 @@ class ClickRule:
         if self.measure == "fraction":
             return 1.0, 1.0, math.nextafter(self.fallback, -math.inf) if self.fallback_strict else self.fallback
         width, height = self.canvas if self.measure == "canvas" else _known(screen)
-        limit = self.fallback * max(width, height) if self.measure == "longest-side" else self.fallback
+        limit = self.fallback
+        if self.measure in ("longest-side", "diagonal"):
+            limit *= max(width, height) if self.measure == "longest-side" else math.hypot(width, height)
         return width, height, limit - _PIXEL_BORDER if self.fallback_strict else limit + _PIXEL_BORDER
 
     def judge(
@@ -248,8 +250,8 @@ class ClickRule:
         allowed = "less than " if self.fallback_strict else ""
         if self.measure == "fraction":
             return f"{distance:.4g} thousandths from the target; {allowed}{1000 * self.fallback:g} allowed"
-        if self.measure == "longest-side":
-            allowed += f"{self.fallback:g} of the longer side"
+        if self.measure in ("longest-side", "diagonal"):
+            allowed += f"{self.fallback:g} of the {'longer side' if self.measure == 'longest-side' else 'diagonal'}"
         else:
             allowed += f"{self.fallback:.6g} px"
         return f"{measured:.4g} px from the target; {allowed} allowed"
@@ -289,6 +291,7 @@ class ClickRule:
                 "canvas": f"{self.fallback:.10g} px on a canvas of {self.canvas[0]:g} x {self.canvas[1]:g} px",
                 "pixels": f"{self.fallback:g} px of the screenshot",
                 "longest-side": f"{self.fallback:g} of the screenshot's longer side",
+                "diagonal": f"{self.fallback:g} of the screenshot's diagonal",
             }[self.measure]
             words += f"; or {'less than' if self.fallback_strict else 'at most'} {much} from {to}"
         if self.whole_pixels:

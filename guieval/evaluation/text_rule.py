@@ -22,7 +22,7 @@ TextComparison: TypeAlias = Literal[
     "same-words",
     "type-only",
 ]
-TextForm: TypeAlias = Literal["lower-stripped", "stripped", "as-given", "unbracketed", "label-lowered"]
+TextForm: TypeAlias = Literal["lower-stripped", "single-spaced", "stripped", "as-given", "unbracketed", "label-lowered"]
 Similarity: TypeAlias = Literal["levenshtein", "indel"]
 Tokens: TypeAlias = Literal["set", "multiset"]
 Span: TypeAlias = Literal["whole", "action", "second-token"]
@@ -32,8 +32,9 @@ Span: TypeAlias = Literal["whole", "action", "second-token"]
 class TextRule:
     """Whether two texts agree, both brought into one ``form`` first.
 
-    ``unbracketed``: without [ and ], lower-cased and stripped. ``label-lowered``: without [ and ], and of the two the label
-    alone lower-cased (AndroidControl-Curated).
+    ``single-spaced``: lower-cased and stripped, all white space a single blank (UI-Genie). ``unbracketed``: without [ and ],
+    lower-cased and stripped. ``label-lowered``: without [ and ], and of the two the label alone lower-cased
+    (AndroidControl-Curated).
 
     ``containment``: either holds the other; an empty text is contained in every text, so it always matches, as under every
     published containment rule. ``similarity``: it reaches ``threshold``, where it is 1 - Levenshtein distance / the longer
@@ -66,6 +67,8 @@ class TextRule:
         match self.form:
             case "lower-stripped":
                 return text.lower().strip()
+            case "single-spaced":
+                return " ".join(text.lower().split())
             case "stripped":
                 return text.strip()
             case "unbracketed":
@@ -143,6 +146,7 @@ class TextRule:
         """The rule in words."""
         form = {
             "lower-stripped": "both lower-cased and stripped",
+            "single-spaced": "both lower-cased and stripped, with a single blank for all white space",
             "stripped": "both stripped",
             "as-given": "as they are",
             "unbracketed": "both lower-cased, stripped and without square brackets",

@@ -138,6 +138,7 @@ def click_in_short(rules: StepRules) -> str:
             "canvas": f" px of {width:g} x {height:g}",
             "pixels": " px",
             "longest-side": " of the longer side",
+            "diagonal": " of the diagonal",
         }[click.measure]
         far = f"{less}{click.fallback:.4g}{unit}"
     rule = ", else ".join(filter(None, (boxes, far)))

@@ -267,6 +267,11 @@ TEXTS: dict[str, list[tuple[str, str, bool]]] = {
         ("YouTube", "tube", False),
         ("", " ", True),
     ],
+    "ui-genie": [
+        ("hello  world", "Hello\nWorld!", True),
+        ("hello world", "hello there world", False),
+        ("", "anything", True),
+    ],
     "uground-ac": [("abc", "abc", True), ("abc", "Abc", False), ("abc", "abc ", False)],
     "ui-r1": [("abc", "xyz", True), ("abc", "", True)],
     "ui-r1-reward": [("abc", "xyz", True), ("abc", "", True)],
@@ -297,6 +302,11 @@ APPS = {
     **TEXTS,
     **dict.fromkeys(["os-genesis", "mimo-vl", "uground-ac"], LETTER_FOR_LETTER),
     "gui-r1-reward": [("Clock", "Maps", True)],
+    "ui-genie": [
+        ("Clock", "the clock app", True),
+        ("Google Clock app", "my Google app", True),  # F1 of 2/3
+        ("Google Clock", "Google Maps", False),  # 1/2 is not above it
+    ],
 }
 
 
@@ -369,6 +379,9 @@ TYPES_OF_THEIR_OWN = {
 }
 
 
+STATUS_COUNTS = ("ui-s1-reward", "ui-genie")
+
+
 @pytest.mark.parametrize("protocol", NAMES)
 def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
     for button in BUTTONS:
@@ -377,7 +390,7 @@ def test_buttons_waits_and_ends(step: Step, protocol: str) -> None:
     assert matches(protocol, step(Press(button="BACK")), Press(button="HOME")) == (not own, protocol == "ui-r1")
     assert matches(protocol, step(Wait()), Wait(duration=1)) == (True, True)
     assert matches(protocol, step(Stop()), Stop()) == (True, True)
-    assert matches(protocol, step(Stop()), Stop(status="impossible")) == (not own, not own and protocol != "ui-s1-reward")
+    assert matches(protocol, step(Stop()), Stop(status="impossible")) == (not own, not own and protocol not in STATUS_COUNTS)
     one_type = protocol == "agentcpm"
     assert matches(protocol, step(Wait()), Stop()) == (one_type, one_type)
     assert matches(protocol, step(Stop()), Wait()) == (one_type, one_type)
@@ -571,3 +584,17 @@ def test_the_words_tell_what_is_special(protocol: str, words: tuple[str, ...]) -
 def test_notes_are_whole_sentences(protocol: str) -> None:
     for note in get_protocol(protocol).notes:
         assert note.endswith(".") and note[0].isupper(), note
+
+
+def test_ui_genies_circle_is_14_per_cent_of_the_diagonal(step: Step) -> None:
+    """On 300 x 400 pixels the diagonal is 500, so 70 pixels hit; the predicted point is cut to whole pixels."""
+    task = step(click(500, 500)).model_copy(update={"screenshot_size": (300, 400)})
+    for x, y, hit in (
+        (150 + 70, 200, True),
+        (150 + 71, 200, False),
+        (150, 200 - 70, True),
+        (150 + 42, 200 + 56, True),
+        (150 + 43, 200 + 56, False),
+    ):
+        assert matches("ui-genie", task, click(x / 0.3, y / 0.4)) == (True, hit), (x, y)
+    assert matches("ui-genie", task, click(220.9 / 0.3, 500)) == (True, True)

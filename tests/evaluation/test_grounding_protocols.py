@@ -18,7 +18,7 @@ from guieval.steps import EpisodeKey, StepTaskModel
 Step = Callable[..., StepTaskModel]
 BOX = [[100.0, 200.0, 300.0, 400.0]]
 NAMES = [protocol.name for protocol in grounding.PROTOCOLS]
-INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding")]
+INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding", "se-gui")]
 REFUSING = ("sspro-official", "infigui-g1", "osworld-g")
 
 
@@ -64,6 +64,14 @@ def test_most_count_the_border_and_nothing_beyond(target: Step, protocol: str, x
 )
 def test_vlmevalkit_takes_a_pixel_off_the_far_edges(target: Step, x: float, y: float, hit: bool) -> None:
     assert right("vlmevalkit", target(), click(x, y)) is hit
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "hit"),
+    [(100, 200, True), (299.99, 399.99, True), (300, 300, False), (200, 400, False), (99.99, 300, False)],
+)
+def test_se_guis_box_is_half_open(target: Step, x: float, y: float, hit: bool) -> None:
+    assert right("se-gui", target(), click(x, y)) is hit
 
 
 def test_vlmevalkit_takes_pixels_of_the_screenshot(step: Step) -> None:

@@ -177,6 +177,8 @@ CENTRE = Point(500, 500)
         (ClickRule(measure="longest-side", fallback=0.04), (1000, 500), 541, 500, False),
         (ClickRule(measure="longest-side", fallback=0.04), (500, 1000), 580, 500, True),
         (ClickRule(measure="longest-side", fallback=0.04), (500, 1000), 581, 500, False),
+        (ClickRule(measure="diagonal", fallback=0.1), (300, 400), 500, 625, True),
+        (ClickRule(measure="diagonal", fallback=0.1), (300, 400), 500, 626, False),
         # The border itself is left out.
         (ClickRule(fallback_strict=True, fallback=0.25), (1000, 500), 750, 500, False),
         (ClickRule(fallback_strict=True, fallback=0.25), (1000, 500), 749.9, 500, True),
@@ -604,6 +606,7 @@ def test_every_choice_of_the_step_rules_is_in_their_words(changed: dict[str, Any
         {"measure": "canvas", "canvas": (1000.0, 1000.0)},
         {"measure": "pixels"},
         {"measure": "longest-side"},
+        {"measure": "diagonal"},
         {"fallback_strict": True},
         {"strict": True},
         {"zero_is_missing": True},

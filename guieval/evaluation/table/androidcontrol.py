@@ -107,6 +107,32 @@ PROTOCOLS = (
         ),
     ),
     Protocol(
+        name="ui-genie",
+        source="UI-Genie paper; Euphoria16/UI-Genie, src/ms-swift/eval_results_androidcontrol.py (bb7df6b)",
+        summary="a circle of 0.14 of the screen's diagonal; one text in the other; app names also by token F1 above 0.5",
+        rules=StepRules(
+            click=ClickRule(boxes="none", measure="diagonal", fallback=0.14, whole_pixels=True),
+            text=TextRule("containment", form="single-spaced"),
+            open=OpenRule(text=TextRule("containment-or-token-f1", above=True)),
+            stop="status",
+        ),
+        datasets=_AC,
+        failure=FailurePolicy(unparseable="left-out"),
+        figures=(
+            Figure("action_acc", "exact"),
+            TYPE_MATCH,
+            Figure("grounding_acc", "exact-given-type", over=_POINTED),
+            Figure("ep_acc", "success", failure=FailurePolicy()),
+        ),
+        notes=(
+            "The circle is about 368 px wide on a screen of 1080 x 2400: 13.5 % of all places are hits, as in os-genesis.",
+            "Replies that are not JSON are left out of the shares of steps, and make their episode wrong.",
+            "Its grounding_acc counts a click in place of a long press, and the other way round, as a miss; here such steps "
+            "are left out, since their type is wrong.",
+            "Its labels were rewritten from AndroidControl's, and its prompt is in a data file that is not in the repository.",
+        ),
+    ),
+    Protocol(
         name="qwen-gist",
         source="LukeForeverYoung, gists 1f5d1949 and 274a073c, cited by Qwen2.5-VL issue 904 and MobileAgent issue 157",
         summary="any candidate box x1.2, else 0.04; an app may be opened by clicking its icon",

@@ -16,6 +16,8 @@ from guieval.evaluation.rules import StepRules
 
 _POINT_IN_BOX = StepRules(click=ClickRule())
 _LESS_A_PIXEL = replace(_POINT_IN_BOX, click=ClickRule(far_edge=1.0))
+_HALF_OPEN = replace(_POINT_IN_BOX, click=ClickRule(far_edge=1e-3))
+"""A thousandth of a pixel stands for the border alone: no point of a reply lies that near to it without lying on it."""
 _WHOLE_PIXELS = replace(_POINT_IN_BOX, click=ClickRule(whole_pixels=True))
 _OR_REFUSED = StepRules(click=ClickRule(), stop="status")
 _OR_POLYGON = StepRules(click=ClickRule(polygon=True), stop="status")
@@ -91,6 +93,15 @@ PROTOCOLS = (
             "The negative instructions are not released.",
         ),
         version=2,  # a refusal must be one
+    ),
+    _pointing(
+        name="se-gui",
+        source="SE-GUI paper; YXB-NKU/SE-GUI, src/eval/test_grounding_r1_nothink.py (0e26237)",
+        summary="grounding: the point lies inside the target box, its right and lower border left out",
+        rules=_HALF_OPEN,
+        datasets=("screenspot-pro", "screenspot", "screenspot-v2"),
+        figures=(Figure("accuracy", "exact"),),
+        notes=(_AT_ORIGIN,),
     ),
     _pointing(
         name="cagui-grounding",
