@@ -9,11 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guieval.actions import ExecutableAction
+from guieval.actions import Action, Boxes, ExecutableAction
 from guieval.steps import EpisodeKey
 
 
@@ -62,6 +62,17 @@ class Score(BaseModel):
     reason: str = ""
 
 
+class ExpertStep(NamedTuple):
+    """A step of a demonstration: the action, other actions that are as right, and boxes in [0, 1000], the target's first.
+
+    An action that the unified space lacks is :class:`guieval.actions.Unsupported` with what it does on a device.
+    """
+
+    action: Action
+    boxes: Boxes = Boxes()
+    alternatives: tuple[Action, ...] = ()
+
+
 class ABCDevice(ABC):
     """One place to act in. Every method raises :class:`guieval.errors.EnvironmentFailure` when the device does not work.
 
@@ -83,6 +94,13 @@ class ABCDevice(ABC):
     @abstractmethod
     async def score(self) -> Score:
         """Judge the task in the present state. Pure: further steps and scores are possible."""
+
+    async def expert(self) -> ExpertStep | None:
+        """The next step of a demonstration of the task; ``None`` where the environment knows none.
+
+        It may read all that the environment holds, so it is for recording only.
+        """
+        return None
 
     @abstractmethod
     async def close(self) -> None:

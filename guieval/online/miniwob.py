@@ -18,14 +18,18 @@ from typing import Any
 from guieval.actions import ExecutableAction, Stop
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.browser import STEP_MILLISECONDS, Browser, failures, require_playwright
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation, Score
+from guieval.online.miniwob_expert import expert_rules, expert_step
 
+REVISION = 2
+"""Grows when the same page, seed and actions give other screenshots than before."""
 SIZE = (160, 210)
 """(width, height) of a task in CSS pixels."""
 _START = """seed => {
     core.EPISODE_MAX_TIME = 2147483647;
     Math.seedrandom(seed);
     core.startEpisodeReal();
+    window.scrollTo(0, 0);
 }"""
 _STATE = """() => {
     const words = core.getUtterance();
@@ -62,7 +66,7 @@ class MiniWoB(ABCEnvironment):
 
     @property
     def version(self) -> str:
-        return f"miniwob-{version('miniwob')}-scale{self.scale}"
+        return f"miniwob-{version('miniwob')}-v{REVISION}-scale{self.scale}"
 
     def tasks(self) -> Sequence[EnvironmentTask]:
         return tuple(EnvironmentTask(page.stem, self.max_steps) for page in self.pages.values())
@@ -116,6 +120,11 @@ class _Page(ABCDevice):
         reward = float(state["reward"]) if state["over"] else 0.0
         reason = state["reason"] or (f"the page's reward is {reward:g}" if state["over"] else "the page has not ended the task")
         return Score(success=reward > 0, progress=1.0 if reward > 0 else 0.0, reason=str(reason))
+
+    async def expert(self) -> ExpertStep | None:
+        async with failures("the expert's rules"):
+            found = await self._browser.page.evaluate(expert_rules())
+        return None if found is None else expert_step(found, SIZE)
 
     async def close(self) -> None:
         await self._browser.close()

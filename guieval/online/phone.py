@@ -25,7 +25,7 @@ from guieval.actions import (
     path_direction,
 )
 from guieval.errors import UsageError
-from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
+from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, ExpertStep, Observation, Score
 from guieval.testing.phone import VERSION, Phone, PhoneEpisode, checked_size, encode, generate_episode, replay
 from guieval.testing.phone.state import Item, Size, State
 
@@ -82,12 +82,13 @@ class _PhoneDevice(ABCDevice):
         self._environment = environment
         self._played: PhoneEpisode | None = None
         self._phone: Phone | None = None
+        self._steps = 0
 
     async def reset(self, task: EnvironmentTask, seed: int) -> Observation:
         environment = self._environment
         number = int(task.id.rpartition("-")[2])
         self._played = await asyncio.to_thread(_episode, environment.seed, number, environment.size)
-        self._phone = self._played.start
+        self._phone, self._steps = self._played.start, 0
         return await asyncio.to_thread(self._observe)
 
     async def step(self, actions: Sequence[ExecutableAction]) -> Observation:
@@ -96,12 +97,19 @@ class _PhoneDevice(ABCDevice):
             phone = phone.apply(touch)
             if isinstance(touch, Stop):
                 break
-        self._phone = phone
+        self._phone, self._steps = phone, self._steps + len(actions)
         return await asyncio.to_thread(self._observe)
 
     async def score(self) -> Score:
         played, phone = self._now()
         return judged(played, phone.state)
+
+    async def expert(self) -> ExpertStep | None:
+        played, phone = self._now()
+        step = played.steps[self._steps] if self._steps < len(played) else None
+        if step is None or step.phone != phone:
+            return None
+        return ExpertStep(step.action, step.boxes, step.alternatives)
 
     async def close(self) -> None:
         self._played = self._phone = None

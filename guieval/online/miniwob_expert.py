@@ -1,0 +1,57 @@
+"""The expert of MiniWoB++: rules that read a page's structure and give the next action, in a script for the page.
+
+The rules are guieval's own (``miniwob_expert.js``), written from the pages of the package ``miniwob``. They act as an
+agent does, by mouse and keyboard; only what they know comes from the page's elements, which no evaluated model sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Action, Boxes, Click, DeviceAction, Drag, Hotkey, Hover, Point, Scroll, Type, Unsupported, Wait
+from guieval.online.contract import ExpertStep
+
+
+@cache
+def expert_rules() -> str:
+    """The script: a function for the page whose value is an action, or null."""
+    return Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+
+def expert_step(found: Mapping[str, Any], size: tuple[int, int]) -> ExpertStep:
+    """What the script gives, with places in CSS pixels of a page of ``size``, in the unified space."""
+    left, top, right, bottom = (1000 * edge / size[index % 2] for index, edge in enumerate(found.get("box") or (0,) * 4))
+    return ExpertStep(_action(found, size), Boxes([[left, top, right, bottom]] if found.get("box") else ()))
+
+
+def _action(found: Mapping[str, Any], size: tuple[int, int]) -> Action:
+    def at(place: Sequence[float]) -> Point:
+        x, y = (min(1000.0, max(0.0, 1000 * part / length)) for part, length in zip(place, size, strict=True))
+        return Point(x, y)
+
+    match found["do"]:
+        case "click":
+            return Click(point=at(found["at"]))
+        case "type":
+            return Type(text=found["text"])
+        case "wait":
+            return Wait(duration=found["milliseconds"])
+        case "scroll":
+            by = found["by"]
+            return Scroll(point=at(found["at"]), direction="up" if by > 0 else "down", distance=1000 * abs(by) / size[1])
+        case "hover":
+            return _unsupported(Hover(point=at(found["at"])))
+        case "drag":
+            return _unsupported(Drag(start=at(found["from"]), end=at(found["to"])))
+        case "keys":
+            return _unsupported(Hotkey(keys=tuple(found["keys"])))
+        case other:
+            raise ValueError(f"the expert's rules gave {other!r}; expected an action")
+
+
+def _unsupported(action: DeviceAction) -> Unsupported:
+    values = action.model_dump(mode="json")
+    return Unsupported(name=values.pop("type").lower(), arguments=values, device=action)
