@@ -11,12 +11,11 @@ import dataclasses
 import math
 import os
 import secrets
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Literal
 
 from guieval import __version__
@@ -36,6 +35,7 @@ from guieval.running.resume.changes import accepted_changes, reference_types, wi
 from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.served import ServedModels
 from guieval.running.runner.answer_watch import AnswerWatch
+from guieval.running.stop_signals import on_stop_signals
 from guieval.steps import StepRecord
 
 STOP_SECONDS = 10.0
@@ -136,7 +136,7 @@ class Cluster:
             served.confirm()
             session = _Session(self._ray, self._members, run, journal, manifest, served, on_progress, halt)
             self._session = session
-            with _on_signals(session.interrupt):
+            with on_stop_signals(session.interrupt):
                 session.drive()
         session.discard_shards()
         return session.outcome()
@@ -435,9 +435,9 @@ class _Session:
     def _stop_all(self) -> None:
         """Let every worker at work stop, and merge what it has; one that is still starting is there for the next run."""
         working = [member for member in self._members if member.state == "working"]
-        for member in working:
-            member.actor.stop.remote(member.turn)
         deadline = time.monotonic() + STOP_SECONDS
+        stopping = [member.actor.stop.remote(member.turn) for member in working]
+        self._ray.wait(stopping, num_returns=max(1, len(stopping)), timeout=STOP_SECONDS)
         for member in working:
             try:
                 self._ray.get(member.working, timeout=max(0.1, deadline - time.monotonic()))
@@ -460,28 +460,3 @@ class _Session:
 
 def _resume(directory: Path) -> str:
     return f"`guieval run --resume {directory}` continues from there"
-
-
-@contextlib.contextmanager
-def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP call ``stop``; outside the main thread signals stay the caller's.
-
-    A SIGHUP that is ignored, as by ``nohup``, stays so.
-    """
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop()
-
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        numbers.append(signal.SIGHUP)
-    try:
-        before = {number: signal.signal(number, handle) for number in numbers}
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

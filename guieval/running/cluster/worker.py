@@ -79,7 +79,7 @@ class Ended:
 class Reading:
     """What a shard holds from byte ``start`` on, in whole lines, and whether the worker should be given more episodes.
 
-    It should not before its engine is ready, lest one that starts slowly, or never, hold up what others could do.
+    It should not before its engine is ready: one that starts slowly, or never, would hold up what others could do.
     ``in_flight`` is how many steps are in flight, ``servers`` their statistics in this turn, ``served`` which
     model they are queried for, ``wait`` which of them are away and waited for.
     """
@@ -227,11 +227,12 @@ class Worker:
             return [] if self._finishing else given
 
     def _work(self, job: Job, dealt: Sequence[int], known: bytes) -> Ended:
-        if self._stopped:  # the driver may have removed the shards, and gone
-            return Ended("stopped")
         with contextlib.suppress(OSError):  # without it, relative paths of the configuration are reported as missing
             os.chdir(job.cwd)
-        shard = self._folder(job)
+        with self._news:
+            if self._stopped:
+                return Ended("stopped")
+            shard = self._folder(job)
         config = parse(job.config, kept=job.config)
         if self._served is not None and self._served != {**job.config, "mode": ""}:
             self.close()
@@ -247,10 +248,11 @@ class Worker:
             self._served = {**job.config, "mode": ""}
         claims = _Claims(refs, dealt, self._claim)
         runner = Runner(run, shard, on_progress=self._see, halt=self._ends, takes=claims.takes)
-        if self._stopped:
-            return Ended("stopped")
-        if not is_run(shard):
-            runner.begin()
+        with self._news:
+            if self._stopped:
+                return Ended("stopped")
+            if not is_run(shard):
+                runner.begin()
         _write_down(shard, known)
         self._run, self._runner = run, runner
         if self._stopped:
@@ -338,7 +340,10 @@ class Worker:
         return self._progress.in_flight
 
     def stop(self, turn: int = 1) -> None:
-        """End the work of this turn in order, with everything answered in the shard, or end it as soon as it begins."""
+        """End the work of this turn in order, with everything answered in the shard, or end it as soon as it begins.
+
+        When it returns, the shard either exists or will not be made, so that the driver can remove it.
+        """
         with self._news:
             self._stopped_turn = turn
             self._news.notify_all()

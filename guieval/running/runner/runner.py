@@ -26,6 +26,7 @@ from guieval.running.resume.changes import check_directory, open_journal
 from guieval.running.resume.identity import manifest_of
 from guieval.running.resume.served import ServedModels
 from guieval.running.runner.session import Session
+from guieval.running.stop_signals import on_stop_signals
 
 
 class Runner:
@@ -99,7 +100,8 @@ class Runner:
             if self._stop_asked:  # before there was a session
                 session.stop_soon()
             try:
-                asyncio.run(session.drive())
+                with on_stop_signals(session.stop_soon):
+                    asyncio.run(session.drive())
             except (DataError, FatalEngineError) as error:
                 if not resumed and not journal.appended and not isinstance(error, ServersAway):
                     raise

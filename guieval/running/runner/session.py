@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -114,7 +113,6 @@ class Session:
     async def drive(self) -> None:
         """Answer everything that is left, or stop before the end."""
         self._loop, self._driver = asyncio.get_running_loop(), asyncio.current_task()
-        restore = _on_signals(self._loop, self._stop)
         self._journal.on_failure(self.stop_soon)
         try:
             if self._stop_asked:
@@ -132,7 +130,6 @@ class Session:
                 self._progress.warnings += warnings
                 self._on_progress(self._progress)
         finally:
-            restore()
             self._journal.on_failure(lambda: None)
             await self._workers.cancel()
             await self._run.engine.close()
@@ -144,7 +141,7 @@ class Session:
         self._journal.check()
 
     def stop_soon(self) -> None:
-        """Stop in order; may be called from any thread, also before :meth:`drive`."""
+        """Stop in order; may be called from any thread and from a signal handler, also before :meth:`drive`."""
         self._stop_asked = True
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed: the session has ended by itself
@@ -157,7 +154,7 @@ class Session:
             self._journal.directory,
             self._answered.tally,
             self._progress,
-            interrupted=self._stopped and not self._gives_up,
+            interrupted=(self._stopped or self._stop_asked) and not self._gives_up,
             gave_up=self._gives_up,
             endpoints=self._run.endpoints,
         )
@@ -306,26 +303,3 @@ class Session:
         most = run.benchmark.environment.most_devices
         devices = asyncio.Semaphore(min(run.config.environments, most or run.config.environments))
         return Actor(run.benchmark, asker, trajectories, devices, run.config.environment_timeout, run.config.seed)
-
-
-def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Callable[[], None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP stop the run in order; outside the main thread signals stay the caller's.
-
-    A program that ignores SIGHUP, as ``nohup`` makes it, goes on.
-    """
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    signals = [signal.SIGINT, *(number for number, handler in before.items() if handler != signal.SIG_IGN)]
-    try:
-        for number in signals:
-            loop.add_signal_handler(number, stop)
-    except (ValueError, RuntimeError):
-        return lambda: None
-
-    def restore() -> None:
-        for number in signals:
-            loop.remove_signal_handler(number)
-        for number, handler in before.items():  # the loop leaves the default, whatever the caller had
-            if handler is not None:
-                signal.signal(number, handler)
-
-    return restore

@@ -195,6 +195,27 @@ def test_a_worker_that_is_stopped_while_it_sets_the_run_up_writes_nothing(
     assert not (opened.directory / SHARDS).exists()
 
 
+def test_stop_returns_only_when_the_shard_exists_or_will_not_be_made(
+    opened: Runner, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the driver removes the shards while a slow disk is still writing the manifest of one."""
+    begin = Runner.begin
+    stopping = threading.Thread(target=worker.stop)
+
+    def slow_begin(runner: Runner) -> None:
+        stopping.start()
+        stopping.join(0.3)
+        assert stopping.is_alive()
+        begin(runner)
+
+    monkeypatch.setattr(Runner, "begin", slow_begin)
+    ended = worker.work(job_of(opened), [0], b"")
+    stopping.join(10)
+    assert ended == Ended("stopped") and not stopping.is_alive()
+    discard_shard(opened.directory / SHARDS / "now-0000")
+    assert not (opened.directory / SHARDS).exists()
+
+
 def test_a_machine_with_other_data_cannot_take_part(opened: Runner, worker: Worker, tmp_path: Path) -> None:
     other = {**OPTIONS, "seed": 6}
     ended = worker.work(job_of(opened, bench_options=other), [0], b"")

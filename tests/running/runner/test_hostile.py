@@ -353,6 +353,22 @@ def test_a_signal_between_steps_keeps_every_answer(tmp_path: Path, engine: Scrip
     assert not resumed.interrupted and resumed.tally.summary(resumed.plan).complete
 
 
+def test_a_signal_after_the_last_answer_is_kept_for_what_follows(tmp_path: Path) -> None:
+    """A sweep of many short runs would otherwise go on after Ctrl-C, when it arrives while one of them ends."""
+
+    class Closing(ScriptedEngine):
+        async def close(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    unheard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: unheard.append(number))
+    try:
+        outcome = a_run(tmp_path / "run", engine=Closing(right)).execute(resume=False)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert outcome.interrupted and outcome.tally.summary(outcome.plan).complete and not unheard
+
+
 class Dead(ScriptedEngine):
     async def generate(self, request: Request) -> Reply:
         raise EngineError("nobody there")
