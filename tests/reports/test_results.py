@@ -39,9 +39,13 @@ def whole(row: tuple[float | None, ...]) -> list[float]:
 
 def test_every_table_of_the_papers_is_there() -> None:
     assert list_results() == [
+        "fara-online",
+        "gui-owl-1.5-online",
         *(f"guievalkit-table-{number}" for number in (2, 3, 20)),
+        "opencua-online",
         *(f"ui-r1-table-{number}" for number in (1, 2, 3, 6)),
         *(f"ui-s1-table-{number}" for number in (1, 2, 6)),
+        "ui-venus-1.5-online",
     ]
 
 
@@ -73,6 +77,10 @@ def test_the_printed_numbers_are_those_of_the_papers() -> None:
     assert values("ui-s1-table-1", "UI-S1-7B") == (32.4, 16.3, 74.3, 40.2, 60.9, 34.0)
     assert values("ui-s1-table-1", "MobileGUI-7B") == (None, None, 65.3, 22.7, None, 30.0)
     assert values("ui-r1-table-6", "UI-R1 3B")[-1] == 85.4
+    assert values("gui-owl-1.5-online", "GUI-Owl-1.5-8B-Thinking")[:2] == (52.9, 71.6)
+    assert values("ui-venus-1.5-online", "UI-Venus-1.5-30B-A3B")[:3] == (77.6, 52.9, 21.5)
+    assert values("opencua-online", "OpenCUA-32B") == (29.7, 34.1, 34.8)
+    assert values("fara-online", "Fara-7B") == (73.5, 34.1, 26.2, 38.4)
 
 
 def test_ui_s1_prints_the_rise_of_its_rows() -> None:
