@@ -68,7 +68,7 @@ _KEYS = {
 }
 CLOCK_START = 1_600_000_000
 """The time in every page at its start, in seconds since 1970."""
-NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9", "--disable-gpu")
+NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9")
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -110,16 +110,20 @@ class Browser:
         self._scale = scale
 
     @classmethod
-    async def launch(cls, size: tuple[int, int], scale: float) -> Browser:
-        """Start Chromium. Raises :class:`UsageError` if there is none, :class:`EnvironmentFailure` if it does not start."""
+    async def launch(cls, size: tuple[int, int], scale: float, *, allow_network: bool = False) -> Browser:
+        """Start Chromium, whose pages reach only this machine without ``allow_network``.
+
+        Raises :class:`UsageError` if there is none, :class:`EnvironmentFailure` if it does not start.
+        """
         from playwright.async_api import async_playwright
 
         playwright = await async_playwright().start()
         try:
             path = find_chromium(playwright.chromium.executable_path)
+            network = () if allow_network else NO_NETWORK
             sandbox = () if os.geteuid() else ("--no-sandbox",)  # Chromium refuses to run as root with one
             async with failures("its start"):
-                chromium = await playwright.chromium.launch(executable_path=path, args=[*NO_NETWORK, *sandbox])
+                chromium = await playwright.chromium.launch(executable_path=path, args=["--disable-gpu", *network, *sandbox])
         except BaseException:
             await playwright.stop()
             raise

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from guieval.data.plugin_options import check_options
+from guieval.data.plugin_options import check_options, option_names
 from guieval.errors import UsageError, nearest
 from guieval.online.contract import ABCEnvironment
 from guieval.registry import entry_value, list_benchmarks, module_names, plugin_classes
@@ -27,8 +27,10 @@ def environments() -> dict[str, type[ABCEnvironment]]:
     return dict(sorted(classes.items()))
 
 
-def load_environment(name: str, **options: Any) -> ABCEnvironment:
+def load_environment(name: str, *, allow_network: bool = False, **options: Any) -> ABCEnvironment:
     """The environment called ``name``, with its options; nothing is started.
+
+    ``allow_network`` is for environments whose pages guieval opens itself: these reach no other host without it.
 
     Raises :class:`UsageError` for an unknown name or option, or where a package that it needs is missing.
     """
@@ -37,5 +39,9 @@ def load_environment(name: str, **options: Any) -> ABCEnvironment:
         unknown = f"unknown environment {name!r}{nearest(name, known)}"
         what = f"benchmark {name!r} has no environment" if name in list_benchmarks() else unknown
         raise UsageError(f"{what}; mode online is for {', '.join(known)}")
+    if allow_network:
+        if "allow_network" not in option_names(known[name]):
+            raise UsageError(f"environment {name!r} opens no pages that could reach other hosts: leave out --allow-network")
+        options = {**options, "allow_network": allow_network}
     check_options(known[name], options, f"environment {name!r}")
     return known[name](**options)

@@ -55,14 +55,14 @@ class MiniWoB(ABCEnvironment):
     licence = "MIT"
     deterministic = True
 
-    def __init__(self, *, max_steps: int = 20, scale: int = 3, text: bool = False) -> None:
+    def __init__(self, *, max_steps: int = 20, scale: int = 3, text: bool = False, allow_network: bool = False) -> None:
         if max_steps < 1:
             raise UsageError(f"option max_steps is {max_steps}; expected at least 1")
         if not 1 <= scale <= 8:
             raise UsageError(f"option scale is {scale}; expected 1 to 8")
         require_playwright()
         self.pages = _pages()
-        self.max_steps, self.scale, self.text = max_steps, scale, text
+        self.max_steps, self.scale, self.text, self.allow_network = max_steps, scale, text, allow_network
 
     @property
     def version(self) -> str:
@@ -72,7 +72,7 @@ class MiniWoB(ABCEnvironment):
         return tuple(EnvironmentTask(page.stem, self.max_steps) for page in self.pages.values())
 
     async def open(self) -> ABCDevice:
-        return _Page(self, await Browser.launch(SIZE, self.scale))
+        return _Page(self, await Browser.launch(SIZE, self.scale, allow_network=self.allow_network))
 
 
 @cache

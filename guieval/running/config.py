@@ -41,7 +41,8 @@ by its fingerprint, and so are the artifacts named by ``mix_artifacts``.
 """
 
 PANELS = {
-    "What to run": "bench mode data split subset sample_set episodes limit seed skip_damaged decode_check overlay protocol",
+    "What to run": "bench mode data split subset sample_set episodes limit seed skip_damaged decode_check overlay protocol "
+    "allow_network",
     "Model": "model adapter thinking",
     "Server": "base_urls engine served_model reuse_server replay api_key_env concurrency timeout max_attempts patience budget "
     "prices cluster workers cluster_address",
@@ -157,6 +158,7 @@ class RunConfig(BaseModel):
         120.0, gt=0, allow_inf_nan=False, description="seconds that one call of an environment may take (mode online)"
     )
     max_steps: int | None = Field(None, ge=1, le=1000, description="most steps of a task, below the task's own (mode online)")
+    allow_network: bool = Field(False, description="let pages of the environment reach other hosts (mode online)")
     patch: _Text = Field("none", description="patches of mismatches in mode sop: none, thought-free, off-policy or on-policy")
     patch_budget: Annotated[int | Literal["unlimited"] | None, _OrUnlimited] = Field(
         None, description="mismatches of an episode that are patched, or unlimited; 1 when not given (UI-S1 paper, Table 9)"

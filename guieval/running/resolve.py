@@ -283,6 +283,8 @@ def _check_online(config: RunConfig) -> None:
     if config.mode != ONLINE:
         if config.max_steps is not None:
             raise UsageError(f"max_steps is for mode online, and the mode is {config.mode!r}")
+        if config.allow_network:
+            raise UsageError(f"allow_network is for mode online, and the mode is {config.mode!r}")
         return
     if config.protocol not in (None, PROTOCOL):
         raise UsageError(f"mode online is judged by the environment, so it takes no protocol {config.protocol!r}")
@@ -296,7 +298,7 @@ def _check_online(config: RunConfig) -> None:
 
 def _benchmark(config: RunConfig) -> tuple[ABCBenchmark, RecordedOverlay | None]:
     if config.mode == ONLINE:
-        environment = load_environment(config.bench, **config.bench_options)
+        environment = load_environment(config.bench, allow_network=config.allow_network, **config.bench_options)
         return EnvironmentTasks(default_data_folder(config.bench), environment, config.max_steps), None
     if config.bench in environments() and config.bench not in list_benchmarks():
         raise UsageError(f"{config.bench!r} is an environment, with no recorded episodes: add --mode online")

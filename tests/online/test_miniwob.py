@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
@@ -138,6 +140,26 @@ def test_a_page_reaches_no_network() -> None:
             assert failure == "Failed to fetch", address
 
     on_page(MiniWoB(), work)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_page_reaches_another_host_only_where_it_is_allowed(allowed: bool) -> None:
+    """127.0.0.2 stands for another host: only 127.0.0.1 is exempt."""
+    server = ThreadingHTTPServer(("127.0.0.2", 0), SimpleHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+
+    async def work(device: ABCDevice) -> None:
+        await device.reset(task("click-test"), 0)
+        fetch = f"fetch('http://127.0.0.2:{server.server_port}/', {{mode: 'no-cors'}}).then(() => 'reached', e => e.message)"
+        assert await device._browser.page.evaluate(fetch) == ("reached" if allowed else "Failed to fetch")  # type: ignore[attr-defined]
+
+    try:
+        on_page(MiniWoB(allow_network=allowed), work)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def test_a_dead_browser_is_an_environment_failure() -> None:

@@ -33,7 +33,7 @@ _CODE_ARGUMENTS = frozenset(
 
 _OUTWARD = frozenset(
     {"adapter", "base_urls", "api_key_env", "insecure_tls", "model_path", "vllm", "engine", "cluster", "cluster_address"}
-    | {"patch_base_urls", "patch_api_key_env", "proxy", "track", "tracking", "bench_options"}
+    | {"patch_base_urls", "patch_api_key_env", "proxy", "track", "tracking", "bench_options", "allow_network"}
 )
 """Settings that a run folder cannot decide alone."""
 
@@ -78,6 +78,8 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
     for name in sorted(config.bench_options.keys() & (environment.outward if environment else set())):
         value = config.bench_options[name]
         yield Reach(f"act in {config.bench} with {name}={value!r}", ("--set", f"bench_options.{name}={value}"))
+    if config.allow_network:
+        yield Reach(f"let pages of {config.bench} reach any host", ("--allow-network",))
     if config.cluster != "none":
         yield Reach(f"join the Ray cluster {config.cluster_address!r}", ("--cluster-address", config.cluster_address))
     for name in config.track:

@@ -182,6 +182,7 @@ def test_what_its_user_began_or_confirms_is_resumed(
             {"mode": "online", "bench": "openenv", "bench_options": {"url": "ws://h:1", "seeds": 2}},
             {"bench_options": {"url": "ws://h:1"}},
         ),
+        ({"mode": "online", "bench": "miniwob", "allow_network": True}, {"allow_network": True}),
         ({"mode": "online", "bench": "osworld", "bench_options": {"path_to_vm": "vm", "max_steps": 3}}, None),
     ],
 )
