@@ -21,7 +21,7 @@ from guieval.errors import ParseError
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import ScrollWords, decoded
+from guieval.parsing import ScrollWords, decoded, stated_place
 from guieval.parsing.capital_calls import ALONE, CALLS, PLACED, WRITTEN, capital_call
 from guieval.steps import StepTaskModel, whole_text
 
@@ -85,13 +85,9 @@ class OSAtlas(FamilyModel):
         thought = text[: label.start()] if label else ""
         found = _first_call(body, labelled=label is not None, bare_place=bare_place)
         if found is None and bare_place:
-            place = _MARKED_PLACE.search(body)
+            place = stated_place(body)
             if place is not None:
-                return ParsedResponse(Click(point=decoded(place[1] or place[3] or "", frame, size)))
-            # looking for a pair is slow where many are begun and none is closed
-            bare = _BARE_PLACE.search(body) if any(mark in body for mark in "])）］") else None
-            if bare is not None:
-                return ParsedResponse(Click(point=decoded(bare[0], frame, size)))
+                return ParsedResponse(Click(point=decoded(place, frame, size)))
         if found is None:
             raise ParseError("the reply holds no action")
         name = found[1].upper()
@@ -149,10 +145,6 @@ _DIRECTION = re.compile(
 _MARK = r"</?(?:point|box|bbox)>|<\|box_(?:start|end)\|>"
 _PLACE = re.compile(rf"[ \t:：]*((?:{_MARK}|[\[\](),（），［］ \t]|-?\d+(?:\.\d+)?)+)")
 _CLOSED = re.compile(r"</(?:point|box|bbox)>|<\|box_end\|>")
-_DECIMAL = r"-?\d++(?:\.\d++)?+"
-_PAIR = rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}\s?[\])）］]{{1,2}}"
-_BARE_PLACE = re.compile(rf"{_PAIR}(?:[,，]?\s?{_PAIR})?")
-_MARKED_PLACE = re.compile(r"<\|box_start\|>([^<]*)<\|box_end\|>|<(point|box|bbox)>([^<]*)</\2>")
 
 
 def _first_call(body: str, *, labelled: bool, bare_place: bool) -> re.Match[str] | None:

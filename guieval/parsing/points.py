@@ -16,6 +16,11 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SIDE = r"(-?\d+(?:\.\d+)?)"
 _PAIR = re.compile(rf"(?:<\|box_start\|>|<point>)?[\[(]{{0,2}}{_SIDE}, ?{_SIDE}[\])]{{0,2}}(?:<\|box_end\|>|</point>)?")
 
+_DECIMAL = r"-?\d++(?:\.\d++)?+"
+_IN_BRACKETS = rf"[\[(（［]{{1,2}}+\s?{_DECIMAL}\s?[,，]\s?{_DECIMAL}(?:\s?[,，]\s?{_DECIMAL}){{0,2}}\s?[\])）］]{{1,2}}"
+_BARE_PLACE = re.compile(rf"{_IN_BRACKETS}(?:[,，]?\s?{_IN_BRACKETS})?")
+_MARKED_PLACE = re.compile(r"<\|box_start\|>([^<]*)<\|box_end\|>|<(point|box|bbox)>([^<]*)</\2>")
+
 
 def is_numbers(text: str) -> bool:
     """Whether a text is nothing but numbers and the marks around a place."""
@@ -49,6 +54,16 @@ def numbers(text: str) -> tuple[float, ...]:
     if not words:
         raise ParseError(f"{text[:80]!r} is not a point")
     return tuple(map(float, words))
+
+
+def stated_place(text: str) -> str | None:
+    """The first place between tags or box tokens in a text, else the first one in brackets, as it is written."""
+    marked = _MARKED_PLACE.search(text)
+    if marked is not None:
+        return marked[1] or marked[3] or ""
+    # looking for a pair is slow where many are begun and none is closed
+    bare = _BARE_PLACE.search(text) if any(mark in text for mark in "])）］") else None
+    return None if bare is None else bare[0]
 
 
 def place(value: object) -> tuple[float, float]:

@@ -137,6 +137,7 @@ FAMILIES = (
     Family("os_atlas", "os_atlas", setting=_os_atlas_setting),
     Family("aguvis", "aguvis", setting=_always_grounding),
     Family("autoglm_phone", "autoglm"),
+    Family("qwen2_vl", "qwen2_vl", setting=_always_grounding),
     Family("mai_ui", "mai_ui", setting=lambda row: "high" if "<tool_call>" in row.text else "grounding"),
 )
 OTHERS = {
@@ -145,7 +146,6 @@ OTHERS = {
     "gui_critic_decisions": "decisions shown to a critic, of no one format",
     "gui_plus": "a hosted model: no adapter",
     "minicpm_gui": "MiniCPM-GUI: no adapter",
-    "qwen2_vl": "Qwen2-VL's box tokens: no adapter",
     "screenagent": "ScreenAgent: no adapter",
     "seed_vl": "Seed1.5-VL: no adapter",
     "ui_genie": "UI-Genie: no adapter",
@@ -298,6 +298,10 @@ def kind(reason: str) -> str:
 _OUTSIDE = "CLICK there, unparseable here: the reply's point (# #) lies outside the # x # frame '…'"
 EXPLAINED: dict[str, dict[str, str]] = {
     "qwen2_5_vl": {_OUTSIDE: "the source takes a point right of the screen's edge as it is, and counts it wrong"},
+    "qwen2_vl": {
+        "CLICK there, unparseable here: the reply holds no box: '…'": "prose with two numbers, in names of variables, which "
+        "the source takes for a point"
+    },
     "ui_tars": {"another CLICK here": "the source's parser expects the other kind of quote and reads the first number only"},
     "ui_venus_navi on ui_venus": {
         "WAIT there, unparseable here: the reply holds no action": "prose in a first <action>, then Wait() in another: the "

@@ -514,6 +514,12 @@ def test_a_wrong_click_leaves_the_target_box() -> None:
     assert wrong.point.x > 600 or wrong.point.y > 600
 
 
+def test_a_format_that_only_clicks_is_wrong_far_from_what_is_to_be_held() -> None:
+    task = step("e", 0, 1, LongPress(point=Point(300, 300)))
+    wrong = wrong_action(task, ActionSpace(types=frozenset({"CLICK"})), 0.1)
+    assert isinstance(wrong, Click) and math.dist(wrong.point, (300, 300)) > 140
+
+
 def test_a_script_is_looked_up_by_sample_step_tag_or_star(tmp_path: Path) -> None:
     key = StepKey("b", "s", "e|1", 2)
     script = tmp_path / "script.jsonl"

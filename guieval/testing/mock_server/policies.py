@@ -246,7 +246,8 @@ def wrong_action(task: StepTaskModel, space: ActionSpace, draw: float) -> Action
     other_type = [action for action in others if action.type not in types and action in space]
     other_target = [action for action in _other_targets(task, right) if action in space]
     first, second = (other_type, other_target) if draw < 0.5 else (other_target, other_type)
-    options = first or second
+    # a format that only clicks has no other type where a click may count; far from the target it does not
+    options = first or second or [action for action in others if isinstance(action, Click) and action in space]
     if not options:
         raise LookupError(f"the model's format has no wrong action for step {task.key}")
     return options[int(draw * 2.0 % 1.0 * len(options))]
