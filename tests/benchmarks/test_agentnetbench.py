@@ -203,13 +203,13 @@ def test_the_folder_around_is_taken_too(tmp_path: Path, inner: str) -> None:
     assert only(tmp_path).screenshot == f"{inner}/images/t1_0.png"
 
 
-def test_a_foreign_folder_is_told_where_the_data_comes_from(tmp_path: Path) -> None:
+def test_a_foreign_folder_gives_an_error_that_names_the_source_of_the_data(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text("{}")
     with pytest.raises(UsageError, match=r"holds no <task>\.json.*guieval prepare agentnetbench"):
         load_benchmark("agentnetbench", tmp_path)
 
 
-def test_the_written_example_says_what_was_played(tmp_path: Path) -> None:
+def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:
     benchmarks()["agentnetbench"].write_example(tmp_path, episodes=4, seed=1)
     kinds: Counter[str] = Counter()
     for episode in load_benchmark("agentnetbench", tmp_path):

@@ -94,7 +94,7 @@ def test_every_code(tmp_path: Path, item: dict[str, Any], action: Action) -> Non
     assert [tuple(box) for box in step.boxes] == [(500, 250, 750, 375), (0, 0, 1000, 1000)]
 
 
-def test_what_the_word_and_the_finger_said_is_kept(tmp_path: Path) -> None:
+def test_the_word_and_the_fingers_direction_are_kept(tmp_path: Path) -> None:
     """SeeClick's word and the path may disagree; the finger's path is AITW's own label."""
     step = only_step(tmp_path, gesture("scroll left", [0.5, 0.75], [0.5, 0.25]))
     assert step.action == Scroll(point=Point(500, 750), direction="up")
@@ -191,7 +191,7 @@ def test_another_folder_is_refused(tmp_path: Path, stray: str | None) -> None:
         (row(10, "x", step=None), "step"),
     ],
 )
-def test_a_damaged_step_is_told_by_file_episode_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
+def test_a_damaged_step_is_reported_by_file_episode_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
     write(tmp_path, [row(10, "x", episode="1")], [row(5, "x"), item])
     with pytest.raises(DataError) as caught:
         general(tmp_path)

@@ -194,7 +194,7 @@ def test_the_folder_of_one_subset_may_be_given(tmp_path: Path) -> None:
     assert names(load_benchmark("aitz", tmp_path / "test" / "general")) == [("test", "general", "41")]
 
 
-def test_the_recorded_path_tells_the_split_where_no_folder_does(tmp_path: Path) -> None:
+def test_the_recorded_path_determines_the_split_where_no_folder_does(tmp_path: Path) -> None:
     write(tmp_path, row(0, 10))
     write(tmp_path, row(0, 10, image_full_path="general/x.png"), name="INSTALL-2")
     (tmp_path / "notes").mkdir()
@@ -277,7 +277,7 @@ def test_boxes_that_tell_nothing_are_refused(tmp_path: Path) -> None:
         (row(0, 10, step_id="0"), "step_id"),
     ],
 )
-def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
+def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
     assert f"{NAME}.json, step 1, field {field}: " in problem(
         tmp_path, row(0, 10), {**item, "step_id": item["step_id"] and "1"}
     )
@@ -292,7 +292,7 @@ def test_another_id_in_all_rows_is_kept(tmp_path: Path) -> None:
     assert (step.episode_id, step.extras["episode_id"]) == ("41", "8")
 
 
-def test_an_image_that_is_missing_or_none_is_told(tmp_path: Path) -> None:
+def test_an_image_that_is_missing_or_none_is_reported(tmp_path: Path) -> None:
     home = write(tmp_path / "test" / "general", row(0, 10))
     (home / f"{NAME}_0.png").write_text("hello")
     with pytest.raises(DataError, match=rf"{NAME}_0\.png' is not a readable PNG"):

@@ -112,7 +112,7 @@ def test_boxes_are_those_of_the_clickable_elements(tmp_path: Path) -> None:
         ("In Gmail, write a mail", "train"),
     ],
 )
-def test_the_authors_rule_tells_the_split(tmp_path: Path, instruction: str, split: str) -> None:
+def test_the_authors_rule_determines_the_split(tmp_path: Path, instruction: str, split: str) -> None:
     benchmark = load_benchmark("amex", write(tmp_path, row("TASK_COMPLETE"), instruction=instruction))
     (ref,) = benchmark.index()
     assert ref.split == split
@@ -186,7 +186,7 @@ def test_another_folder_is_refused(tmp_path: Path, stray: str | None) -> None:
         (row("PRESS_BACK", step_id="1"), "step_id"),
     ],
 )
-def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
+def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
     write(tmp_path, row("TASK_COMPLETE"), item)
     with pytest.raises(DataError) as caught:
         list(load_benchmark("amex", tmp_path))
@@ -203,7 +203,7 @@ def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dic
         ({"clickable_elements": [element(1, 2, 3, 4), {}]}, "field clickable_elements[1], field bbox: is missing"),
     ],
 )
-def test_damaged_elements_are_told_by_their_own_file(tmp_path: Path, elements: Any, message: str) -> None:
+def test_damaged_elements_are_reported_by_their_own_file(tmp_path: Path, elements: Any, message: str) -> None:
     write(tmp_path, row("TASK_COMPLETE"))
     write_elements(tmp_path, elements)
     with pytest.raises(DataError) as caught:

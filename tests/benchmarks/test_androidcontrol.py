@@ -215,7 +215,7 @@ def test_boxes_may_reach_outside_the_screen(tmp_path: Path) -> None:
         ({key: value for key, value in entry(7, 0, 1).items() if key != "instruction"}, "instruction"),
     ],
 )
-def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
+def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
     write_episodes(tmp_path / "test/android_control", [entry(7, 0, 1), {**item, "step_id": item["step_id"] and 1}])
     benchmark = load_benchmark("androidcontrol", tmp_path)
     (ref,) = benchmark.index()
@@ -401,7 +401,7 @@ def test_a_screen_size_that_is_none_is_refused(tmp_path: Path, given_size: Any) 
         load_benchmark("androidcontrol", tmp_path, screen_size=given_size)
 
 
-def test_an_image_says_its_own_size(tmp_path: Path) -> None:
+def test_an_image_states_its_own_size(tmp_path: Path) -> None:
     write_lines(tmp_path, line(click(50, 50), click(540, 600)))
     write_image(tmp_path / "images/7_0.png", SCREEN)
     first, second = first_episode(tmp_path, screen_size="1080x2400").steps
@@ -411,7 +411,7 @@ def test_an_image_says_its_own_size(tmp_path: Path) -> None:
     assert read_screenshot(tmp_path, first.screenshot, first.screenshot_size).size == SCREEN
 
 
-def test_a_file_that_is_no_image_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_image_is_reported(tmp_path: Path) -> None:
     write_lines(tmp_path, line(click(50, 50)))
     (tmp_path / "images").mkdir()
     (tmp_path / "images/7_0.png").write_text("hello")
@@ -465,7 +465,7 @@ def test_blank_lines_are_skipped_but_counted(tmp_path: Path) -> None:
         (shot({"action": "wait"}, action_content=5), "action_content"),
     ],
 )
-def test_a_damaged_line_is_told_by_file_line_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
+def test_a_damaged_line_is_reported_by_file_line_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
     write_lines(tmp_path, line(click(1, 1), episode=1), line(click(1, 1), item))
     benchmark = load_benchmark("androidcontrol", tmp_path)
     first, second = benchmark.index()
@@ -493,7 +493,7 @@ def test_the_index_refuses_a_line_it_cannot_name(tmp_path: Path, text: str, prob
 
 
 @pytest.mark.parametrize("keep", [0, 10, 40])
-def test_a_cut_packed_file_is_told(tmp_path: Path, keep: int) -> None:
+def test_a_cut_packed_file_is_reported(tmp_path: Path, keep: int) -> None:
     name = "android_control_evaluation_std.jsonl.gz"
     write_lines(tmp_path, line(click(1, 1)), name=name)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:keep])

@@ -190,7 +190,7 @@ def test_low_is_the_same_data_with_the_steps_instruction(folder: Path) -> None:
     ]
 
 
-def test_the_test_and_validation_splits_are_taken_unless_told_otherwise(folder: Path) -> None:
+def test_the_test_and_validation_splits_are_taken_unless_set_otherwise(folder: Path) -> None:
     def names(**options: Any) -> list[str]:
         return [item.episode.key.episode_id for item in everything(release(folder, **options))]
 
@@ -233,7 +233,7 @@ def test_parts_are_read_apart(folder: Path) -> None:
     assert [item.episode.key.episode_id for item in source.episodes(first, lambda key: False)] == ["5", "9"]
 
 
-def test_missing_shards_are_told_and_leave_the_number_of_episodes_open(folder: Path, tmp_path: Path) -> None:
+def test_missing_shards_are_reported_and_leave_the_number_of_episodes_open(folder: Path, tmp_path: Path) -> None:
     for name in ("splits.json", shard_name(1, 2)):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     (tmp_path / f"{shard_name(0, 2)}.part").write_bytes(b"downloading")
@@ -296,7 +296,7 @@ def test_every_action(tmp_path: Path, action: dict[str, Any], label: Action) -> 
         (b"[]", ": expected an object"),
     ],
 )
-def test_a_damaged_action_is_told_and_can_be_passed_over(tmp_path: Path, action: object, problem: str) -> None:
+def test_a_damaged_action_is_reported_and_can_be_passed_over(tmp_path: Path, action: object, problem: str) -> None:
     source = release(write(tmp_path, record(WAIT, action), record(WAIT, episode_id=8)))
     with pytest.raises(DataError) as caught:
         everything(source)
@@ -332,7 +332,7 @@ def test_a_damaged_action_is_told_and_can_be_passed_over(tmp_path: Path, action:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
-def test_a_damaged_record_is_told_by_shard_record_and_field(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+def test_a_damaged_record_is_reported_by_shard_record_and_field(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
     write(tmp_path, record(WAIT, episode_id=8), record(WAIT))
     write_records(tmp_path / shard_name(0, 1), [example(record(WAIT, episode_id=8)), example({**record(WAIT), **changes})])
     with pytest.raises(DataError) as caught:
@@ -340,7 +340,7 @@ def test_a_damaged_record_is_told_by_shard_record_and_field(tmp_path: Path, chan
     assert f"{shard_name(0, 1)}, record 1, {problem}" in str(caught.value)
 
 
-def test_a_record_of_something_else_is_told(tmp_path: Path) -> None:
+def test_a_record_of_something_else_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"record 1: is not a tf\.train\.Example"):
         everything(release(write(tmp_path, record(WAIT), b"\x0a\xff")))
 
@@ -497,7 +497,7 @@ def three(tmp_path: Path, compressed: bool) -> tuple[Path, list[bytes]]:
     return root / shard_name(0, 1), [framed(example(item)) for item in records]
 
 
-def test_damaged_data_are_told_and_passed_over(tmp_path: Path) -> None:
+def test_damaged_data_are_reported_and_passed_over(tmp_path: Path) -> None:
     file, frames = three(tmp_path, compressed=False)
     damaged = bytearray(frames[1])
     damaged[len(damaged) // 2] ^= 1
@@ -533,7 +533,7 @@ def _header(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("cut", [1, 8, 11, 12, 500, -5, -4, -1])
-def test_a_shard_that_ends_early_is_told(tmp_path: Path, cut: int) -> None:
+def test_a_shard_that_ends_early_is_reported(tmp_path: Path, cut: int) -> None:
     file, frames = three(tmp_path, compressed=False)
     file.write_bytes(frames[0] + frames[1][:cut])
     names, errors = read_all(tmp_path)
@@ -541,7 +541,7 @@ def test_a_shard_that_ends_early_is_told(tmp_path: Path, cut: int) -> None:
     assert errors == [f"{file}, record 1: is damaged: the file ends within it, so it is only a part"]
 
 
-def test_a_packed_shard_that_ends_early_is_told_wherever_it_was_cut(tmp_path: Path) -> None:
+def test_a_packed_shard_that_ends_early_is_reported_wherever_it_was_cut(tmp_path: Path) -> None:
     file, _ = three(tmp_path, compressed=True)
     whole = file.read_bytes()
     for cut in {1, 5, 12, *range(20, len(whole), len(whole) // 7), len(whole) - 8, len(whole) - 1}:
@@ -552,7 +552,7 @@ def test_a_packed_shard_that_ends_early_is_told_wherever_it_was_cut(tmp_path: Pa
         assert f"{file}, record {len(names)}: is damaged: " in errors[0]
 
 
-def test_a_packed_shard_with_other_bytes_within_is_told(tmp_path: Path) -> None:
+def test_a_packed_shard_with_other_bytes_within_is_reported(tmp_path: Path) -> None:
     file, frames = three(tmp_path, compressed=True)
     whole = bytearray(file.read_bytes())
     for place in range(20, len(whole) - 8, len(whole) // 11):
@@ -566,7 +566,7 @@ def test_a_packed_shard_with_other_bytes_within_is_told(tmp_path: Path) -> None:
     assert errors == [f"{file}, record 3: is damaged: it cannot be unpacked as gzip"]
 
 
-def test_an_empty_shard_is_told(tmp_path: Path) -> None:
+def test_an_empty_shard_is_reported(tmp_path: Path) -> None:
     file, _ = three(tmp_path, compressed=True)
     file.write_bytes(b"")
     assert read_all(tmp_path) == ([], [f"{file}: is empty"])
@@ -585,14 +585,14 @@ def test_an_empty_shard_is_told(tmp_path: Path) -> None:
         ([], r"splits\.json: expected an object"),
     ],
 )
-def test_lists_that_do_not_fit_are_told(tmp_path: Path, splits: object, problem: str) -> None:
+def test_lists_that_do_not_fit_are_reported(tmp_path: Path, splits: object, problem: str) -> None:
     write(tmp_path, record(WAIT))
     (tmp_path / "splits.json").write_text(json.dumps(splits))
     with pytest.raises(DataError, match=problem):
         everything(release(tmp_path))
 
 
-def test_without_the_lists_nothing_can_be_told_apart(tmp_path: Path) -> None:
+def test_without_the_lists_nothing_can_be_distinguished(tmp_path: Path) -> None:
     write(tmp_path, record(WAIT))
     (tmp_path / "splits.json").unlink()
     with pytest.raises(UsageError, match=r"lacks 'splits\.json'"):
@@ -617,7 +617,7 @@ def test_other_layouts_are_released_as_they_are_read(tmp_path: Path) -> None:
         release(tmp_path, splits="all")
 
 
-def test_a_record_holds_what_the_readme_says(phone_episodes: dict[int, PhoneEpisode]) -> None:
+def test_a_record_holds_what_the_readme_states(phone_episodes: dict[int, PhoneEpisode]) -> None:
     """The writer against the README: one screenshot more than actions, and an instruction for each action."""
     for name, episode in phone_episodes.items():
         held = features(name, episode)

@@ -152,7 +152,7 @@ def test_another_folder_is_refused(tmp_path: Path, stray: str | None) -> None:
         (row(10, episode_length=None), "episode_length"),
     ],
 )
-def test_a_damaged_step_is_told_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
+def test_a_damaged_step_is_reported_by_file_step_and_field(tmp_path: Path, item: dict[str, Any], field: str) -> None:
     write(tmp_path / "domestic", row(5), item)
     with pytest.raises(DataError) as caught:
         list(load_benchmark("cagui", tmp_path))
@@ -285,7 +285,7 @@ def test_a_folder_without_both_lists_is_refused(tmp_path: Path, part: str | None
         (entry(0), "image"),
     ],
 )
-def test_a_damaged_row_is_told_by_file_line_and_field_and_can_be_skipped(
+def test_a_damaged_row_is_reported_by_file_line_and_field_and_can_be_skipped(
     tmp_path: Path, item: dict[str, Any], field: str
 ) -> None:
     write_lists(tmp_path, entry(0), item, entry(2))

@@ -155,7 +155,7 @@ def test_v1_has_no_boxes_and_cannot_be_run_low(tmp_path: Path) -> None:
         (raw("CLICK", [[5, 3]], screenshot=None), "field screenshot: expected a string"),
     ],
 )
-def test_what_cannot_be_read_is_told_and_not_guessed(tmp_path: Path, step: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_read_is_reported_and_not_guessed(tmp_path: Path, step: dict[str, Any], message: str) -> None:
     write(tmp_path, annotation("1", [raw("COMPLETE", ""), step]), annotation("2", [raw("COMPLETE", "")]))
     with pytest.raises(DataError, match=rf"1\.json, step 1, {message}"):
         load(tmp_path)
@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_told_and_not_guessed(tmp_path: Path, step: dict[
     assert [("1.json" in str(error)) for error in benchmark.skipped] == [True]
 
 
-def test_the_chosen_split_file_says_what_is_test(tmp_path: Path) -> None:
+def test_the_chosen_split_file_states_what_is_test(tmp_path: Path) -> None:
     episodes = [annotation(name, [raw("COMPLETE", "")]) for name in ("1", "2", "3")]
     write(tmp_path, *episodes, train=("1.json",))
     write(tmp_path, *episodes, train=("3.json",), setup="device")
@@ -193,7 +193,7 @@ def test_an_episode_that_no_list_names_is_unlisted(tmp_path: Path) -> None:
     ]
 
 
-def test_a_test_episode_that_is_not_there_is_told_and_a_training_one_is_not(tmp_path: Path) -> None:
+def test_a_test_episode_that_is_not_there_is_reported_and_a_training_one_is_not(tmp_path: Path) -> None:
     write(tmp_path, *(annotation(name, [raw("COMPLETE", "")]) for name in ("1", "2", "3")))
     (tmp_path / "annotations" / "2.json").unlink()
     benchmark = load_benchmark("gui-odyssey", tmp_path)
@@ -204,21 +204,21 @@ def test_a_test_episode_that_is_not_there_is_told_and_a_training_one_is_not(tmp_
     assert len(benchmark.skipped) == 1
 
 
-def test_an_episode_in_both_lists_is_told(tmp_path: Path) -> None:
+def test_an_episode_in_both_lists_is_reported(tmp_path: Path) -> None:
     write(tmp_path, annotation("1", [raw("COMPLETE", "")]))
     (tmp_path / "splits" / "random_split.json").write_text('{"train": ["1.json"], "test": ["1"]}', encoding="utf-8")
     with pytest.raises(DataError, match=r"field train: names episode '1', which is already listed under test"):
         load(tmp_path)
 
 
-def test_published_irregularities_are_kept_for_whoever_scores(tmp_path: Path) -> None:
+def test_published_irregularities_are_kept_for_scoring(tmp_path: Path) -> None:
     value = annotation("1", [raw("COMPLETE", "", step=4)], step_length=3)
     ((step,),) = (episode.steps for episode in load(write(tmp_path, value)))
     assert (step.step_index, step.episode_length) == (0, 1)
     assert (step.extras["step"], step.extras["step_length"]) == (4, 3)
 
 
-def test_a_file_of_another_episode_is_told(tmp_path: Path) -> None:
+def test_a_file_of_another_episode_is_reported(tmp_path: Path) -> None:
     write(tmp_path, annotation("1", [raw("COMPLETE", "")]))
     (tmp_path / "annotations" / "1.json").write_text(json.dumps(annotation("2", [raw("COMPLETE", "")])), encoding="utf-8")
     with pytest.raises(DataError, match="field episode_id: is '2', but the file belongs to episode '1'"):

@@ -158,7 +158,7 @@ def test_options_change_what_is_assumed(tmp_path: Path) -> None:
         load(tmp_path, coordinates="fraction")
 
 
-def test_the_image_tells_its_size_before_the_device_does(tmp_path: Path) -> None:
+def test_the_image_states_its_size_before_the_device_does(tmp_path: Path) -> None:
     from PIL import Image
 
     write(tmp_path, document(action_type="CLICK", coordinate=[540, 600]))
@@ -196,7 +196,7 @@ def test_the_categorisation_in_the_obvious_forms(tmp_path: Path, categories: Any
         ({NAME: "phone"}, "expected the name of a split .* got 'phone'"),
     ],
 )
-def test_a_categorisation_that_cannot_be_read_is_told(tmp_path: Path, categories: Any, message: str) -> None:
+def test_a_categorisation_that_cannot_be_read_is_reported(tmp_path: Path, categories: Any, message: str) -> None:
     write(tmp_path, document(), categories=categories)
     with pytest.raises(DataError, match=rf"episode_categorization\.json.*{message}"):
         load(tmp_path)
@@ -215,7 +215,7 @@ def test_the_inner_folder_is_understood_with_the_categorisation_beside_it(tmp_pa
     assert (episode.key.subset, episode.steps[0].split) == ("idd", "test")
 
 
-def test_an_unknown_layout_says_what_was_found_and_where_to_adapt(tmp_path: Path) -> None:
+def test_an_unknown_layout_states_what_was_found_and_where_to_adapt(tmp_path: Path) -> None:
     write(tmp_path, {"uuid": 1, "wording": "打开", "moves": []})
     with pytest.raises(
         DataError, match=r"field steps: is under none of steps, trajectory.*; found are uuid, wording, moves; .*KEYS in"
@@ -242,7 +242,7 @@ def test_an_unknown_layout_says_what_was_found_and_where_to_adapt(tmp_path: Path
         ({"action": ["CLICK"]}, "field action: expected an object"),
     ],
 )
-def test_what_cannot_be_read_is_told_and_not_guessed(tmp_path: Path, step: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_read_is_reported_and_not_guessed(tmp_path: Path, step: dict[str, Any], message: str) -> None:
     write(tmp_path, document(**step))
     with pytest.raises(DataError, match=rf"{NAME}\.json, step 0, {message}"):
         load(tmp_path)

@@ -91,7 +91,7 @@ def test_without_images_a_block_has_its_nominal_size(tmp_path: Path) -> None:
     ("box", "block", "top"),
     [([10, 0, 20, 30], 0, 0), ([10, 960, 20, 40], 0, 960), ([10, 961, 20, 40], 1, 161), ([10, 2600, 20, 200], 3, 200)],
 )
-def test_a_list_without_target_blocks_tells_them_by_the_page(tmp_path: Path, box: list[int], block: int, top: int) -> None:
+def test_a_list_without_target_blocks_is_read_by_its_page(tmp_path: Path, box: list[int], block: int, top: int) -> None:
     step = only(write(tmp_path, row(bbox=[box], target_blocks={})))
     assert step.screenshot == f"blocks/t_u0/{block}.png"
     assert step.boxes[0].y1 == top
@@ -174,7 +174,7 @@ def test_a_damaged_row_is_named_and_can_be_skipped(tmp_path: Path, changes: dict
     assert len(benchmark.skipped) == 1
 
 
-def test_a_step_told_twice_is_refused(tmp_path: Path) -> None:
+def test_a_step_reported_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2, field step: 0 of task 't' is already on line 1"):
         load_benchmark("mind2web", write(tmp_path, row(), row())).index()
 
@@ -187,7 +187,7 @@ def test_wrong_folders_and_views(tmp_path: Path) -> None:
         load_benchmark("mind2web", tmp_path, view="pages")
 
 
-def test_the_written_example_says_what_was_played(tmp_path: Path) -> None:
+def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:
     benchmarks()["mind2web"].write_example(tmp_path, episodes=4, seed=3)
     kinds: Counter[str] = Counter()
     for episode in load_benchmark("mind2web", tmp_path):

@@ -103,7 +103,7 @@ def test_the_images_are_found_where_the_archive_puts_them(tmp_path: Path, name: 
         ({"index": True}, "field index: expected a whole number"),
     ],
 )
-def test_a_damaged_row_is_told(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+def test_a_damaged_row_is_reported(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"L2_annotations\.json, row 0, {problem}"):
         steps_of(write(tmp_path, row(**change)))
 

@@ -152,13 +152,13 @@ def test_the_folder_around_is_taken_too(tmp_path: Path, inner: str) -> None:
     assert steps_of(tmp_path)[0].screenshot == f"{inner}/case/0.png"
 
 
-def test_a_foreign_folder_is_told_where_the_data_comes_from(tmp_path: Path) -> None:
+def test_a_foreign_folder_gives_an_error_that_names_the_source_of_the_data(tmp_path: Path) -> None:
     (tmp_path / "case").mkdir()
     with pytest.raises(UsageError, match=r"holds no <case>/ref.json.*guieval prepare onekey"):
         load_benchmark("onekey", tmp_path)
 
 
-def test_the_written_example_says_what_was_played(tmp_path: Path) -> None:
+def test_the_written_example_states_what_was_played(tmp_path: Path) -> None:
     benchmarks()["onekey"].write_example(tmp_path, episodes=3, seed=2)
     patterns = 0
     for episode in load_benchmark("onekey", tmp_path):

@@ -133,7 +133,7 @@ def test_a_refusal(tmp_path: Path, item: dict[str, Any]) -> None:
         ({**row("bbox", [1, 2, 3, 4]), "box_type": None}, "field box_type: expected a string"),
     ],
 )
-def test_a_damaged_row_is_told(tmp_path: Path, item: dict[str, Any], problem: str) -> None:
+def test_a_damaged_row_is_reported(tmp_path: Path, item: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"OSWorld-G\.json, row 0, {problem}"):
         only(tmp_path, item)
 

@@ -147,20 +147,20 @@ def test_a_box_may_reach_over_the_edge_but_its_middle_may_not(tmp_path: Path) ->
         ({"id": ""}, "episode_id"),
     ],
 )
-def test_a_damaged_row_is_told_by_file_row_and_field(tmp_path: Path, change: dict[str, Any], field: str) -> None:
+def test_a_damaged_row_is_reported_by_file_row_and_field(tmp_path: Path, change: dict[str, Any], field: str) -> None:
     with pytest.raises(DataError, match=rf"screenspot_mobile_v2\.json, row 0, field {field}: "):
         only_step(tmp_path, converted("a.png", **change), "screenspot-v2")
 
 
 @pytest.mark.parametrize("missing", ["img_filename", "bbox", "instruction", "data_type"])
-def test_a_missing_field_is_told(tmp_path: Path, missing: str) -> None:
+def test_a_missing_field_is_reported(tmp_path: Path, missing: str) -> None:
     write_image(tmp_path / "screenspot_imgs/a.png")
     item = {key: value for key, value in row("a.png").items() if key != missing}
     with pytest.raises(DataError, match="row 0, field (" + missing + "): is missing"):
         only_step(tmp_path, item)
 
 
-def test_a_file_that_is_no_image_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_image_is_reported(tmp_path: Path) -> None:
     (tmp_path / "screenspot_imgs").mkdir()
     (tmp_path / "screenspot_imgs/a.png").write_text("hello")
     with pytest.raises(DataError, match=r"img_filename: the image 'screenspot_imgs/a\.png' is not a readable PNG"):
@@ -186,7 +186,7 @@ def test_one_id_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"), [("{}", "expected a list"), ("[5]", "row 0: expected an object"), ("[", "is not JSON")]
 )
-def test_a_list_that_is_none_is_told(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_list_that_is_none_is_reported(tmp_path: Path, text: str, problem: str) -> None:
     write_lists(tmp_path, "screenspot_{}.json", {})
     (tmp_path / "screenspot_mobile.json").write_text(text)
     with pytest.raises(DataError, match=rf"screenspot_mobile\.json.*{problem}"):

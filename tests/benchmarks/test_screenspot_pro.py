@@ -95,7 +95,7 @@ def test_lists_come_in_name_order_and_an_id_only_once(tmp_path: Path) -> None:
         ({"id": 1.5}, "field id: expected a string"),
     ],
 )
-def test_a_damaged_row_is_told(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+def test_a_damaged_row_is_reported(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"word_macos\.json, row 0, {problem}"):
         steps_of(write(tmp_path, [row(**change)]))
 

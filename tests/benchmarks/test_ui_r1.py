@@ -72,7 +72,7 @@ def test_a_point_outside_the_common_screen_means_the_larger_one_for_its_episode(
 
 
 @pytest.mark.parametrize("folder", ["images", "screenshots", ""])
-def test_the_image_tells_the_size(folder: str, tmp_path: Path) -> None:
+def test_the_image_states_the_size(folder: str, tmp_path: Path) -> None:
     from PIL import Image
 
     (tmp_path / folder).mkdir(exist_ok=True)

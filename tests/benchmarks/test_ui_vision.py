@@ -92,7 +92,7 @@ def test_a_target_that_is_one_point_is_hit_by_that_point(tmp_path: Path) -> None
         ({"image_size": [200.5, 100]}, "field image_size: expected a width and a height"),
     ],
 )
-def test_a_damaged_row_is_told(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+def test_a_damaged_row_is_reported(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=rf"element_grounding_basic\.json, row 0, {problem}"):
         steps_of(write(tmp_path, "basic", row(**change)))
 

@@ -302,7 +302,7 @@ HOSTILE = (
 )
 
 
-def test_nothing_that_a_model_or_a_data_set_says_can_run(tab: Opened, tmp_path: Path) -> None:
+def test_no_text_of_a_model_or_a_data_set_can_run(tab: Opened, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 
     records = []

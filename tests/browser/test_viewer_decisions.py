@@ -66,7 +66,7 @@ def test_a_step_of_one_sample_shows_no_decisions(tab: Opened, several: Path) -> 
     expect(page.locator("#legend .toggle.sampled")).to_have_count(0)
 
 
-def test_a_patched_step_says_what_stands_in_its_place(tab: Opened, tmp_path: Path) -> None:
+def test_a_patched_step_records_its_replacement(tab: Opened, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 
     records = [record(task(step=0, length=2), ANSWERS[0]), record(task(step=1, length=2), ANSWERS[0])]

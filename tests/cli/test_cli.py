@@ -58,7 +58,7 @@ def test_unknown_names_answer_with_the_nearest() -> None:
     assert "unknown adapter 'ui_tar'" in sentence("run", "--model", "x", "--adapter", "ui_tar", "--bench", "demo")
 
 
-def test_what_is_missing_is_told_in_one_sentence(tmp_path: Path, demo: Path) -> None:
+def test_what_is_missing_gives_one_sentence(tmp_path: Path, demo: Path) -> None:
     assert "'model' is required (--model)" in sentence("run", "--bench", "demo")
     assert "needs its data folder: add --data DIR" in sentence("run", "--model", "ui-tars-7b", "--bench", "androidcontrol")
     assert "does not exist" in sentence(
@@ -169,7 +169,7 @@ def test_lists_and_doctor(tmp_path: Path, demo: Path) -> None:
     assert whole.returncode == 0 and "no errors, no warnings" in whole.stdout
 
 
-def test_a_benchmark_is_told_whole() -> None:
+def test_a_benchmark_is_reported_whole() -> None:
     told = guieval("benchmarks", "ui-r1").stdout
     for line in ("paper:    arXiv 2503.21620", "setting:  low", "options:  none", "1,543 episodes, 7,868 steps: CLICK 5,074"):
         assert line in told
@@ -216,7 +216,7 @@ class Mute(ABCModel):
 """
 
 
-def test_a_second_writer_is_told_who_holds_the_run(tmp_path: Path, demo: Path) -> None:
+def test_a_second_writer_gets_an_error_that_names_the_holder(tmp_path: Path, demo: Path) -> None:
     from guieval.journal import Journal
 
     with MockServer(MockSettings(model="ui-tars-7b", served_models=("ui-tars-7b",))) as server, Journal(tmp_path / "run"):

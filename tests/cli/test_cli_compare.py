@@ -23,7 +23,7 @@ def test_two_runs_are_compared_and_flips_are_written(tmp_path: Path, guieval: Co
     assert len((tmp_path / "flips.jsonl").read_text().splitlines()) == 10
 
 
-def test_unlike_runs_need_anyway_and_are_said_to_be_unlike(tmp_path: Path, guieval: CommandLine) -> None:
+def test_unlike_runs_need_anyway_and_are_reported_as_unlike(tmp_path: Path, guieval: CommandLine) -> None:
     one, other = made_run(tmp_path / "a"), made_run(tmp_path / "b", episodes=EPISODES[:4])
     assert "the steps differ (32 steps only in the first" in guieval.sentence("compare", one, other)
     done = guieval("compare", one, other, "--anyway")
@@ -75,7 +75,7 @@ def test_several_columns_are_compared_as_predictors(tmp_path: Path, guieval: Com
     assert "given twice" in guieval.sentence("correlate", file, "--x", "good", "--x", "good", "--y", "live")
 
 
-def test_runs_are_correlated_with_what_a_csv_file_says_of_their_models(tmp_path: Path, guieval: CommandLine) -> None:
+def test_runs_are_correlated_with_a_csv_file_of_their_models(tmp_path: Path, guieval: CommandLine) -> None:
     for name, missed in (("x", 1), ("y", 4), ("z", 9)):
         made_run(tmp_path / "runs" / name, [(each, 0) for each in EPISODES[:missed]], rewrite=named(name))
     online = tmp_path / "online.csv"
@@ -109,7 +109,7 @@ def test_a_model_with_two_runs_is_not_two_points(tmp_path: Path, guieval: Comman
     assert "the model 'x' has several runs" in said
 
 
-def test_a_very_small_p_is_not_said_to_be_0(tmp_path: Path, guieval: CommandLine) -> None:
+def test_a_very_small_p_is_not_shown_as_0(tmp_path: Path, guieval: CommandLine) -> None:
     file = tmp_path / "points.csv"
     file.write_text("a,b\n" + "".join(f"{each},{each}\n" for each in range(12)), encoding="utf-8")
     assert "1.0000  p < 0.0001, Student's t" in guieval("correlate", file, "--x", "a", "--y", "b").out

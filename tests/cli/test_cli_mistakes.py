@@ -232,7 +232,7 @@ def test_a_lost_manifest_is_never_guessed(demo: Path, server: MockServer, tmp_pa
     assert (run / STEPS).read_bytes() == before
 
 
-def test_a_data_folder_that_moved_is_given_anew(demo: Path, server: MockServer, tmp_path: Path) -> None:
+def test_a_data_folder_that_moved_is_given_again(demo: Path, server: MockServer, tmp_path: Path) -> None:
     run, moved = tmp_path / "run", tmp_path / "moved"
     assert started(*command(server, demo, run, "--quiet")).returncode == 0
     lines = (run / STEPS).read_bytes().splitlines(keepends=True)

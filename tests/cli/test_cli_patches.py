@@ -122,7 +122,7 @@ def test_what_was_patched_can_be_scored_compared_shown_and_replayed(tmp_path: Pa
     assert board.code == 0 and "| sop+thought-free:1 |" in board.out and "| sop |" in board.out
 
 
-def test_mistakes_are_told_before_anything_is_written(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
+def test_mistakes_are_reported_before_anything_is_written(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
     with policy(data) as server:
         for more, said in (
             (("--patch", "thought-fre"), "did you mean 'thought-free'"),

@@ -61,7 +61,7 @@ def test_reliability_of_a_published_table(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"%PDF")
 
 
-def test_two_runs_that_nothing_tells_apart_bear_their_directories_names(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_two_runs_that_differ_in_nothing_bear_their_directories_names(runs: dict[str, Path], tmp_path: Path) -> None:
     file = tmp_path / "figure.svg"
     done = guieval("plot", "actions", runs["first"], runs["second"], "--out", file)
     assert done.returncode == 0, done.stderr

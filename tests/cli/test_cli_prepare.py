@@ -30,7 +30,7 @@ def release(tmp_path: Path) -> Path:
     return folder
 
 
-def test_prepare_says_what_it_made_and_what_to_run_next(release: Path, tmp_path: Path) -> None:
+def test_prepare_states_what_it_made_and_what_to_run_next(release: Path, tmp_path: Path) -> None:
     out = tmp_path / "my out"
     done = guieval("prepare", "episodes", "--source", release, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
@@ -44,7 +44,7 @@ def test_prepare_says_what_it_made_and_what_to_run_next(release: Path, tmp_path:
     assert guieval("doctor", "episodes", "--data", out).returncode == 0
 
 
-def test_a_part_is_said_to_be_a_part(shared_data: Path, tmp_path: Path) -> None:
+def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path) -> None:
     arguments = ("--source", shared_data / "screenspot", "--out", tmp_path / "out", "--without-screenshots", "--limit", "7")
     done = guieval("prepare", "screenspot", *arguments)
     assert done.returncode == 0

@@ -74,7 +74,7 @@ def test_mistakes_are_one_sentence(demo: Path, episode: Episode, tmp_path: Path)
     )
 
 
-def test_models_are_listed_by_family_and_told_whole() -> None:
+def test_models_are_listed_by_family_and_reported_whole() -> None:
     lines = [line.split() for line in guieval("models").stdout.splitlines()[2:-2]]
     families = [line[1] for line in lines]
     assert families == sorted(families)
@@ -89,7 +89,7 @@ def test_models_are_listed_by_family_and_told_whole() -> None:
 
 
 @pytest.mark.parametrize("name", list_models())
-def test_every_checkpoint_is_told_with_a_prompt_and_a_reply(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_checkpoint_is_reported_with_a_prompt_and_a_reply(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     models(name)
     told = capsys.readouterr().out
     prompt, _, reply = told.partition("an example prompt, the second step of an episode:\n")[2].partition(

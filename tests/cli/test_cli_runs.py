@@ -179,7 +179,7 @@ def test_a_part_of_a_rollout_or_a_sweep_is_not_removed_alone(guieval: CommandLin
     assert guieval("runs", "remove", "whole", "--in", tmp_path / "runs", "--yes").code == 0 and not whole.exists()
 
 
-def test_an_age_is_told_in_its_largest_unit() -> None:
+def test_an_age_is_shown_in_its_largest_unit() -> None:
     now = datetime(2025, 1, 10, tzinfo=UTC)
     ages = {"45 s": 45, "12 min": 12 * 60 + 59, "23 h": 86_399, "9 d": 9 * 86_400, "0 s": -5}
     assert all(age(now - timedelta(seconds=seconds), now) == text for text, seconds in ages.items())

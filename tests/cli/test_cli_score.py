@@ -50,7 +50,7 @@ def test_all_protocols_are_one_table_with_the_runs_own_first(guieval: CommandLin
     assert "agreement: 2 of 3 steps are exact under some of the" in done.out
 
 
-def test_a_protocol_that_is_not_written_for_the_data_says_so_beside_its_figure(guieval: CommandLine, tmp_path: Path) -> None:
+def test_a_protocol_that_is_not_written_for_the_data_states_it_beside_its_figure(guieval: CommandLine, tmp_path: Path) -> None:
     run = a_run(tmp_path, TARGET, NEAR_MISS)
     one = guieval("score", run, "--protocol", "seeclick-official")
     assert one.out.count("not written for made-up") == 2  # above the figures of every run, and the protocol's own
@@ -90,7 +90,7 @@ def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(gu
 
 
 @pytest.mark.parametrize("protocols", [(), TWO])
-def test_a_run_that_is_not_finished_says_how_to_go_on_and_fails(
+def test_a_run_that_is_not_finished_prints_how_to_resume_and_fails(
     guieval: CommandLine, tmp_path: Path, protocols: tuple[str, ...]
 ) -> None:
     run = a_run(tmp_path, TARGET, missing=1)
@@ -133,7 +133,7 @@ def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_pa
     assert "needs --bench" in guieval.sentence("score", file, "--protocol", "all")
 
 
-def test_protocols_are_told_whole_listed_by_data_set_and_written_as_a_page(guieval: CommandLine) -> None:
+def test_protocols_are_reported_whole_listed_by_data_set_and_written_as_a_page(guieval: CommandLine) -> None:
     told = guieval("protocols", "guievalkit").out
     for part in ("source: ", "click, long press: ", "failures: ", "figures:\n", "note: "):
         assert part in told

@@ -194,7 +194,7 @@ def test_predictions_are_scored_over_a_set_with_options_and_an_overlay(
     assert "--set is for a file of predictions" in guieval.sentence("score", recorded, *SMALL)
 
 
-def test_damaged_episodes_are_told_and_left_out_on_request(
+def test_damaged_episodes_are_reported_and_left_out_on_request(
     guieval: CommandLine, recorded: Path, tmp_path: Path, shared_data: Path
 ) -> None:
     """UI-S1's own file, with an action that no such file holds in the middle one of three episodes."""

@@ -62,7 +62,7 @@ def test_no_name_in_a_panel_is_of_no_command() -> None:
     assert {name for names in panels().values() for name in names} == known
 
 
-def test_an_option_says_what_its_setting_means_and_by_which_name_it_is_set() -> None:
+def test_an_option_states_what_its_setting_means_and_by_which_name_it_is_set() -> None:
     """What is read from the source is what the class itself says."""
     named = [name for names in run_panels().values() for name in names]
     options = {option.name: option for option in cli.load("run").params if isinstance(option, TyperOption)}

@@ -288,7 +288,7 @@ def test_a_finish_step_that_the_data_has_and_the_set_does_not_is_left_out(tmp_pa
         select(data(longer()), Choice(sample_set=name))
 
 
-def test_a_finish_step_counts_where_the_set_says_so(tmp_path: Path) -> None:
+def test_a_finish_step_counts_where_the_set_includes_it(tmp_path: Path) -> None:
     name = write_set(tmp_path, finish=True, without={"1": [0]})
     assert chosen(select(data(longer(), last=Stop()), Choice(sample_set=name)))["1"] == [1, 2, 3]
     with pytest.raises(UsageError, match="episode '1' has 3 steps and none: the data must be prepared with finish steps"):

@@ -88,7 +88,7 @@ def test_a_missing_file_is_named(root: Path, path: str) -> None:
         read_screenshot(root, path, (40, 60))
 
 
-def test_the_wrong_size_is_told_with_both_sizes(root: Path) -> None:
+def test_the_wrong_size_is_reported_with_both_sizes(root: Path) -> None:
     (root / "a.png").write_bytes(picture())
     with pytest.raises(ScreenshotError, match=r"a\.png' is 40x60 pixels, but its record says 60x40"):
         read_screenshot(root, "a.png", (60, 40))

@@ -146,7 +146,7 @@ def test_damaged_episodes_are_left_out_only_on_request() -> None:
         select(none, Choice())
 
 
-def test_damage_outside_of_what_is_asked_for_is_not_told_as_left_out() -> None:
+def test_damage_outside_of_what_is_asked_for_is_not_reported_as_left_out() -> None:
     damaged = Placed(
         [placed("1", ACTIONS), placed("bad 2", ACTIONS), placed("bad 3", ACTIONS, split="train"), placed("4", ACTIONS)]
     )

@@ -44,7 +44,7 @@ def test_a_begun_turn_is_continued_and_no_new_one_opened(make_request: MakeReque
     }
 
 
-def test_sampling_parameters_are_told_apart(make_request: MakeRequest) -> None:
+def test_sampling_parameters_are_distinguished(make_request: MakeRequest) -> None:
     request = make_request(
         "a",
         sampling={"temperature": 0.5, "top_k": 3, "stop": None, "max_completion_tokens": 9},
@@ -71,7 +71,7 @@ class Refusing:
         raise TemplateError("no system role")
 
 
-def test_what_a_template_refuses_is_said(make_request: MakeRequest) -> None:
+def test_what_a_template_refuses_is_reported(make_request: MakeRequest) -> None:
     with pytest.raises(ValueError, match="the chat template refuses the messages: no system role"):
         prompt_text(Refusing(), "", make_request("a"), {})
 

@@ -172,7 +172,7 @@ def test_a_server_that_gets_faster_is_used() -> None:
     assert simulated.run(10_000) >= 0.95 * 256 / simulated.seconds
 
 
-def test_it_depends_on_nothing_but_what_it_is_told() -> None:
+def test_it_depends_on_nothing_but_its_arguments() -> None:
     one, two = Simulation(100, seed=5), Simulation(100, seed=5)
     one.run(3_000)
     two.run(3_000)

@@ -109,7 +109,7 @@ message_parts = st.lists(nasty | st.binary(max_size=40), max_size=5)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents=st.lists(message_parts, min_size=1, max_size=4), model=nasty)
-def test_the_body_is_json_that_says_what_was_meant(
+def test_the_body_is_json_that_states_what_was_meant(
     contents: list[list[str | bytes]], model: str, make_request: MakeRequest
 ) -> None:
     """A message is a list of texts (str) and images (bytes); json.loads is the judge of what was written."""
@@ -216,7 +216,7 @@ def test_damaged_answers_are_tried_again(kind: str, make_request: MakeRequest) -
 @pytest.mark.parametrize(
     ("kind", "words"), [("500", "status 500"), ("cut-json", "not JSON"), ("html", "markup"), ("empty-choices", "no choices")]
 )
-def test_a_lasting_fault_is_an_error_that_says_what_it_is(kind: str, words: str, make_request: MakeRequest) -> None:
+def test_a_lasting_fault_is_an_error_that_states_what_it_is(kind: str, words: str, make_request: MakeRequest) -> None:
     with mock(first_faults=(kind,) * 9) as server:
         with pytest.raises(EngineError, match=words) as caught:
             ask(engine_for(server.base_url, max_attempts=3), make_request())
@@ -286,7 +286,7 @@ def test_retry_after_is_honoured(status: str, header: str, least: float, most: f
     assert least <= sum(sleeps.seconds) <= most
 
 
-def test_a_hang_ends_at_the_time_limit_and_leaves_nothing_behind(make_request: MakeRequest) -> None:
+def test_a_hang_ends_at_the_time_limit_and_leaves_no_process(make_request: MakeRequest) -> None:
     async def main(server: MockServer) -> EngineError:
         engine = engine_for(server.base_url, timeout=0.2, max_attempts=2)
         async with asyncio.timeout(30):
@@ -516,7 +516,7 @@ def test_the_mocks_null_content_is_an_empty_text(make_request: MakeRequest) -> N
         (b'{"error": {"message": "' + b"long " * 100 + b'"}}', "long long"),
     ],
 )
-def test_a_refusal_repeats_what_the_server_said(body: bytes, sentence: str, make_request: MakeRequest) -> None:
+def test_a_refusal_repeats_what_the_server_stated(body: bytes, sentence: str, make_request: MakeRequest) -> None:
     with pytest.raises(EngineError, match=sentence) as caught:
         ask_raw([response(body, "400 Bad Request")], make_request())
     assert len(str(caught.value)) < 300
@@ -526,7 +526,7 @@ def test_a_refusal_repeats_what_the_server_said(body: bytes, sentence: str, make
 
 
 @pytest.mark.parametrize("fault", ["400", "401", "404", "429", "500"])
-def test_the_key_is_sent_but_never_told(
+def test_the_key_is_sent_but_never_shown(
     fault: str, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
@@ -634,7 +634,7 @@ def test_the_key_itself_is_hidden_among_anything(before: str, after: str) -> Non
 
 
 @pytest.mark.parametrize("before", ["%", "%25", "\\u00", "\\u0", "\ud800", "%ff"])
-def test_what_looks_like_the_beginning_of_an_escape_does_not_show_the_key_behind_it(before: str) -> None:
+def test_what_looks_like_the_beginning_of_an_escape_does_not_show_the_key_after_it(before: str) -> None:
     for encoded in (KEY, KEY.encode().hex(), quote(KEY[:-1]) + f"%{ord(KEY[-1]):x}"):
         assert Secret(KEY).hidden(f"{before}{encoded}|") == f"{before}[API key]|"
 
@@ -714,7 +714,7 @@ class Pace(AdaptiveConcurrency):
         ("html", ["answered"]),
     ],
 )
-def test_what_asks_for_less_at_once_is_told(fault: str, reports: list[str], make_request: MakeRequest) -> None:
+def test_the_settings_that_lower_the_load_are_named(fault: str, reports: list[str], make_request: MakeRequest) -> None:
     pace = Pace()
     with mock(first_faults=(fault,)) as server:
         settings = OpenAISettings(base_urls=(server.base_url,), model="m", timeout=1.0 if fault == "hang" else 20.0)
@@ -920,7 +920,7 @@ def test_servers_must_share_a_model() -> None:
         assert discover(engine_for(one.base_url, two.base_url, model=None)) == "both"
 
 
-def test_servers_that_share_no_model_are_told_apart() -> None:
+def test_servers_that_share_no_model_are_distinguished() -> None:
     with mock(served_models=("a",)) as one, mock(served_models=("b",)) as two:
         engine = engine_for(one.base_url, two.base_url, model=None)
         with pytest.raises(UsageError, match=r"serves 'a'; .*serves 'b'"):

@@ -182,7 +182,7 @@ def test_a_request_that_takes_the_server_down_each_time_is_given_up(make_request
     run(main)
 
 
-def test_an_answer_between_two_outages_starts_the_patience_anew_and_a_probe_does_not(make_request: MakeRequest) -> None:
+def test_an_answer_between_two_outages_restarts_the_patience_and_a_probe_does_not(make_request: MakeRequest) -> None:
     async def main() -> None:
         server = Small(well)
         async with server.serving():

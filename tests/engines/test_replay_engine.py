@@ -49,7 +49,7 @@ def ask(engine: ReplayEngine, *requests: Request) -> list[Reply]:
     return asyncio.run(main())
 
 
-def test_every_field_comes_back_and_samples_are_told_apart(
+def test_every_field_comes_back_and_samples_are_distinguished(
     tmp_path: Path, make_task: MakeTask, make_request: MakeRequest
 ) -> None:
     first, second = make_task("ep|1", 0), make_task("ep|1", 1)

@@ -226,7 +226,7 @@ def test_a_template_that_was_changed_is_another_server(tmp_path: Path) -> None:
     assert command_digest(command, {}) != before
 
 
-def test_unknown_weights_are_told() -> None:
+def test_unknown_weights_are_reported() -> None:
     with pytest.raises(UsageError, match=r"weights of 'gpt-4o' are: add --set vllm\.model="):
         words("gpt-4o")
 

@@ -194,7 +194,7 @@ def test_a_forked_child_does_not_keep_the_server_of_a_killed_owner(tmp_path: Pat
             os.kill(child, signal.SIGKILL)
 
 
-def test_a_port_that_was_taken_meanwhile_is_left_to_whoever_took_it(tmp_path: Path, fake: Fake) -> None:
+def test_a_port_that_was_taken_meanwhile_is_left_to_its_new_owner(tmp_path: Path, fake: Fake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         taken, free = holder.getsockname()[1], free_port()
         ports = iter([taken, free])
@@ -218,7 +218,7 @@ def test_another_models_server_on_the_port_is_not_taken_for_ours(tmp_path: Path,
     ("victim", "said"),
     [("pids", r"was ended by SIGKILL \(out of memory\?\)"), ("supervisor", r"was lost \(signal 9 to its supervisor\)")],
 )
-def test_one_that_is_killed_later_is_told_at_once(tmp_path: Path, fake: Fake, victim: str, said: str) -> None:
+def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake, victim: str, said: str) -> None:
     with VLLMServer(MODEL, settings(), tmp_path / "vllm.log") as server:
         start = fake.starts[0]
         os.kill(start["pids"][0] if victim == "pids" else start["supervisor"], signal.SIGKILL)
@@ -232,7 +232,7 @@ def test_one_that_is_killed_later_is_told_at_once(tmp_path: Path, fake: Fake, vi
         wait_until(lambda: fake.left == [start["pids"][2]])
 
 
-def test_a_server_that_died_between_two_runs_is_started_anew(tmp_path: Path, fake: Fake) -> None:
+def test_a_server_that_died_between_two_runs_is_restarted(tmp_path: Path, fake: Fake) -> None:
     from guieval.running.display import Display
     from guieval.running.execute import Servers
 
@@ -249,7 +249,7 @@ def test_a_server_that_died_between_two_runs_is_started_anew(tmp_path: Path, fak
     assert fake.left == []
 
 
-def test_a_server_that_is_left_running_serves_the_next_one_and_dies_when_told(tmp_path: Path, fake: Fake) -> None:
+def test_a_server_that_is_left_running_serves_the_next_one_and_ends_on_request(tmp_path: Path, fake: Fake) -> None:
     def made(log: str, **values: Any) -> VLLMServer:
         return VLLMServer(MODEL, settings(reuse=True, state=tmp_path / "servers", **values), tmp_path / log)
 
@@ -388,7 +388,7 @@ def test_stopping_the_program_takes_the_server_along(
     wait_until(lambda: fake.left == [])
 
 
-def test_a_server_that_does_not_start_is_told_with_its_last_lines(
+def test_a_server_that_does_not_start_is_reported_with_its_last_lines(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]]
 ) -> None:
     fake.told(crash=7)
@@ -411,7 +411,7 @@ def test_stopping_the_program_while_the_server_starts(
     assert out == f"resume:   guieval run --resume {tmp_path / 'run'} --set {shlex.quote(f'vllm.command={FAKE}')}\n"
 
 
-def test_a_server_left_running_is_told_and_used_again(fake: Fake, run: Callable[..., list[str]]) -> None:
+def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Callable[..., list[str]]) -> None:
     fake.told(answers={"model": NAME, "policy": "random"})
     for out in ("one", "two"):
         done = subprocess.run(run("--reuse-server", out=out), capture_output=True, text=True, timeout=PATIENCE)

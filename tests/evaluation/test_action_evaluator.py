@@ -64,7 +64,7 @@ def test_an_action_outside_the_space_is_unsupported_where_no_label_is(step: Step
     )
 
 
-def test_text_similarity_is_told_for_typed_text_and_app_names(step: Step) -> None:
+def test_text_similarity_is_reported_for_typed_text_and_app_names(step: Step) -> None:
     evaluator = ActionEvaluator("guievalkit")
     typed = evaluator.evaluate(step(Type(text="kitten")), Type(text="sitting"))
     assert (typed.verdict, typed.distance) == ("wrong", None)
@@ -97,7 +97,7 @@ def test_any_accepted_action_counts(step: Step) -> None:
     assert not evaluator.evaluate(task, Stop()).type_match
 
 
-def test_among_alternatives_the_best_and_then_the_nearest_is_told(step: Step) -> None:
+def test_among_alternatives_the_best_and_then_the_nearest_decides(step: Step) -> None:
     evaluator = ActionEvaluator("guievalkit")
     first, second = Click(point=Point(100, 500)), Click(point=Point(700, 500))
     for one, other in ((first, second), (second, first)):
@@ -128,7 +128,7 @@ def test_a_judgement_is_the_outcome_without_its_verdict(step: Step) -> None:
     assert not evaluator.judge(task, Unsupported(name="answer")).type_match
 
 
-def test_a_hit_under_another_type_is_told_before_a_type_match(step: Step) -> None:
+def test_a_hit_under_another_type_is_preferred_to_a_type_match(step: Step) -> None:
     task = step(Click(point=AT), alternatives=[LongPress(point=FAR)])
     outcome = ActionEvaluator("gui-r1").evaluate(task, LongPress(point=AT))
     assert (outcome.verdict, outcome.type_match, outcome.exact_match, outcome.distance) == ("right", False, True, 0.0)

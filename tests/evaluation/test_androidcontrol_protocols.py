@@ -543,7 +543,7 @@ def test_an_unreadable_reply_ends_an_episodes_progress_in_ui_s1_and_voids_it_in_
     }
 
 
-def test_magicgui_tells_clicks_scrolls_and_typing_apart_from_the_rest() -> None:
+def test_magicgui_distinguishes_clicks_scrolls_and_typing_from_the_rest() -> None:
     columns = made_columns(["a"] * 4, exact=[True, False, True, True], reference=["CLICK", "SCROLL", "TYPE", "STOP"])
     told = figures("magicgui", columns)
     assert told["exact match of answered steps, without OPEN"] == 3 / 4

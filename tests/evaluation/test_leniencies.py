@@ -150,7 +150,7 @@ def test_an_element_without_text_names_nothing(step: Step, texts: object) -> Non
         ("low", "Scroll down to the end", "Tap", UP, True),
     ],
 )
-def test_a_scroll_as_the_prompt_says(
+def test_a_scroll_as_the_prompt_describes_it(
     step: Step, setting: str, goal: str, low: str | None, predicted: Scroll, exact: bool
 ) -> None:
     rules = replace(PLAIN, leniencies=(PromptDirection(),))
@@ -179,7 +179,7 @@ def test_where_it_is_not_concerned_the_ordinary_rules_hold(leniency: Leniency, t
         assert lenient.judge(task, task.action, predicted) == PLAIN.judge(task, task.action, predicted)
 
 
-def test_each_says_itself_in_its_own_words() -> None:
+def test_each_action_is_written_in_its_own_words() -> None:
     words = {replace(PLAIN, leniencies=(each,)).describe() for each in LENIENCIES} | {PLAIN.describe()}
     assert len(words) == len(LENIENCIES) + 1
     one, other = (replace(PLAIN, leniencies=(WaitIsStop(), LongPressIsClick("both"))) for _ in range(2))

@@ -51,7 +51,7 @@ def test_protocols_that_judge_differently_are_described_differently() -> None:
     assert len(texts) == len(changed) + 1
 
 
-def test_figures_and_failures_are_told_but_are_no_part_of_the_judgement() -> None:
+def test_figures_and_failures_are_reported_but_not_judged() -> None:
     base = get_protocol("guievalkit")
     changed = [
         replace(base, figures=base.figures[:1]),
@@ -88,7 +88,7 @@ def test_a_third_party_adds_a_protocol_by_entry_point(installed: str) -> None:
     assert get_protocol(installed).rules_for("anything").click.fallback == 0.5
 
 
-def test_an_entry_point_that_is_no_protocol_is_told_in_one_sentence(installed: str) -> None:
+def test_an_entry_point_that_is_no_protocol_gives_one_sentence(installed: str) -> None:
     with pytest.raises(UsageError, match="must be a guieval Protocol named 'odd', got 3"):
         get_protocol("odd")
     with pytest.raises(UsageError, match=r"'gone' .acme_rules:missing. cannot be imported"):

@@ -60,7 +60,7 @@ def test_the_fallback_distance_includes_its_border_and_scales_each_axis_by_its_o
     assert not hit(rule, [], origin, 24.1, 32)
 
 
-def test_distance_is_in_thousandths_and_told_on_hit_and_miss() -> None:
+def test_distance_is_in_thousandths_and_reported_on_hit_and_miss() -> None:
     rule = ClickRule(fallback=0.14)
     near = rule.judge(Boxes(), Point(500, 500), Point(503, 504))
     assert (near.exact_match, near.distance) == (True, 5.0)
@@ -392,7 +392,7 @@ def test_texts_by_words_and_similarity(rule: TextRule, reference: str, predicted
         assert not judged.reason.startswith("text ")
 
 
-def test_the_reason_says_which_of_two_ways_agreed() -> None:
+def test_the_reason_states_which_of_two_ways_agreed() -> None:
     rule = TextRule("containment-or-token-f1", above=True)
     assert rule.judge("red wine", "wine").reason == "the text is part of the reference"
     assert rule.judge("red wine", "wine red").reason == "the words' F1 is more than 0.5"

@@ -70,7 +70,7 @@ def test_a_leak_would_be_found(tmp_path: Path, form: str) -> None:
         server={"api_key": KEY, "error_rate": 0.05},
     )
 )
-def test_the_key_is_told_to_nobody(program: Program, tmp_path: Path, row: Row) -> None:
+def test_the_key_is_shown_to_nobody(program: Program, tmp_path: Path, row: Row) -> None:
     """No ten characters of the key, plain or encoded, in any file that `guieval run`, `score` and `report` leave, in what they
     print, or in the process list; the server accepted the key in every request."""
     said = []
@@ -292,7 +292,7 @@ def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path:
         options=("--set", f"insecure_tls={WORDS}"),
     ),
 )
-def test_a_server_is_trusted_when_the_user_says_so(program: Program, tmp_path: Path, row: Row, certificate: Path) -> None:
+def test_a_server_is_trusted_when_the_user_confirms_it(program: Program, tmp_path: Path, row: Row, certificate: Path) -> None:
     """Answers and figures equal those of a clean run."""
     env = {} if row.options else {"SSL_CERT_FILE": str(certificate)}
     with program.server(certificate=certificate) as server:

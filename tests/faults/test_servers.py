@@ -300,7 +300,7 @@ def test_absurd_numbers_are_unknown(program: Program, tmp_path: Path, row: Row) 
     assert tries_again(tmp_path / "run") == 0
 
 
-def test_what_a_server_says_cannot_reach_for_the_terminal(program: Program, tmp_path: Path) -> None:
+def test_no_text_of_a_server_controls_the_terminal(program: Program, tmp_path: Path) -> None:
     name = "wrong\x1b[2J\u202e\x07name"  # the server repeats it
     with program.server(check_model=True) as server:
         said = program.run(server.base_url, tmp_path / "run", "--served-model", name, code=2)

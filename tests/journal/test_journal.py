@@ -81,7 +81,7 @@ def test_a_torn_line_longer_than_one_block_is_cut(tmp_path: Path) -> None:
     assert len(list(Records(tmp_path))) == 1
 
 
-def test_a_damaged_line_in_the_middle_is_told_and_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_line_in_the_middle_is_reported_and_passed_over(tmp_path: Path) -> None:
     with Journal(tmp_path) as journal:
         for record in records(3):
             journal.append(record)
@@ -97,7 +97,7 @@ def hold(directory: str, ready: multiprocessing.synchronize.Event, done: multipr
         done.wait(30)
 
 
-def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused_and_the_holder_named(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
     process = context.Process(target=hold, args=(str(tmp_path), ready, done))

@@ -144,7 +144,7 @@ def test_a_label_that_is_not_there_is_not_guessed() -> None:
     assert breakdown(made_columns([], exact=[]), PROTOCOL, "step") == []
 
 
-def test_a_name_or_protocol_that_is_unknown_is_told_with_the_nearest() -> None:
+def test_a_name_or_protocol_that_is_unknown_is_reported_with_the_nearest() -> None:
     run = made_columns(["a"], exact=[True], groups={"platform": ["web"]})
     with pytest.raises(UsageError, match=r"'platfrom' \(did you mean 'platform'\?\); this one can by action, length"):
         breakdown(run, PROTOCOL, "platfrom")

@@ -31,7 +31,7 @@ def test_table_20_of_guievalkit_comes_from_straight_lines() -> None:
     assert second_order == [0.7586, 0.4869, 0.6813]  # the curves that are drawn; the printed numbers are not theirs
 
 
-def test_what_ui_s1s_own_table_says_of_sop_and_androidworld() -> None:
+def test_correlations_of_ui_s1s_own_table() -> None:
     """R² = 0.934 is quoted; the figure does not name its models, and the table's eleven give less."""
     table = get_results("ui-s1-table-1")
     pg, live = (np.array(each) for each in list(zip(*table.pairs("sop-pg", "androidworld"), strict=True))[1:])
@@ -136,7 +136,7 @@ def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points:
         ([1.0, 2.0, float("nan")], [1.0, 2.0, 3.0], "finite"),
     ],
 )
-def test_what_cannot_be_correlated_says_why(x: list[float], y: list[float], said: str) -> None:
+def test_what_cannot_be_correlated_gives_the_reason(x: list[float], y: list[float], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         correlate(x, y)
 
@@ -146,6 +146,6 @@ def test_small_numbers_have_a_line_too() -> None:
     assert correlate([1, 2, 3], [0.1, 0.1, 0.1]).r2 is None
 
 
-def test_few_points_are_said_to_be_few() -> None:
+def test_few_points_are_reported_as_few() -> None:
     assert any("only 6 points" in line for line in correlate([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5]).warnings)
     assert not correlate(list(range(12)), [*range(11), 3]).warnings

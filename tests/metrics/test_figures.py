@@ -243,7 +243,7 @@ def test_a_figures_own_policy_takes_the_place_of_the_protocols() -> None:
     assert value_of(EXACT_MATCH, columns, FailurePolicy(unparseable="left-out")).value == 1.0
 
 
-def test_a_step_of_which_nothing_is_known_stays_in_unless_certain_types_are_counted() -> None:
+def test_a_step_without_information_stays_in_unless_certain_types_are_counted() -> None:
     columns = made_columns(["a", "a"], exact=[True, False], ends=["right", "not_run"], reference=["CLICK", ""])
     found = value_of(Figure("f", "exact", without=OPENS), columns)
     assert (found.value, found.n, found.upper) == (1 / 2, 2, 1.0)

@@ -76,7 +76,7 @@ def test_bca_agrees_with_scipy() -> None:
     assert ours.high == pytest.approx(other.confidence_interval.high, abs=0.03 * width)
 
 
-def test_resampled_sets_of_three_episodes_occur_as_often_as_enumeration_says() -> None:
+def test_resampled_sets_of_three_episodes_occur_as_often_as_in_an_enumeration() -> None:
     right, steps = np.array([0.0, 1.0, 3.0]), np.array([1.0, 3.0, 4.0])
     expected = Counter(
         round(float(right[list(chosen)].sum() / steps[list(chosen)].sum()), 9)
@@ -143,7 +143,7 @@ def test_no_episode_and_no_denominator_have_no_interval() -> None:
     assert wilson(0, 0) is None
 
 
-def test_one_episode_tells_nothing_of_others() -> None:
+def test_one_episode_gives_no_statement_on_others() -> None:
     assert bootstrap(np.array([2.0]), np.array([5.0])) is None
 
 

@@ -99,7 +99,7 @@ def test_swapping_the_runs_turns_the_difference_round() -> None:
     assert forth.p_value == pytest.approx(back.p_value, abs=0.02)
 
 
-def test_nothing_is_said_of_one_episode_or_of_none() -> None:
+def test_one_episode_or_none_gives_no_statement() -> None:
     for terms in (share(np.array([1.0]), np.array([2.0])), share(np.empty(0), np.empty(0))):
         found = difference(terms, terms)
         assert found.interval is None and found.p_value is None and found.standard_error is None

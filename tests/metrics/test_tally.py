@@ -178,7 +178,7 @@ def test_sop_figures_and_steps_not_reached() -> None:
     assert (summary.type_match.count, summary.type_match.n) == (4, 5)
 
 
-def test_steps_behind_a_failure_are_not_run_rather_than_not_reached() -> None:
+def test_steps_after_a_failure_are_not_run_rather_than_not_reached() -> None:
     summary = sop(episode("a", "right", "infrastructure_failure", None, None), {"a": 4})
     verdicts = summary.verdicts
     assert (verdicts.infrastructure_failure, verdicts.not_run, verdicts.not_reached) == (1, 2, 0)
@@ -276,7 +276,7 @@ def test_a_match_outside_the_action_spaces_counts_in_the_main_figure_only() -> N
     assert (summary.covered_type_match.count, summary.covered_type_match.n) == (0, 0)
 
 
-def test_a_failed_request_never_counts_as_a_match_whatever_its_outcome_says() -> None:
+def test_a_failed_request_never_counts_as_a_match_whatever_its_outcome() -> None:
     tally = RunTally(OFFLINE, SPACE, SPACE)
     tally.add(record("a", 0, 1), StepOutcome(verdict="infrastructure_failure", type_match=True, exact_match=True))
     summary = tally.summary({key("a"): range(1)})
@@ -344,7 +344,7 @@ def test_groups_apart_crossed_and_averaged_over_cells() -> None:
     assert summary.exact_match.value == 5 / 8
 
 
-def test_records_outside_the_plan_count_nowhere_but_are_told() -> None:
+def test_records_outside_the_plan_count_nowhere_but_are_reported() -> None:
     records = episode("a", "right", "wrong") + episode("other", "right", "right", "right")
     summary = offline(records, {"a": 1})
     assert (summary.exact_match.count, summary.exact_match.n, summary.unplanned) == (1, 1, 4)

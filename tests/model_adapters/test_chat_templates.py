@@ -111,7 +111,7 @@ def test_a_usual_request_to_glm(name: str, thinking: bool | None, end: str) -> N
 @pytest.mark.parametrize(
     ("thinking", "turn"), [(True, "<|recipient|>all\nThought: "), (False, "<|recipient|>os\n"), (None, "")]
 )
-def test_a_usual_request_to_aguvis_names_the_recipient_behind_the_role(thinking: bool | None, turn: str) -> None:
+def test_a_usual_request_to_aguvis_names_the_recipient_after_the_role(thinking: bool | None, turn: str) -> None:
     """As the authors' script writes it; in "self-plan" (neither on nor off) the model goes on with the recipient."""
     model = load_model("aguvis-7b")
     model.thinking = thinking  # the checkpoints' own choice is on
@@ -181,7 +181,7 @@ def test_a_past_in_turns(file: str, options: dict[str, Any], text: str) -> None:
     assert rendered(file, as_parts(CHAT), **options) == text
 
 
-def test_glm_is_told_once_not_to_think() -> None:
+def test_glm_gets_the_switch_against_thinking_once() -> None:
     asked = [{"role": "user", "content": "a/nothink"}]
     assert rendered("glm_4_5v.jinja", asked, enable_thinking=False) == "[gMASK]<sop><|user|>\na/nothink"
 

@@ -244,7 +244,7 @@ def test_each_model_is_offered_its_own_tool() -> None:
     assert len(tools(load_model(CLAUDE), PHONE, setting="grounding")) == 1, "a grounding query needs nothing but a click"
 
 
-def test_the_past_is_told_in_pixels_of_the_image_sent() -> None:
+def test_the_past_is_written_in_pixels_of_the_image_sent() -> None:
     first = step(PHONE)
     text = (
         load_model(OLDER)

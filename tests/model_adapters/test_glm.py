@@ -78,7 +78,7 @@ def test_the_notes_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("model", [OLD, NEW])
-def test_the_past_is_told_as_the_published_sample(model: ABCModel) -> None:
+def test_the_past_is_written_as_the_published_sample(model: ABCModel) -> None:
     """The sample of agent.md: one step, an opened app, whose reason was written for it."""
     reason = "The user needs to access the Broccoli app to manage recipes."
     task = step(Open(app="Broccoli"), low_level_instruction=reason)
@@ -104,7 +104,7 @@ def test_the_past_without_a_readable_reply_of_its_own() -> None:
     ) in text
 
 
-def test_its_own_past_is_told_without_its_thought_and_box_tokens() -> None:
+def test_its_own_past_is_written_without_its_thought_and_box_tokens() -> None:
     raw = (
         "<think>Long thought. Action: none yet.</think>\n<answer>Memory: The code is 42.\nReason: It is the field.\n"
         'Action: <|begin_of_box|>{"action_type": "input_text", "text": "é", "box_2d": [[38, 115, 961, 140]], '

@@ -86,7 +86,7 @@ def test_first_step() -> None:
     )
 
 
-def test_past_is_told_as_conclusions_without_newlines_and_double_quotes() -> None:
+def test_past_is_written_as_conclusions_without_newlines_and_double_quotes() -> None:
     text, _ = OWL.prepare_input(step(step_index=3), past(3)).messages[-1].parts
     assert text == (
         "The user query: Turn on Wi-Fi\n"

@@ -65,7 +65,7 @@ def test_without_thinking_the_plain_line_stands_in_its_place() -> None:
     assert "think" not in text.partition("# Tools")[0]
 
 
-def test_the_past_is_told_as_the_calls_arguments() -> None:
+def test_the_past_is_written_as_the_calls_arguments() -> None:
     message = INFIGUI.prepare_input(step(), past(3)).messages[-1]
     assert message == Message(
         "user",
@@ -80,7 +80,7 @@ def test_the_past_is_told_as_the_calls_arguments() -> None:
     )
 
 
-def test_an_own_call_is_told_as_it_was_written() -> None:
+def test_an_own_call_is_repeated_as_it_was_written() -> None:
     raw = '<think>a</think>\n<tool_call>\n{"name": "mobile_use", "arguments": {"action": "wait", "time": 2.0}}\n</tool_call>'
     read = INFIGUI.parse_response(step(), raw)
     entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")

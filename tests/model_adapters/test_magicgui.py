@@ -17,7 +17,7 @@ MODEL = adapter("magicgui")
 AT = Point(500.0, 750.0)
 
 
-def test_the_english_prompt_tells_the_past() -> None:
+def test_the_english_prompt_holds_the_history() -> None:
     own = HistoryEntry(step(step_index=1), Type(text="wifi"), None, None, "text(512,80,wifi)", "model")
     plain = reference_entry(step(Press(button="RECENT"), step_index=2))
     task = step(step_index=3)

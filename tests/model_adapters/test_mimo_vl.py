@@ -79,7 +79,7 @@ def told(*entries: HistoryEntry) -> str:
     return text.split("## Previous Actions\n")[1].split("\n\nNow, output")[0]
 
 
-def test_the_past_is_told_in_records_of_another_key_and_frame() -> None:
+def test_the_past_is_written_in_records_of_another_key_and_frame() -> None:
     """(500, 750) is (540, 1800) of the original 1080 x 2400, and would be (546, 1806) in an answer."""
     first, typed, tapped = past(3)
     assert told(first, typed, tapped) == (
@@ -111,7 +111,7 @@ def test_every_other_past_action() -> None:
         assert told(reference_entry(step(action))) == f"Step 0: {record}."
 
 
-def test_its_own_past_is_told_in_the_same_form() -> None:
+def test_its_own_past_is_written_in_the_same_form() -> None:
     raw = '<think>\nHm.\n</think>\n\n```json\n[{"action": "click", "start_point": [546, 1806]}]\n```'
     read = MIMO.parse_response(step(), raw)
     entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")

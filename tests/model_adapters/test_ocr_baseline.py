@@ -389,7 +389,7 @@ def test_an_empty_screen_and_a_damaged_one(agent: ABCModel) -> None:
         agent.respond(request(agent, task, damaged))
 
 
-def test_without_the_extra_the_error_says_what_to_install() -> None:
+def test_without_the_extra_the_error_states_what_to_install() -> None:
     script = (
         "import sys; sys.modules['rapidocr_onnxruntime'] = None\n"
         "from guieval.registry import load_model\n"

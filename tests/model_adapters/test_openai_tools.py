@@ -45,7 +45,7 @@ def functions(request: ModelInput) -> dict[str, dict[str, Any]]:
 # What is asked
 
 
-def test_the_past_is_told_a_line_a_step_with_the_models_own_thoughts() -> None:
+def test_the_past_is_written_a_line_a_step_with_the_models_own_thoughts() -> None:
     assert user_text(MODEL.prepare_input(step(), past(3))) == (
         "Task: Turn on Wi-Fi\n"
         "Done so far:\n"
@@ -56,7 +56,7 @@ def test_the_past_is_told_a_line_a_step_with_the_models_own_thoughts() -> None:
     )
 
 
-def test_a_past_place_is_told_in_the_frame_of_the_model() -> None:
+def test_a_past_place_is_written_in_the_frame_of_the_model() -> None:
     """(500, 750) thousandths of a phone that is sent as 705 x 1568 pixels; x is 352.5, and rounding is half to even."""
     (entry,) = past(1)
     entry = type(entry)(step(), CLICK, None, None, "raw", "model")
@@ -103,7 +103,7 @@ def test_grounding_offers_a_click_alone() -> None:
         ("0-1", "in fractions of the screenshot's width and height, from 0 to 1, with four decimals;", "number", "1"),
     ],
 )
-def test_the_frame_is_told_twice(frame: str, told: str, kind: str, right: str) -> None:
+def test_the_frame_is_stated_twice(frame: str, told: str, kind: str, right: str) -> None:
     request = adapter("openai_tools", frame=frame, max_side=1568).prepare_input(step(), ())
     assert told in system_text(request)
     assert functions(request)["click"]["properties"]["x"] == {
@@ -320,7 +320,7 @@ def test_a_typed_text_may_look_like_a_call() -> None:
         ("I could click(x=1, y=2) or wait", "makes no function call"),
     ],
 )
-def test_everything_else_is_an_error_that_says_why(text: str, said: str) -> None:
+def test_everything_else_is_an_error_that_gives_the_reason(text: str, said: str) -> None:
     with pytest.raises(ParseError, match=said):
         MODEL.parse_response(step(), text)
 

@@ -55,7 +55,7 @@ def test_the_action_history_of_gui_odyssey_is_calls() -> None:
     assert text.endswith("History: \nStep 1: SCROLL [UP]\nStep 2: CLICK <point>[[500,750]]</point>\n\n")
 
 
-def test_history_tells_step_instructions_thoughts_and_plain_sentences() -> None:
+def test_history_states_step_instructions_thoughts_and_plain_sentences() -> None:
     plain = reference_entry(step(Press(button="BACK")))
     text = adapter("os_atlas").prepare_input(HIGH, (*past(), plain)).text
     assert text.endswith("History: \nStep 1: Open the settings\nStep 2: Thought 1\nStep 3: Press the back button.\n\n")

@@ -23,7 +23,7 @@ SAMPLE = (
 """The one sample the authors print."""
 
 
-def test_the_high_level_prompt_behind_the_image_with_its_past() -> None:
+def test_the_high_level_prompt_after_the_image_with_its_history() -> None:
     (message,) = adapter("os_genesis").prepare_input(HIGH, past()).messages
     image, text = message.parts
     assert image == ImageRef(HIGH, None)
@@ -36,7 +36,7 @@ def test_the_high_level_prompt_behind_the_image_with_its_past() -> None:
     )
 
 
-def test_the_low_level_prompt_tells_goal_and_step_instruction() -> None:
+def test_the_low_level_prompt_states_goal_and_step_instruction() -> None:
     text = adapter("os_genesis").prepare_input(LOW, ()).text
     assert "        High-level instruction: Turn on Wi-Fi\n        Action history: \n" in text
     assert "        Low-level thought: Tap the switch\n" in text

@@ -60,7 +60,7 @@ def test_qwen3_reads_lists_in_0_to_999_where_that_is_chosen(text: str) -> None:
         adapter("qwen3_vl", list_scale=998)
 
 
-def test_qwen25_tells_the_past_as_json_calls() -> None:
+def test_qwen25_writes_the_history_as_json_calls() -> None:
     assert user_text("qwen2_5_vl") == (
         "The user query:  Turn on Wi-Fi\n"
         "Task progress (You have done the following operation on the current device): "
@@ -70,7 +70,7 @@ def test_qwen25_tells_the_past_as_json_calls() -> None:
     )
 
 
-def test_qwen25_tells_the_step_instruction_on_a_line_of_its_own() -> None:
+def test_qwen25_states_the_step_instruction_on_a_line_of_its_own() -> None:
     text = user_text("qwen2_5_vl", setting="low", low_level_instruction="Tap {history}")
     goal, current, progress = text.split("\n")
     assert (goal, current) == ("The user query:  Turn on Wi-Fi", "Current step query: Tap {history}")
@@ -98,7 +98,7 @@ def test_qwen25_grounding_is_a_prefilled_click() -> None:
     assert "<|" not in request.text
 
 
-def test_qwen3_tells_the_past_as_action_sentences() -> None:
+def test_qwen3_writes_the_history_as_action_sentences() -> None:
     assert user_text("qwen3_vl") == (
         "The user query: Turn on Wi-Fi.\n"
         "Task progress (You have done the following operation on the current device): "
@@ -108,7 +108,7 @@ def test_qwen3_tells_the_past_as_action_sentences() -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen2_5_vl", "qwen3_vl"])
-def test_a_missing_step_instruction_is_told(name: str) -> None:
+def test_a_missing_step_instruction_is_reported(name: str) -> None:
     with pytest.raises(DataError, match="b/e#0"):
         adapter(name).prepare_input(step(setting="low"), ())
 
@@ -298,7 +298,7 @@ def own(raw: str, **changes: Any) -> HistoryEntry:
     return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
 
 
-def test_qwen25_tells_its_own_past_calls_as_it_made_them() -> None:
+def test_qwen25_writes_its_own_past_calls_as_it_made_them() -> None:
     swipe = '{"name": "mobile_use", "arguments": {"action": "swipe", "coordinate": [540, 2000], "coordinate2": [540, 99]}}'
     flat = '{"name": "left_click", "arguments": [546, 1204]}'
     query = QWEN25.prepare_input(step(), [own(f"<tool_call>\n{swipe}\n</tool_call>"), own(flat)]).messages[-1].parts[0]
@@ -333,7 +333,7 @@ def test_qwen25_reply_with_thinking_and_conclusion() -> None:
     assert (parsed.thought, parsed.conclusion) == ("Why not.", "Go home.")
 
 
-def test_what_the_format_has_no_word_for_is_still_told_as_the_past() -> None:
+def test_what_the_format_has_no_word_for_is_still_written_into_the_history() -> None:
     entry = past(1)[0]
     recent = entry.__class__(step(Press(button="RECENT")), Press(button="RECENT"), None, None, None, "reference")
     assert '{"action": "system_button", "button": "Menu"}' in QWEN25.prepare_input(step(), [recent]).text

@@ -64,7 +64,7 @@ def test_the_first_of_two_rounds_counts(
         (adapter("ui_s1"), (f"<action>\n{CLICK}\n</action>", f"<action>\n{BACK}\n</action>")),
     ],
 )
-def test_only_the_first_round_is_told_as_past(model: ABCModel, answers: tuple[str, str]) -> None:
+def test_only_the_first_round_is_history(model: ABCModel, answers: tuple[str, str]) -> None:
     raw = f"<think>First.</think>\n{answers[0]}<|im_end|>\n<|im_start|>assistant\n<think>Then.</think>\n{answers[1]}"
     entry = HistoryEntry(step(), MIDDLE, "First.", None, raw, "model")
     told = model.prepare_input(step(step_index=1), (entry,))

@@ -41,7 +41,7 @@ def test_the_past_is_the_last_four_actions_numbered_from_zero() -> None:
     assert '{"action_type": 6}' not in text
 
 
-def test_an_own_past_action_is_told_as_a_reference_is() -> None:
+def test_an_own_past_action_is_written_as_a_reference_is() -> None:
     own = HistoryEntry(step(), CLICK, "I see it.", "Tapped it.", "raw", "model")
     model = adapter("seeclick")
     assert model.prepare_input(HIGH, (own,)) == model.prepare_input(HIGH, (reference_entry(step(CLICK)),))
@@ -57,7 +57,7 @@ def test_an_own_past_action_is_told_as_a_reference_is() -> None:
         (Wait(), None, "Step0: Wait. "),
     ],
 )
-def test_past_actions_without_a_number_are_told_in_words(action: Action, instruction: str | None, told: str) -> None:
+def test_past_actions_without_a_number_are_written_in_words(action: Action, instruction: str | None, told: str) -> None:
     entry = reference_entry(step(action, low_level_instruction=instruction))
     assert adapter("seeclick").prepare_input(HIGH, (entry,)).text.endswith(AGENT + told)
 
@@ -220,7 +220,7 @@ def test_a_grounding_answer_is_the_place_alone() -> None:
 
 
 @pytest.mark.parametrize("action", [Open(app="Maps"), Wait(), LongPress(point=Point(1, 1)), Press(button="RECENT")])
-def test_what_has_no_number_cannot_be_said(action: Any) -> None:
+def test_a_word_without_a_number_has_no_form(action: Any) -> None:
     with pytest.raises(ValueError, match="has no word for"):
         adapter("seeclick").render(HIGH, action)
 

@@ -77,6 +77,6 @@ def test_any_other_form_is_no_action(reply: str) -> None:
         MODEL.parse_response(task(), reply)
 
 
-def test_another_action_cannot_be_said() -> None:
+def test_other_actions_have_no_form() -> None:
     with pytest.raises(ValueError, match="has no word for"):
         MODEL.render(task(), Scroll(point=Point(500.0, 500.0), direction="up"))

@@ -36,7 +36,7 @@ def prompt(task_text: str, digest: str, instruction: str) -> bool:
         ("direct", "grounding", "direct", "Turn on Wi-Fi"),
     ],
 )
-def test_the_published_prompt_behind_the_image_and_no_past(form: str, setting: str, digest: str, told: str) -> None:
+def test_the_published_prompt_after_the_image_without_history(form: str, setting: str, digest: str, told: str) -> None:
     task = step(setting=setting, low_level_instruction="Tap the switch")
     request = adapter("ui_r1", form=form).prepare_input(task, past())
     (message,) = request.messages

@@ -78,7 +78,7 @@ def own(index: int, raw: str = OWN, **changes: Any) -> HistoryEntry:
     return HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
 
 
-def test_past_is_told_as_turns_with_the_last_two_screenshots() -> None:
+def test_past_is_written_as_turns_with_the_last_two_screenshots() -> None:
     first = reference_entry(step(Open(app="Settings"), low_level_instruction="Open the settings"))
     entries = (first, own(1), own(2))
     task = step(step_index=3, screenshot="3.png")
@@ -123,7 +123,7 @@ def test_a_thought_that_is_not_in_the_reply_is_put_back() -> None:
     assert MODEL.prepare_input(step(step_index=1), (entry,)).messages[2].parts == (OWN,)
 
 
-def test_every_turn_tells_its_own_step_instruction() -> None:
+def test_every_turn_states_its_own_step_instruction() -> None:
     entries = (own(0, setting="low", low_level_instruction="Open the settings"), own(1))
     task = step(step_index=2, setting="low", low_level_instruction="Tap {instruction}")
     turns = [message for message in MODEL.prepare_input(task, entries).messages if message.role == "user"]

@@ -74,7 +74,7 @@ def test_past_answers_carry_their_box_tokens_and_escapes() -> None:
         ("Thought: Up.\nAction: open_app(app_name='X'", "open_app(app_name='X')"),
     ],
 )
-def test_own_past_calls_are_told_as_they_were_made(raw: str, told: str) -> None:
+def test_own_past_calls_are_written_as_they_were_made(raw: str, told: str) -> None:
     task = step(low_level_instruction="the reference's words")
     parsed = V15.parse_response(task, raw)
     entry = HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
@@ -82,7 +82,7 @@ def test_own_past_calls_are_told_as_they_were_made(raw: str, told: str) -> None:
     assert answer.parts == (f"Thought: Up.\nAction: {told}",)
 
 
-def test_a_past_place_is_told_in_one_frame() -> None:
+def test_a_past_place_is_written_in_one_frame() -> None:
     """Where the benchmark has no words for a step, the made-up ones name the pixels that the call names."""
     text = V15.prepare_input(step(), [reference_entry(step())]).text
     assert "Thought: Click at (546, 1806).\nAction: click(start_box='<|box_start|>(546,1806)<|box_end|>')" in text
@@ -266,7 +266,7 @@ def test_thoughts(text: str, thought: str | None) -> None:
 
 
 @pytest.mark.parametrize(("word", "finger"), [("up", "down"), ("down", "up"), ("left", "right"), ("right", "left")])
-def test_scroll_words_name_the_content_unless_told_otherwise(word: Direction, finger: Direction) -> None:
+def test_scroll_words_name_the_content_unless_set_otherwise(word: Direction, finger: Direction) -> None:
     for name in ("ui_tars", "ui_tars_1_5"):
         text = f"Action: scroll(direction='{word}')"
         assert adapter(name).parse_response(step(), text).action == Scroll(point=MIDDLE, direction=finger)
@@ -281,7 +281,7 @@ def test_a_mouse_drag_is_no_swipe() -> None:
         assert adapter(name, prompt="computer").parse_response(step(), text).action.type == "UNSUPPORTED"
 
 
-def test_what_no_prompt_lists_is_still_told_as_the_past() -> None:
+def test_what_no_prompt_lists_is_still_written_into_the_history() -> None:
     for action, call in (
         (Press(button="ENTER"), "type(content='\\n')"),
         (Wait(), "wait()"),

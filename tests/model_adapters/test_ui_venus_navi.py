@@ -68,7 +68,7 @@ def test_the_first_step() -> None:
     assert text.endswith("After providing action, summarize your action in <conclusion></conclusion> tags\n")
 
 
-def test_the_past_is_told_as_thought_and_action_and_counted_from_zero() -> None:
+def test_the_past_is_written_as_thought_and_action_and_counted_from_zero() -> None:
     assert (
         "### Previous Actions\n"
         "Step 0: <think></think><action>Launch(app='Settings')</action>\n"
@@ -78,7 +78,7 @@ def test_the_past_is_told_as_thought_and_action_and_counted_from_zero() -> None:
     ) in asked(NAVI_7B, past(3))
 
 
-def test_an_own_action_is_told_as_it_was_written() -> None:
+def test_an_own_action_is_repeated_as_it_was_written() -> None:
     raw = "<think>\nThe bar.\n</think>\n<action>\nClick(box=(322,1071))\n</action>\n<conclusion>\nTapped.\n</conclusion>"
     task = step()
     read = NAVI_7B.parse_response(task, raw)
@@ -99,7 +99,7 @@ def test_an_own_action_is_told_as_it_was_written() -> None:
         (Unsupported(name="zoom", arguments={"factor": 2}), "zoom(factor='2')"),
     ],
 )
-def test_every_past_action_is_told(action: Action, told: str) -> None:
+def test_every_past_action_is_written(action: Action, told: str) -> None:
     assert f"<action>{told}</action>" in asked(NAVI_7B, (reference_entry(step(action)),))
 
 

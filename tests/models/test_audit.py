@@ -149,7 +149,7 @@ def test_few_steps_and_little_gain_say_nothing() -> None:
     assert audit.report().better is None
 
 
-def test_swapped_axes_are_told(shared_data: Path) -> None:
+def test_swapped_axes_are_reported(shared_data: Path) -> None:
     """Real replies, as a model would have written them that puts y first."""
     audit = FrameAudit(PER_1000)
     for row in rows(shared_data, "mai_ui"):
@@ -191,7 +191,7 @@ def replied(model: ABCModel, size: Size, write: Callable[[Point], str]) -> Frame
 
 
 @pytest.mark.parametrize(("scale", "best"), [(1000, "0-1000"), (999, "0-999")])
-def test_the_audit_tells_which_scale_qwen3s_lists_have(scale: float, best: str) -> None:
+def test_the_audit_states_which_scale_qwen3s_lists_have(scale: float, best: str) -> None:
     def write(point: Point) -> str:
         return f'[{{"point_2d": [{point.x * scale / 1000:.2f}, {point.y * scale / 1000:.2f}]}}]'
 
@@ -202,7 +202,7 @@ def test_the_audit_tells_which_scale_qwen3s_lists_have(scale: float, best: str) 
         assert best == report.declared.name or fits[best] == 60
 
 
-def test_the_audit_tells_which_frame_ui_venus_ground_72b_has() -> None:
+def test_the_audit_states_which_frame_ui_venus_ground_72b_has() -> None:
     size, script = (5120, 2880), load_model("ui-venus-ground-72b")
 
     def write(width: int, height: int) -> Callable[[Point], str]:
@@ -301,7 +301,7 @@ def test_a_run_in_a_wrong_frame_warns_once_and_in_time(tmp_path: Path) -> None:
     assert re.search(r"another frame fits far better: 0-(999|1000) hits 240 of 240 targets \(100.0%\)", done.stdout)
 
 
-def test_the_command_line_tells_it_during_the_run_and_after(tmp_path: Path) -> None:
+def test_the_command_line_states_it_during_the_run_and_after(tmp_path: Path) -> None:
     demo = load_benchmark("demo", tmp_path / "demo", episodes=30, seed=2)
     settings = MockSettings(policy="reference", served_models=("ui-tars-7b",))
     with MockServer(settings, model=in_frame("ui-tars-7b", PIXELS), benchmark=demo) as server:
@@ -397,7 +397,7 @@ def test_an_adapter_that_reads_without_its_frame_is_audited_by_encoding() -> Non
     assert (audit.audit.steps, audit.audit.report().declared.hits) == (2, 1)
 
 
-def test_a_sample_without_reply_or_action_says_nothing() -> None:
+def test_a_sample_without_reply_or_action_states_nothing() -> None:
     audit = StepAudit(load_model("ui-tars-7b"))
     lost = Sample(outcome=ActionEvaluator("guievalkit").evaluate(step(), None))
     audit.add(step(), lost, reread=True)

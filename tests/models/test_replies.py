@@ -124,7 +124,7 @@ CALL = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call
 
 
 @pytest.mark.parametrize("name", sorted({config.adapter: name for name, config in model_configs().items()}.values()))
-def test_what_is_said_of_a_long_reply_is_short(name: str) -> None:
+def test_the_message_about_a_long_reply_is_short(name: str) -> None:
     """A long word in each place where an adapter may repeat it."""
     model = load_model(name)
     replies = [
@@ -142,7 +142,7 @@ def test_what_is_said_of_a_long_reply_is_short(name: str) -> None:
     assert max(map(len, said)) < 300 and any(said)
 
 
-def test_what_is_said_of_an_adapters_bug_is_short() -> None:
+def test_the_message_about_an_adapters_bug_is_short() -> None:
     def fails(text: str) -> Any:
         raise RuntimeError(f"begin {LONG} end")
 

@@ -127,7 +127,7 @@ def test_androidworld_s_suite_is_drawn_as_asked() -> None:
     assert "with the error 400: Invalid task family: androidworld" in str(refused.value)
 
 
-def test_a_task_that_a_killed_run_left_behind_begins_again() -> None:
+def test_an_unfinished_task_of_a_killed_run_begins_again() -> None:
     with androidworld() as (server, environment):
         server.running.add(("OpenAppTaskEval", 0))
         assert on(environment, lambda device: device.reset(environment.tasks()[0], 0)).goal.startswith("OpenAppTaskEval 0")

@@ -298,7 +298,7 @@ def answering(content: Any) -> web.Application:
     return app
 
 
-def test_servers_of_other_kinds_are_told() -> None:
+def test_servers_of_other_kinds_are_reported() -> None:
     with InThread(answering({"hello": 1})) as server, pytest.raises(UsageError, match="expected the schemas of an OpenEnv"):
         OpenEnv(url=server.address).tasks()
     with (

@@ -146,7 +146,7 @@ def requests(agent: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-def test_every_end_is_told_apart(tmp_path: Path, agent: Path) -> None:
+def test_every_end_is_distinguished(tmp_path: Path, agent: Path) -> None:
     guieval.run(**settings(agent), out=tmp_path / "run", progress=False)
     found = outcomes(tmp_path / "run")
     assert {name: outcome.ended for name, outcome in found.items()} == ENDED

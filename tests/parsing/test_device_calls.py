@@ -40,7 +40,7 @@ TABLE = calls.CallTable(
         ("zoom", {"factor": 2}, None),
     ],
 )
-def test_a_call_keeps_its_own_words_and_says_what_it_does(
+def test_a_call_keeps_its_own_words_and_states_what_it_does(
     name: str, arguments: dict[str, Any], device: DeviceAction | None
 ) -> None:
     action = TABLE.read(name, arguments, PER_1000, (100, 200))

@@ -61,7 +61,7 @@ def test_json_tolerances(case: str, text: str, value: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("around", ['{{"a": {}}}', '{{"a": 1, "b": [{}, 2]}}', '[{{"a": {}, "b": "c"}}]', "[1, {}]"])
-def test_what_only_python_can_write_is_read_behind_what_json_can(written: str, around: str) -> None:
+def test_python_literals_are_read_after_json(written: str, around: str) -> None:
     text = around.format(written)
     with pytest.raises(ValueError):
         json.loads(text)

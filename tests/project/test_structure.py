@@ -90,7 +90,7 @@ def test_only_the_vocabulary_is_loose() -> None:
 
 
 @pytest.mark.parametrize("folder", ["guieval", "benchmarks", "model_adapters"])
-def test_every_package_says_what_it_holds(folder: str) -> None:
+def test_every_package_states_what_it_holds(folder: str) -> None:
     for package in {path.parent for path in sources(folder)}:
         start = package / "__init__.py"
         assert start.is_file() and ast.get_docstring(ast.parse(start.read_text(encoding="utf-8"))), package

@@ -153,7 +153,7 @@ def test_steps_of_modes_that_stop_are_compared_where_both_came(tmp_path: Path) -
     assert figures["PG"].difference.value == pytest.approx((2 / 4 - 1 / 4) / 12)
 
 
-def test_a_run_stopped_by_another_protocol_is_said_to_be_a_lower_bound(tmp_path: Path) -> None:
+def test_a_run_stopped_by_another_protocol_is_reported_as_a_lower_bound(tmp_path: Path) -> None:
     """The wrong scroll direction ends the episode under guievalkit, and would not under ui-s1-sop."""
     from guieval.actions import Scroll
     from guieval.models import Request

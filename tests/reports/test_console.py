@@ -185,7 +185,7 @@ def test_a_run_that_is_whole_and_covered_gets_no_warning() -> None:
     assert warning_lines([Run("one", summary([["right", "wrong"]])), Run("two", summary([["wrong", None]], "sop"))]) == []
 
 
-def test_an_incomplete_run_is_told_with_both_bounds() -> None:
+def test_an_incomplete_run_is_reported_with_both_bounds() -> None:
     (line,) = warning_lines([Run("bench\nmodel", summary([["right", "infrastructure_failure", "wrong", None]]))])
     assert line == (
         "bench model: incomplete: 2 of 4 steps, in 1 of 1 episodes, were not measured (1 failed, 1 never sent). "
@@ -193,7 +193,7 @@ def test_an_incomplete_run_is_told_with_both_bounds() -> None:
     )
 
 
-def test_low_coverage_and_foreign_records_are_told() -> None:
+def test_low_coverage_and_foreign_records_are_reported() -> None:
     (line,) = warning_lines([Run("one", summary([["right", "unparseable"]]))])
     assert "coverage is 50.00%, below 95%" in line
     foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)

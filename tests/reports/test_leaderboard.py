@@ -111,7 +111,7 @@ def test_the_order_of_runs_changes_no_figure_and_no_rank(tmp_path: Path) -> None
     assert cells(leaderboard(runs, [PROTOCOL])) == cells(leaderboard(runs[::-1], [PROTOCOL]))
 
 
-def test_verdicts_coverage_and_missing_answers_are_told(tmp_path: Path) -> None:
+def test_verdicts_coverage_and_missing_answers_are_reported(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", [("e00", 1)])
     journal = run / "steps.jsonl"
     journal.write_text("".join(line for line in journal.open() if '"episode_id":"e03"' not in line))
@@ -152,7 +152,7 @@ def test_nothing_is_reproduced_on_other_steps(tmp_path: Path) -> None:
     assert "reproduced within" in str(replace(reproduction, published_steps=True))
 
 
-def test_a_difference_is_never_said_to_be_smaller_than_it_is(tmp_path: Path) -> None:
+def test_a_difference_is_never_shown_smaller_than_it_is(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", [(name, 0) for name in EPISODES[:10]], rewrite=named("x"))
     (reproduction,) = leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions
     for own, within in ((81.0, "0.0"), (81.04, "0.1"), (80.9, "0.1"), (81.31, "0.4")):
@@ -181,13 +181,13 @@ def test_a_sample_set_that_a_limit_cut_down_is_not_the_published_one(tmp_path: P
     )
 
 
-def test_published_figures_over_steps_that_nobody_names_are_said_to_be(tmp_path: Path) -> None:
+def test_published_figures_over_unnamed_steps_are_marked(tmp_path: Path) -> None:
     board = leaderboard([made_run(tmp_path / "x")], [PROTOCOL], [published()])
     (note,) = [each for each in board.notes if "Mine, Table 1" in each]
     assert "is over the paper's own steps, and the runs of that column are over split test (48 steps" in note
 
 
-def test_latex_tells_differences_and_keeps_names_as_they_are(tmp_path: Path) -> None:
+def test_latex_states_differences_and_keeps_names_as_they_are(tmp_path: Path) -> None:
     name = "ocr--x `y` ''z''"
     run = made_run(tmp_path / "x", [(each, 0) for each in EPISODES[:10]], rewrite=named(name))
     tex = written(leaderboard([run], [PROTOCOL], [published(model=name, checkpoint=name)]), "latex")
@@ -230,7 +230,7 @@ def test_other_checkpoints_and_other_thinking_are_not_ones_own(
     assert board.reproductions == () and len(board.references) == 1
 
 
-def test_another_mode_is_not_ones_own_and_another_figure_is_said(tmp_path: Path) -> None:
+def test_another_mode_is_not_ones_own_and_another_figure_is_reported(tmp_path: Path) -> None:
     run = made_run(tmp_path / "x", mode="soeval", rewrite=named("x"))
     assert leaderboard([run], [PROTOCOL], [published(checkpoint="x")]).reproductions == ()
     board = leaderboard([run], ["guievalkit"], [published(checkpoint="x")])
@@ -302,7 +302,7 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
     ("form", "out", "found"),
     [(None, None, "md"), (None, "b.tex", "latex"), (None, "b.html", "html"), ("csv", "b.html", "csv")],
 )
-def test_the_files_ending_says_the_format(form: str | None, out: str | None, found: str) -> None:
+def test_the_files_ending_states_the_format(form: str | None, out: str | None, found: str) -> None:
     assert format_named(form, None if out is None else Path(out)) == found
 
 

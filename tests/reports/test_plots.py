@@ -186,7 +186,7 @@ def panel(x: str) -> Panel:
     return Panel(x, [name for name, _, _ in points], [one for _, one, _ in points], [other for _, _, other in points])
 
 
-def test_reliability_of_table_20_says_what_the_paper_prints() -> None:
+def test_reliability_of_table_20_states_what_the_paper_prints() -> None:
     figure = reliability([panel("soeval-exact"), panel("offline-exact"), panel("soeval-progress")], "AW (%)", 1, "two-column")
     titles = [axes.get_title() for axes in figure.axes]
     assert [re.findall(r"= (\d\.\d\d)[ ,(]", title) for title in titles] == [

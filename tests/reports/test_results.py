@@ -139,7 +139,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         ("rows:", "rows: [", "not a YAML"),
     ],
 )
-def test_a_table_that_does_not_fit_says_why(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_table_that_does_not_fit_gives_the_reason(tmp_path: Path, old: str, new: str, message: str) -> None:
     file = tmp_path / "mine.yaml"
     assert old in TABLE
     file.write_text(TABLE.replace(old, new), encoding="utf-8")
@@ -147,7 +147,7 @@ def test_a_table_that_does_not_fit_says_why(tmp_path: Path, old: str, new: str, 
         get_results(str(file))
 
 
-def test_unknown_tables_are_told_the_nearest_name(tmp_path: Path) -> None:
+def test_unknown_tables_are_reported_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'ui-s1-table-1'"):
         get_results("uis1-table-1")
     with pytest.raises(UsageError, match="cannot be read"):

@@ -77,7 +77,7 @@ def test_trl_leaves_out_what_could_not_be_judged(scorer: ReplyScorer, monkeypatc
     assert nemo_rl.reward_function(scorer)(ROW, "x") == (0.0, None)
 
 
-def test_trl_says_what_its_data_lacks(scorer: ReplyScorer) -> None:
+def test_trl_states_what_its_data_lacks(scorer: ReplyScorer) -> None:
     reward = trl.reward_function(scorer)
     with pytest.raises(UsageError, match=r"no column 'task'.*its columns are: solution"):
         reward(completions=["x"], solution=["y"])
@@ -110,14 +110,14 @@ def test_verl_by_keywords(replies: list[str]) -> None:
         ({"protocol": 1.0}, "has no weight 'protocol'"),
     ],
 )
-def test_wrong_weights_of_a_configuration_are_told(weights: dict[str, Any], said: str) -> None:
+def test_wrong_weights_of_a_configuration_are_reported(weights: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         verl.compute_score("guieval", "x", ROW, weights=weights)
     with pytest.raises(UsageError, match=said):
         easyr1.compute_score({"ground_truth": ROW, "response": "x"}, weights=weights)
 
 
-def test_a_row_without_its_step_is_told(scorer: ReplyScorer) -> None:
+def test_a_row_without_its_step_is_reported(scorer: ReplyScorer) -> None:
     told = "a row has no 'task'"
     with pytest.raises(UsageError, match=told):
         verl.compute_score("guieval", "x", None, {})

@@ -228,12 +228,12 @@ def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
         ({"epsilon": math.inf}, "epsilon is inf"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(wrong: dict[str, Any], said: str) -> None:
+def test_an_impossible_setting_is_reported(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         AdvantageSettings(**wrong)
 
 
-def test_a_trajectory_that_cannot_be_is_told() -> None:
+def test_an_impossible_trajectory_is_reported() -> None:
     for steps, rewards, matched in (
         ((), (), ()),
         ((0, 1), (1.0,), (True,)),

@@ -95,12 +95,12 @@ def test_the_table_in_the_docs_is_the_commands(guieval: CommandLine) -> None:
         assert f"| {' | '.join([each.name, *shown[each.name]])} | {each.summary} |" in page
 
 
-def test_the_command_says_when_a_form_is_not_the_models(guieval: CommandLine) -> None:
+def test_the_command_states_when_a_form_is_not_the_models(guieval: CommandLine) -> None:
     done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
     assert "note: no reply of the expert has the form that ui-r1 asks for: <think>...</think> <answer>" in done.out
 
 
-def test_the_command_says_when_the_expert_earns_nothing(guieval: CommandLine) -> None:
+def test_the_command_states_when_the_expert_earns_nothing(guieval: CommandLine) -> None:
     """A share of nothing, or of a loss, would mean nothing."""
     less = [f"--weight={name}_weight={value}" for name, value in (("format", -1), ("type", 0), ("exact", 0))]
     done = guieval("probe-reward", "ui-s1", "--bench", "demo", "--set", "episodes=1", *less)

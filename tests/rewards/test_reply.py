@@ -38,7 +38,7 @@ def test_the_form_may_be_another_than_the_rewards_own() -> None:
 
 
 @pytest.mark.parametrize(("model", "reward", "nearest"), [("ui-s1-7bb", "ui-s1", "ui-s1-7b"), ("ui-s1-7b", "ui-s", "ui-s1")])
-def test_unknown_names_are_told(model: str, reward: str, nearest: str) -> None:
+def test_unknown_names_are_reported(model: str, reward: str, nearest: str) -> None:
     with pytest.raises(UsageError, match=f"did you mean '{nearest}'"):
         open_scorer(model, reward)
 

@@ -16,7 +16,7 @@ MATCHED = (True, True, False, True, False)
 ROLLOUTS = st.lists(st.tuples(st.floats(-2, 2), st.booleans()), min_size=1, max_size=8)
 
 
-def test_natural_segments_end_with_the_mismatch_behind_them() -> None:
+def test_natural_segments_end_with_the_mismatch_after_them() -> None:
     """Step 0: r0 + r1/2 + r2/4, the mismatch of step 2 being its segment's last; step 2 has only itself; step 3: r3 + r4/2."""
     assert step_returns(REWARDS, MATCHED, gamma=0.5) == [1.625, 1.25, 0.5, 1.125, 0.25]
 
@@ -76,7 +76,7 @@ def test_the_segments_differ_only_by_what_a_mismatch_passes_back(steps: list[tup
             assert natural[place] - released[place] == pytest.approx(0.5 * rewards[ahead], abs=1e-12)
 
 
-def test_mistakes_are_told() -> None:
+def test_mistakes_are_reported() -> None:
     with pytest.raises(UsageError, match=r"gamma is 1\.5: expected a number from 0 to 1"):
         step_returns((1.0,), (True,), gamma=1.5)
     with pytest.raises(UsageError, match=r"unknown segment 'natrual' .did you mean 'natural'"):

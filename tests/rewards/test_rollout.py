@@ -160,7 +160,7 @@ def test_a_rollout_becomes_a_trajectory() -> None:
     assert Trajectory.of("u", rollout.steps) == Trajectory("u", (0, 1, 2, 3), (1.0, 0.5, 1.0, 0.5), (True, False, True, False))
 
 
-def test_a_policy_that_cannot_be_is_told() -> None:
+def test_an_impossible_policy_is_reported() -> None:
     with pytest.raises(UsageError, match=r"unknown patch method 'thoughtfree' .did you mean 'thought-free'"):
         PatchPolicy("thoughtfree", 1)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the patch budget is -1: expected a whole number from 0, or unlimited"):

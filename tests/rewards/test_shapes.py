@@ -221,13 +221,13 @@ def test_unsupported_actions_count_where_one_is_accepted() -> None:
         ({"name": "ui-r1-iou", "threshold": 1.0}, "threshold is 1.0; expected a share from 0 to below 1"),
     ],
 )
-def test_mistakes_are_told_with_the_nearest_name(arguments: dict[str, Any], message: str) -> None:
+def test_mistakes_are_reported_with_the_nearest_name(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         get_reward(**arguments)
 
 
 @pytest.mark.parametrize("name", list(REWARDS))
-def test_every_reward_says_what_it_is(name: str) -> None:
+def test_every_reward_states_what_it_is(name: str) -> None:
     reward = get_reward(name, protocol="guievalkit")
     told = reward.describe()
     assert told["name"] == name and told["protocol"] == "guievalkit" and told["source"]
@@ -236,7 +236,7 @@ def test_every_reward_says_what_it_is(name: str) -> None:
     assert best.total == pytest.approx(reward.highest)
 
 
-def test_the_page_on_rewards_tells_every_name_part_and_protocol() -> None:
+def test_the_page_on_rewards_states_every_name_part_and_protocol() -> None:
     page = (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8")
     told = {cells[1].strip(" `"): cells for line in page.splitlines() if len(cells := line.split("|")) == 7}
     for name, kind in REWARDS.items():

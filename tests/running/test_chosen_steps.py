@@ -51,7 +51,7 @@ def test_only_the_chosen_steps_are_asked_and_counted(tmp_path: Path, chosen: str
     assert evaluate_run(tmp_path / "run").summary == stored == summary
 
 
-def test_steps_that_do_not_count_are_told_as_the_reference_did_them(tmp_path: Path, chosen: str) -> None:
+def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path, chosen: str) -> None:
     """Even in modes whose history is the model's own: it was not asked there, so there is no answer of its own."""
     engine = ScriptedEngine(right)
     run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="soeval", episodes=chosen)
@@ -75,7 +75,7 @@ def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Pa
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
-def test_resuming_asks_what_is_left_and_tells_the_same_past(tmp_path: Path, chosen: str, mode: str) -> None:
+def test_resuming_runs_what_is_left_with_the_same_history(tmp_path: Path, chosen: str, mode: str) -> None:
     class Broken(ScriptedEngine):
         async def generate(self, request: Request) -> Reply:
             if request.task.key[2:] == ("a", 3):
@@ -149,7 +149,7 @@ def test_a_run_is_scored_over_a_part_of_it(tmp_path: Path, chosen: str) -> None:
     assert part.steps_title == "chosen.txt of split test"
 
 
-def test_a_part_of_a_run_over_chosen_steps_says_which_they_were(tmp_path: Path, chosen: str) -> None:
+def test_a_part_of_a_run_over_chosen_steps_states_which_they_were(tmp_path: Path, chosen: str) -> None:
     """Its episodes are not whole, so a split of it is not all of that split's steps."""
     run_scripted(tmp_path / "run", EPISODE_LIST, ScriptedEngine(right), episodes=chosen)
     part = evaluate_run(tmp_path / "run", choice=Choice(split="test"))

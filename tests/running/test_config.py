@@ -70,7 +70,7 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
         ({"bench_options": {"name": "x"}}, "'name' is not an option of a benchmark"),
     ],
 )
-def test_a_value_that_cannot_be_is_told_with_its_field(values: dict[str, Any], said: str) -> None:
+def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse({**NAMES, **values})
 

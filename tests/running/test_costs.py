@@ -52,7 +52,7 @@ def test_a_cost_is_tokens_times_prices_per_million() -> None:
     assert PRICE.cost(tokens) == pytest.approx(1.0 * 2.0 + 0.5 * 8.0)
 
 
-def test_answers_without_counts_cost_what_the_others_do_and_the_bill_says_so() -> None:
+def test_answers_without_counts_cost_what_the_others_do_and_the_bill_states_it() -> None:
     tokens = tokens_of(record((1000, 100)), record(None), record((1000, None)), record(None, answered=False))
     assert (tokens.answers, tokens.reported) == (3, 1), "half a count is none, and who did not answer is not paid"
     one = (1000 * 2.0 + 100 * 8.0) / 1e6
@@ -141,7 +141,7 @@ def test_the_first_name_that_has_a_price_counts() -> None:
         ("- {", "is not YAML"),
     ],
 )
-def test_a_damaged_price_file_is_told_in_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+def test_a_damaged_price_file_gives_one_sentence(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(text)
     with pytest.raises(UsageError, match=said) as raised:
@@ -149,7 +149,7 @@ def test_a_damaged_price_file_is_told_in_one_sentence(text: str, said: str, tmp_
     assert "\n" not in str(raised.value)
 
 
-def test_a_missing_price_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_price_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_prices(tmp_path / "none.yaml")
 
@@ -168,7 +168,7 @@ def test_a_budget_leaves_room_for_what_is_in_flight() -> None:
     assert budget.reached(one, in_flight=0) is not None, "one budget is for all runs of a command"
 
 
-def test_a_budget_ends_a_run_whose_server_tells_no_counts() -> None:
+def test_a_budget_ends_a_run_whose_server_states_no_counts() -> None:
     budget = Budget(5.0, PRICE)
     silent = tokens_of(*[record(None)] * 9)
     assert budget.reached(silent, in_flight=4) is None
@@ -200,7 +200,7 @@ def cost_in(directory: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_run_says_what_it_cost(guieval: CommandLine, server: str, prices: Path, tmp_path: Path) -> None:
+def test_a_run_states_what_it_cost(guieval: CommandLine, server: str, prices: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL, "--prices", prices)
     steps = len(list(Records(out)))
@@ -212,7 +212,7 @@ def test_a_run_says_what_it_cost(guieval: CommandLine, server: str, prices: Path
     assert again.code == 0 and "cost:" not in again.out, "a replay costs nothing"
 
 
-def test_a_run_without_a_price_says_its_tokens(guieval: CommandLine, server: str, tmp_path: Path) -> None:
+def test_a_run_without_a_price_states_its_tokens(guieval: CommandLine, server: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = guieval("run", "--model", MODEL, "--bench", "demo", "--base-url", server, "--out", out, *SMALL)
     steps = len(list(Records(out)))

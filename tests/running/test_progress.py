@@ -102,7 +102,7 @@ def test_a_few_recent_answers_are_no_rate() -> None:
     ("seconds", "said"),
     [(0.2, "1 s"), (7.4, "7 s"), (43, "45 s"), (61, "1 min"), (3000, "50 min"), (3601, "1 h"), (12100, "3 h 20 min")],
 )
-def test_a_time_is_told_no_more_exactly_than_it_is_known(seconds: float, said: str) -> None:
+def test_a_time_is_shown_no_more_exactly_than_it_is_known(seconds: float, said: str) -> None:
     assert spoken(seconds) == said
 
 
@@ -140,7 +140,7 @@ BUSY = Load(
 VERDICTS: tuple[Verdict, ...] = ("right", "right", "right", "wrong", "unparseable", "unsupported", "infrastructure_failure")
 
 
-def test_the_picture_tells_everything_at_any_width() -> None:
+def test_the_picture_shows_everything_at_any_width() -> None:
     progress = progress_of(*VERDICTS, load=lambda: BUSY)
     progress.in_flight = 8
     view = view_of(progress)
@@ -171,7 +171,7 @@ def test_many_servers_do_not_push_the_rest_off_the_screen() -> None:
     assert any("and 22 more" in line for line in lines)
 
 
-def test_a_mode_that_may_end_early_tells_an_upper_bound() -> None:
+def test_a_mode_that_may_end_early_states_an_upper_bound() -> None:
     rights: tuple[Verdict, ...] = ("right",) * 12
     assert view_of(progress_of(*rights)).time_left == "about 7 s left"
     assert view_of(progress_of(*rights, shrinks=True)).time_left == "at most 7 s left"
@@ -179,7 +179,7 @@ def test_a_mode_that_may_end_early_tells_an_upper_bound() -> None:
     assert view_of(progress_of(*rights, halted="enough")).time_left == "ending"
 
 
-def test_a_server_that_is_silent_is_told() -> None:
+def test_a_server_that_is_silent_is_reported() -> None:
     watch = Watch("t")
     progress = progress_of("right")
     watch.look(progress, 0.0)
@@ -208,7 +208,7 @@ def test_a_plain_line_is_one_line_that_can_be_searched_for() -> None:
     assert over.endswith("0:10 elapsed; stopped") and "in flight" not in over
 
 
-def test_a_server_without_token_counts_is_said_to_tell_none() -> None:
+def test_a_server_without_token_counts_is_reported() -> None:
     progress = Progress(3)
     assert view_of(progress).tokens is None
     progress.count(record("right"))
@@ -265,7 +265,7 @@ def test_nobody_reading_ends_the_telling_and_not_the_run(monkeypatch: pytest.Mon
     assert Closed.writes == 1
 
 
-def test_a_run_tells_its_load_and_how_its_steps_ended(tmp_path: Path) -> None:
+def test_a_run_states_its_load_and_how_its_steps_ended(tmp_path: Path) -> None:
     seen: list[tuple[int, int, int, int]] = []
     last: list[Progress] = []
 
@@ -285,7 +285,7 @@ def test_a_run_tells_its_load_and_how_its_steps_ended(tmp_path: Path) -> None:
     assert last[0].shrinks and last[0].verdicts == {"wrong": 12} and last[0].total == 12
 
 
-def test_an_engine_tells_how_its_servers_fare(tmp_path: Path) -> None:
+def test_an_engine_reports_its_servers_statistics(tmp_path: Path) -> None:
     with MockServer(MockSettings(model=MODEL, first_faults=("500",), latency=0.01, sigma=0.0)) as server:
         url = server.base_url
         config = RunConfig(model=MODEL, bench="demo", base_urls=(url,), bench_options={"episodes": 2, "seed": 4})

@@ -42,7 +42,7 @@ def test_every_server_has_its_figures(tmp_path: Path, guieval: CommandLine, conc
         assert line in done.out
 
 
-def test_one_server_is_not_told_apart(tmp_path: Path, guieval: CommandLine) -> None:
+def test_one_server_is_not_distinguished(tmp_path: Path, guieval: CommandLine) -> None:
     with MockServer(MockSettings(model=MODEL, policy="centre", served_models=(MODEL,))) as server:
         command = ("run", "--model", MODEL, "--bench", "demo", "--data", tmp_path / "demo", "--base-url", server.base_url)
         done = guieval(*command, "--out", tmp_path / "run", *SMALL)

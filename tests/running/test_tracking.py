@@ -212,7 +212,7 @@ def test_live_figures_come_every_few_seconds_and_a_slow_tracker_gets_the_latest(
     assert len(Slow.logged) <= 3
 
 
-def test_a_configuration_is_told_flat_and_without_secrets() -> None:
+def test_a_configuration_is_reported_flat_and_without_secrets() -> None:
     values = {
         "a": {"b": 1, "c": None, "d": [1, "x"], "api_key_env": "K", "max_tokens": 5, "token": "t", "Authorization": "t"},
         "e": "holds abcdef inside",
@@ -248,7 +248,7 @@ def test_final_figures_are_those_of_the_whole_run() -> None:
         ([], {"uri": "https://host/?token=pass"}, "must not hold a user, a password or a query"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(names: list[str], settings: dict[str, Any], said: str) -> None:
+def test_mistakes_give_one_sentence(names: list[str], settings: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said) as raised:
         check_tracking(names, settings)
     assert "pass@" not in str(raised.value) and "=pass" not in str(raised.value)

@@ -92,7 +92,7 @@ def check_against_the_evaluator(columns: RunColumns, answers: Iterable[tuple[Ste
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(tasks(), st.none() | anything, st.booleans()), min_size=1, max_size=6))
-def test_every_protocol_says_of_random_steps_what_its_evaluator_says(
+def test_every_protocol_states_of_random_steps_what_its_evaluator_states(
     drawn: list[tuple[StepTaskModel, Action | None, bool]],
 ) -> None:
     answers = [
@@ -128,7 +128,7 @@ def perturbed(task: StepTaskModel, rng: random.Random) -> Action | None:
     return action
 
 
-def test_every_protocol_says_of_real_steps_what_its_evaluator_says(shared_data: Path, tmp_path: Path) -> None:
+def test_every_protocol_states_of_real_steps_what_its_evaluator_states(shared_data: Path, tmp_path: Path) -> None:
     benchmark = load_benchmark("androidcontrol", shared_data / "ui_s1")
     rng = random.Random(7)
     answers: list[tuple[StepTaskModel, Action | None]] = []
@@ -211,7 +211,7 @@ def test_each_protocol_ends_an_episode_at_its_own_first_mismatch(tmp_path: Path)
     assert disputed(columns).tolist() == [False, True, False, False]
 
 
-def test_a_failed_request_hides_what_lies_behind_it_but_ends_no_episode(tmp_path: Path) -> None:
+def test_a_failed_request_hides_the_steps_after_it_but_ends_no_episode(tmp_path: Path) -> None:
     records = [record(target("a", 0, 3)), record(target("a", 2, 3), TARGET)]
     columns = score_run(write_run(tmp_path / "run", records, mode="sop"))
     assert ends_of(columns) == ["infrastructure_failure", "not_run", "right"]

@@ -36,7 +36,7 @@ def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
     assert mark and measured.strip() + "\n\n" + mark + "\n" == written, "write it anew: guieval protocols --markdown"
 
 
-def test_the_measured_part_says_what_is_assumed_and_how_far_protocols_are_apart() -> None:
+def test_the_measured_part_states_what_is_assumed_and_how_far_protocols_are_apart() -> None:
     measured = PAGE.partition(END)[2]
     for text in ("1080 x 2400", "no boxes", "content's direction", "599 steps of os-kairos", "points apart"):
         assert text in measured
@@ -68,7 +68,7 @@ def test_texts_and_failures_in_few_words() -> None:
     assert failure_in_short(failure) == "no action: left out; no answer: left out, its episode too"
 
 
-def test_every_protocol_has_its_line_and_its_section_with_everything_it_says() -> None:
+def test_every_protocol_has_its_line_and_its_section_with_everything_it_states() -> None:
     for name in list_protocols():
         assert f"| [{name}](#{name}) |" in PAGE and f"\n## {name}\n" in PAGE
         section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0].replace("\\", "")

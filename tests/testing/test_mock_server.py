@@ -443,7 +443,7 @@ def test_reference_is_right_as_often_as_asked() -> None:
     assert some != reference_run(0.7, JsonModel(), seed=2)
 
 
-def test_a_family_that_cannot_say_the_reference_says_something_wrong() -> None:
+def test_a_family_without_words_for_the_reference_answers_something_wrong() -> None:
     assert [sum(reference_run(1.0, FewWords())[index::5]) for index in range(5)] == [Toy.episodes, 0, 0, 0, 0]
 
 
@@ -453,7 +453,7 @@ def test_reference_answers_do_not_change_on_a_retry() -> None:
         assert len({said(ask(server, f"{name}~0123abcd.{attempt}")) for attempt in range(5)}) == 1
 
 
-def test_reference_tells_samples_and_tagged_steps_apart() -> None:
+def test_reference_distinguishes_samples_and_tagged_steps() -> None:
     """An [EP] tag in the body names the episode alone; the draw must still be one per step and sample."""
     keys = [StepKey("toy", "", f"e{i}", 0) for i in range(8)]
     settings = MockSettings(policy="reference", accuracy=0.5)
@@ -560,7 +560,7 @@ def test_a_damaged_script_is_named(line: str, tmp_path: Path) -> None:
         ({"policy": "reference"}, "needs a model"),
     ],
 )
-def test_what_a_policy_needs_is_said(settings: dict[str, Any], words: str) -> None:
+def test_what_a_policy_needs_is_reported(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         mock(**settings)
 

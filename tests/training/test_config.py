@@ -146,7 +146,7 @@ def _method(parameters: tuple[str, ...]) -> Any:
     return namespace["method"]
 
 
-def test_the_command_says_what_is_wrong(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_states_what_is_wrong(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "did you mean 'semi-online'" in guieval.sentence("train", "semi-onlin", "--config", "ui-s1")
     assert "did you mean 'ui-s1'" in guieval.sentence("train", "semi-online", "--config", "ui-s")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -105,7 +105,7 @@ def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Pat
         ("algorithm.adv_estimator=gae", "has no critic, use grpo"),
     ],
 )
-def test_a_mistake_is_told_before_verl_begins(tmp_path: Path, override: str, said: str) -> None:
+def test_a_mistake_is_reported_before_verl_begins(tmp_path: Path, override: str, said: str) -> None:
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-1x8", override]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert found.returncode == 2 and found.stderr.splitlines()[-1].startswith("error: ") and said in found.stderr

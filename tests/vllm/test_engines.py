@@ -156,7 +156,7 @@ def test_penalties_change_the_answer_alike(
     assert agreed(engines, [make_request(0, 0, temperature=0, max_tokens=60, **sampling)]) != [plain]
 
 
-def test_an_answer_ends_where_it_is_told(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+def test_an_answer_ends_where_the_server_ends_it(engines: dict[str, Ask], make_request: MakeRequest) -> None:
     whole = agreed(engines, [make_request(0, 0, temperature=0, max_tokens=30)])[0]
     stop = whole[8:11]
     cut = whole.index(stop)
@@ -216,7 +216,7 @@ def test_logprobs_of_the_server_are_those_of_the_checkpoint(
     assert [entry["top_logprobs"][1]["logprob"] for entry in content] == pytest.approx(second, abs=1e-3)
 
 
-def test_a_replys_logprob_is_the_same_whoever_answers(engines: dict[str, Ask], make_request: MakeRequest) -> None:
+def test_a_replys_logprob_is_the_same_from_every_engine(engines: dict[str, Ask], make_request: MakeRequest) -> None:
     """Of the model's own distribution, whatever penalties and temperature make of it; nothing where it was not asked for."""
     for more in ({}, {"repetition_penalty": 1.4, "stop": None}, {"temperature": 1.0, "top_k": 1}):
         sampling = {"temperature": 0.0, "max_tokens": 12, **more}

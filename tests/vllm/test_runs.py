@@ -78,7 +78,7 @@ def run_unreadable(words: list[str]) -> str:
 
 
 @pytest.mark.parametrize(("engine", "modes"), [("vllm-inprocess", MODES), ("transformers", MODES[:1])])
-def test_a_run_is_the_same_whoever_answers(
+def test_a_run_is_the_same_with_every_engine(
     tmp_path: Path, screens: Path, tiny: Path, clean: Path, benchmark: ABCBenchmark, engine: str, modes: tuple[str, ...]
 ) -> None:
     out = [tmp_path / "run" / mode for mode in modes] if len(modes) > 1 else [tmp_path / "run"]
@@ -134,7 +134,7 @@ def answered_so_far(directory: Path) -> dict[str, Any]:
     return {str(record.task.key): plain(record) for record in finished}
 
 
-def test_nothing_stays_behind_a_killed_run(tmp_path: Path, screens: Path, tiny: Path) -> None:
+def test_no_process_outlives_a_killed_run(tmp_path: Path, screens: Path, tiny: Path) -> None:
     """Killed with -9 while its model works in this process, guieval leaves none of vLLM's processes running."""
     process = subprocess.Popen(
         [*command(screens, tiny, tmp_path / "run", "--engine", "vllm-inprocess"), "--concurrency", "1"],

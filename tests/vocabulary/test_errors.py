@@ -36,7 +36,7 @@ def problem(**values: Any) -> Problem:
     return first_problem(caught.value)
 
 
-def test_what_an_error_of_our_own_says_is_left_as_it_is() -> None:
+def test_the_text_of_our_own_errors_is_left_as_it_is() -> None:
     with pytest.raises(UsageError, match=r"sampling\.API_KEY cannot be given as a setting"):
         parse({"model": "m", "bench": "demo", "sampling": {"API_KEY": "1"}})
 

@@ -70,7 +70,7 @@ def test_a_broken_adapter_file_is_one_sentence(tmp_path: Path, text: str, said: 
         load_model("any name", adapter=written(tmp_path, text))
 
 
-def test_a_path_that_is_no_file_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_no_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder.py").mkdir()
     for path in (tmp_path / "none.py", tmp_path / "folder.py"):
         with pytest.raises(UsageError, match="does not exist"):

@@ -26,7 +26,7 @@ def test_each_series_has_its_own_law(guieval: CommandLine, table: Path) -> None:
     assert "R² 1.0000, residual standard deviation 0, n = 5" in done.out
 
 
-def test_an_exponential_law_says_its_unit_and_its_letters(guieval: CommandLine, tmp_path: Path) -> None:
+def test_an_exponential_law_states_its_unit_and_its_letters(guieval: CommandLine, tmp_path: Path) -> None:
     from math import exp
 
     file = tmp_path / "data.csv"

@@ -53,7 +53,7 @@ def test_an_exponential_law_is_found_exactly(a: float, b: float, k: float) -> No
     assert law.at([0, 1]) == pytest.approx([a + b, a + b * math.exp(k)])
 
 
-def test_of_the_papers_four_letters_only_three_can_be_told() -> None:
+def test_three_of_the_papers_four_letters_can_be_determined() -> None:
     """B e^C is one number: (B, C) = (-12, 0) and (-12 / e, 1) are the same curve."""
     one = [30 - 12 * math.exp(0 - 0.73 * x) for x in SHARES]
     other = [30 - 12 / math.e * math.exp(1 - 0.73 * x) for x in SHARES]

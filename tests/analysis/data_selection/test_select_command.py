@@ -49,7 +49,7 @@ def test_the_sample_set_holds_the_selected_steps_of_a_run(guieval: CommandLine, 
     assert scored.steps.startswith("all 2 episodes of sample set hard (sha256 ")
 
 
-def test_the_manifest_says_what_was_asked_for_and_why_each_step_is_in(
+def test_the_manifest_states_what_was_asked_for_and_why_each_step_is_in(
     guieval: CommandLine, control: Path, tmp_path: Path
 ) -> None:
     assert guieval("select", control, "--per", "SCROLL=1", "--seed", "3", "--out", tmp_path / "hard.json").code == 0
@@ -94,7 +94,7 @@ def test_the_preset_is_known_by_its_name(guieval: CommandLine, control: Path) ->
     )
 
 
-def test_clicks_of_trajectories_count_where_their_boxes_are_said_to_be_clean(guieval: CommandLine, tmp_path: Path) -> None:
+def test_clicks_of_trajectories_count_where_their_boxes_are_marked_clean(guieval: CommandLine, tmp_path: Path) -> None:
     run = control_run(tmp_path / "run", [answer(task, right=False) for task in trajectory("a", [TARGET, BACK])])
     assert "selected: 1 step: BACK 1" in guieval("select", run).out
     assert "CLICK 1" in guieval("select", run, "--clean-boxes", "androidcontrol").out

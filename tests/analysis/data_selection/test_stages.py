@@ -69,7 +69,7 @@ def test_the_preset_gives_the_composition_of_table_5(steps: list[Candidate]) -> 
     assert curated.left == {"recorded": 565, "quality": 520, "difficulty": 260, "not rare": 220, "diversity": 136}
 
 
-def test_every_chosen_step_says_why(steps: list[Candidate]) -> None:
+def test_every_chosen_step_gives_the_reason(steps: list[Candidate]) -> None:
     curated = curate(steps, get_preset("ui-r1"))
     back = next(each for each in curated.chosen if each.step.button == "BACK")
     assert list(back.why) == ["quality", "difficulty", "diversity"]

@@ -142,7 +142,7 @@ def test_the_contingency_is_of_the_steps_in_the_file(world: World, guieval: Comm
     assert found["consistent_exact"] and found["inconsistent_missed"] and found["phi"] > 0
 
 
-def test_the_order_of_judges_says_nothing(world: World, guieval: CommandLine) -> None:
+def test_the_order_of_judges_states_nothing(world: World, guieval: CommandLine) -> None:
     names = ",".join(reversed(world.judges.split(",")))
     turned = json.loads(guieval("consistency", world.folder / "run", "--judges", names, "--format", "json").out)
     found = report(guieval, world)
@@ -213,7 +213,7 @@ def test_mistakes(
     assert message in guieval.sentence("consistency", world.folder / "run", "--judges", world.judges, *more)
 
 
-def test_labels_of_other_steps_are_told(world: World, guieval: CommandLine, tmp_path: Path) -> None:
+def test_labels_of_other_steps_are_reported(world: World, guieval: CommandLine, tmp_path: Path) -> None:
     some = world.labels(tmp_path / "some.csv", of=list(world.truth)[:2])
     some.write_text(some.read_text() + ",nowhere,3,yes\n")
     done = guieval("consistency", world.folder / "run", "--judges", world.judges, "--labels", some)

@@ -95,7 +95,7 @@ def test_every_sample_is_asked_with_the_thought_of_its_step(tmp_path: Path, sour
     assert {key: list(steps) for key, steps in read_planned(tmp_path / "run").plan.items()} == outcome_plan
 
 
-def test_the_manifest_says_whose_thoughts_they_are(tmp_path: Path, source: Path) -> None:
+def test_the_manifest_states_whose_thoughts_they_are(tmp_path: Path, source: Path) -> None:
     fixed = read_thoughts(source)
     opened(tmp_path / "run", fixed, ScriptedEngine(same)).execute(resume=False)
     saved = read_manifest(tmp_path / "run").to_json()["fixed_thoughts"]

@@ -126,7 +126,7 @@ def test_one_judge_cannot_outvote_two_by_drawing_more() -> None:
 
 
 @given(st.permutations([click(500), click(540), click(900), HOME, HOME, HOME]))
-def test_the_order_of_judges_says_nothing(order: list[Action]) -> None:
+def test_the_order_of_judges_states_nothing(order: list[Action]) -> None:
     found = joint(*order)
     assert isinstance(found, Majority) and found.prototype == HOME and found.votes == 3
 
@@ -218,7 +218,7 @@ def test_failures_by_kind() -> None:
 
 
 @given(st.permutations(["search for", "search for ca", "search for cafe"]))
-def test_the_order_of_judges_says_nothing_of_texts_either(order: list[str]) -> None:
+def test_the_order_of_judges_states_nothing_of_texts_either(order: list[str]) -> None:
     # the middle one is near both of the others, which are apart from each other: Algorithm 1 tells them by who came first
     found = joint(*(Type(text=text) for text in order))
     assert isinstance(found, Majority)

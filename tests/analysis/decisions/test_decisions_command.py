@@ -64,7 +64,7 @@ def test_figures_of_a_run(guieval: CommandLine, runs: dict[str, Path]) -> None:
     assert float(passes["8", "offline"]["value"]) == pytest.approx(7 / 8)
 
 
-def test_what_a_run_lacks_is_told_beside_its_figures(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_what_a_run_lacks_is_reported_beside_its_figures(guieval: CommandLine, runs: dict[str, Path], tmp_path: Path) -> None:
     assert "note:" not in guieval("decisions", runs["offline"]).err
     whole, cut = write(tmp_path / "seed-1", (8, 4, 2, 1)), write(tmp_path / "seed-2", (8, 4, 2, 1))
     first, _, *others = (cut / STEPS).read_bytes().splitlines(keepends=True)

@@ -65,7 +65,7 @@ def test_a_run_gives_sigterm_back_to_whom_it_was(tmp_path: Path) -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_sweep_without_its_server_says_how_to_go_on(tmp_path: Path, guieval: CommandLine) -> None:
+def test_a_sweep_without_its_server_prints_how_to_resume(tmp_path: Path, guieval: CommandLine) -> None:
     sweep = tmp_path / "sweep"
     with begun(tmp_path, guieval) as arguments:
         nowhere = ("--base-url", "http://127.0.0.1:9/v1", "--set", "max_attempts=1")
@@ -88,7 +88,7 @@ def test_a_sweep_takes_no_folder_that_holds_a_run(tmp_path: Path, guieval: Comma
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
 
 
-def test_a_sweep_over_first_steps_alone_says_that_there_is_nothing_to_mix(tmp_path: Path, guieval: CommandLine) -> None:
+def test_a_sweep_over_first_steps_alone_states_that_there_is_nothing_to_mix(tmp_path: Path, guieval: CommandLine) -> None:
     refs = load_benchmark("demo", tmp_path / "demo", **OPTIONS).index()
     (tmp_path / "first.txt").write_text("".join(f"{ref.key.episode_id}#0\n" for ref in refs))
     given = ("--out", tmp_path / "sweep", "--episodes", tmp_path / "first.txt", "--means", "1", "--plot", tmp_path / "no.png")

@@ -54,7 +54,7 @@ def test_a_past_step_is_the_models_own_where_it_is_drawn_and_was_exact_else_the_
     assert Mixture(Mix(start=1.0), of_all(EPISODES)).history(()) == ()
 
 
-def test_draws_come_as_often_as_the_schedule_says() -> None:
+def test_draws_follow_the_schedules_probabilities() -> None:
     mixture = Mixture(Mix(start=0.1, end=0.9, mean=0.4), of_all([]))
     drawn = np.array([mixture.draws(key(str(number)), 8, 30) for number in range(3000)])
     wanted = mixture.mix.schedule.probabilities(8)
@@ -70,7 +70,7 @@ def test_under_a_stationary_schedule_what_was_drawn_stays_drawn(seed: int, p: fl
     assert late[:length].tolist() == early.tolist()
 
 
-def test_other_seeds_settings_repeats_and_episodes_draw_anew() -> None:
+def test_other_seeds_settings_repeats_and_episodes_draw_again() -> None:
     mixes = [Mix(start=0.5), Mix(start=0.5, seed=1), Mix(start=0.5, repeat=1), Mix(start=0.5, shape="constant")]
     drawn = [tuple(Mixture(mix, of_all([])).draws(key("a"), 64, 65).tolist()) for mix in mixes]
     drawn.append(tuple(Mixture(mixes[0], of_all([])).draws(key("b"), 64, 65).tolist()))
@@ -95,7 +95,7 @@ def test_over_the_episode_a_step_has_the_probability_of_its_place_in_it() -> Non
         ({"start": 0.0, "over": "run"}, "'mix.over' is 'run'"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(values: dict[str, object], message: str) -> None:
+def test_an_impossible_setting_is_reported(values: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read_mix(values)
 

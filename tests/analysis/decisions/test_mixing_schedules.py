@@ -19,7 +19,7 @@ KAPPAS = st.floats(0.05, 100.0)
 CENTRES = st.floats(0.01, 0.99)
 
 
-def test_the_normalised_logistic_is_what_a_calculator_says() -> None:
+def test_the_normalised_logistic_equals_a_calculators_value() -> None:
     # sigma(-8) = 0.00033535, sigma(-4) = 0.01798621, sigma(8) - sigma(-8) = 0.99932930
     found = normalised_logistic([0.0, 0.25, 0.5, 0.75, 1.0], kappa=16, mu=0.5)
     assert found.tolist() == pytest.approx([0.0, 0.0176627, 0.5, 0.9823373, 1.0], abs=1e-7)
@@ -77,7 +77,7 @@ def test_a_schedule_has_the_mean_it_was_given_and_stays_between_its_ends(
     assert found[-1] == pytest.approx(end, abs=1e-9)
 
 
-def test_regimes_are_told_by_the_order_of_the_ends() -> None:
+def test_regimes_follow_from_the_order_of_the_ends() -> None:
     assert [Schedule(*pair).regime for pair in ((0, 1), (1, 0), (0.5, 0.5))] == ["increasing", "decreasing", "stationary"]
     assert Schedule(1.0, 0.25).gap == -0.75
 
@@ -95,7 +95,7 @@ def test_regimes_are_told_by_the_order_of_the_ends() -> None:
         ({"start": 0.0, "end": 1.0, "kappa": math.nan}, "kappa is nan"),
     ],
 )
-def test_a_schedule_that_cannot_be_is_told(values: dict[str, float], message: str) -> None:
+def test_an_impossible_schedule_is_reported(values: dict[str, float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Schedule(**values)  # type: ignore[arg-type]
 
@@ -131,7 +131,7 @@ def test_a_mean_at_the_border_of_what_is_admissible_has_a_centre(start: float, e
         assert Schedule(start, end, kappa=kappa, mean=mean).mu == pytest.approx(expected, abs=1e-4)
 
 
-def test_ends_that_only_a_float_tells_apart_have_a_schedule() -> None:
+def test_ends_that_differ_by_one_float_have_a_schedule() -> None:
     for start, end in ((0.5, math.nextafter(0.5, 1)), (0.0, 5e-324)):
         assert Schedule(start, end).probabilities(3).tolist() == pytest.approx([start] * 3, abs=1e-15)
 

@@ -121,7 +121,7 @@ def test_published_counts_are_compared(
     assert example in line
 
 
-def test_what_is_published_of_a_part_that_is_not_here_is_not_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_published_facts_about_a_missing_part_are_not_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scripted, "published", (PublishedCount("validation", 9, "paper", split="validation"),))
     assert remarks(examine(Scripted(folder))) == []
 
@@ -160,7 +160,7 @@ def test_a_screenshot_outside_the_folder_is_no_missing_one(folder: Path) -> None
     assert remark.what == "unusable screenshots: 1 of 6" and "leaves the data folder" in remark.examples[0]
 
 
-def test_labels_without_a_unified_name_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_without_a_unified_name_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scripted, "first", Unsupported(name="hover"))
     (remark,) = examine(Scripted(folder)).of("note")
     assert "3 of 6 steps" in remark.what and remark.examples == ["hover: 3"]

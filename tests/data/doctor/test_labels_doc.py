@@ -198,7 +198,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     [(heading, *row) for heading, rows in tables().items() for row in rows],
     ids=lambda value: value.replace("`", "")[:60],
 )
-def test_the_label_becomes_what_the_page_says(
+def test_the_label_becomes_what_the_page_documents(
     examples: Callable[[str], Path], heading: str, published: str, unified: str
 ) -> None:
     assert words(FORMATS[heading].load(examples(heading), json.loads(published)).action) == unified

@@ -78,7 +78,7 @@ def test_ids_and_repetitions() -> None:
         assert found(LintReport([step(0), step(1, screenshot="0.png", **change)])) == {}
 
 
-def test_the_first_examples_are_kept_and_shares_are_told() -> None:
+def test_the_first_examples_are_kept_and_shares_are_reported() -> None:
     report = LintReport(
         step(index % 9, episode_id=f"e{index}", instruction="" if index < 5 else f"task {index}") for index in range(20)
     )

@@ -76,7 +76,7 @@ def test_a_prepared_folder_gives_the_records_and_the_images_of_the_release(sourc
     assert {path.name for path in out.iterdir()} == {"episodes.jsonl", "episodes.index.json", "prepared.json", "screenshots"}
 
 
-def test_progress_is_told_for_every_episode(source: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_for_every_episode(source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
     prepare(scripted(), source, tmp_path / "out", on_progress=lambda *progress: told.append(progress))
     assert told == [(number, 9) for number in range(10)]
@@ -362,7 +362,7 @@ def test_two_preparations_at_once_are_refused(source: Path, tmp_path: Path) -> N
         prepare(scripted(whole_script(image)), source, out)
 
 
-def test_a_full_disk_is_told_and_loses_nothing(source: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(source: Path, tmp_path: Path) -> None:
     """A limit on the size of files stands in for the disk: the line that would pass it cannot be written."""
     out = tmp_path / "out"
     code = (
@@ -462,7 +462,7 @@ TOO_LONG += b'"lengths":[%d],"sizes":[%%d]}' % 2**80
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": "x"}', TOO_LONG, None])
-def test_an_index_that_is_lost_or_damaged_is_made_anew(damage: bytes | None, source: Path, tmp_path: Path) -> None:
+def test_an_index_that_is_lost_or_damaged_is_rebuilt(damage: bytes | None, source: Path, tmp_path: Path) -> None:
     stored = list(prepared_from(source, tmp_path / "out").index())
     index = tmp_path / "out" / "episodes.index.json"
     if damage is None:
@@ -585,7 +585,7 @@ def test_the_same_screens_with_other_instructions_are_not_served_as_each_other(t
         load_benchmark("osworld-g-refined", tmp_path / "out")
 
 
-def test_low_level_instructions_that_are_not_there_are_told(shared_data: Path, tmp_path: Path) -> None:
+def test_low_level_instructions_that_are_not_there_are_reported(shared_data: Path, tmp_path: Path) -> None:
     prepare(benchmarks()["androidcontrol"], shared_data / "ui_s1", tmp_path / "out", screenshots=False, limit=2)
     file = tmp_path / "out" / "episodes.jsonl"
     file.write_text(re.sub(r'"low_level_instruction":"[^"]*",', "", file.read_text(), count=1))

@@ -234,7 +234,7 @@ def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tm
         ),
     ],
 )
-def test_a_mistake_is_told_by_file_line_and_field(wrong: Any, told: str, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, told: str, tmp_path: Path) -> None:
     lines = (line(episode_id="first"), wrong, line(episode_id="last"))
     with pytest.raises(DataError, match=re.escape(told)) as caught:
         loaded(tmp_path, *lines)
@@ -418,7 +418,7 @@ def test_one_place_off_the_pixels_is_written_with_all_its_digits(tmp_path: Path)
     assert written["steps"][0]["action"]["point"] == [333.3333333333333, 1e-300]
 
 
-def test_an_episode_that_no_line_can_hold_is_told(tmp_path: Path) -> None:
+def test_an_episode_that_no_line_can_hold_is_reported(tmp_path: Path) -> None:
     found = only(tmp_path)
     for changes, told in (
         ({"instruction": "half an emoji \ud83d"}, "episode episodes/e: cannot be written as JSON"),

@@ -246,7 +246,7 @@ def test_screenshots_that_are_not_to_be_had(tmp_path: Path) -> None:
     assert "leaves the data folder" in offline_run(directory).step(0)._repr_html_()
 
 
-def test_nothing_that_a_model_or_a_data_set_says_is_markup(tmp_path: Path) -> None:
+def test_no_text_of_a_model_or_a_data_set_is_markup(tmp_path: Path) -> None:
     one = task(f"e{HOSTILE}", length=1, instruction=HOSTILE, groups={HOSTILE: HOSTILE}, screenshot="s.png")
     run = opened(tmp_path, [record(one, Type(text=HOSTILE), raw=HOSTILE + "\u202e\x1b[2J")], model=HOSTILE)
     pages = [run._repr_html_(), run.step(0)._repr_html_(), run.figures()._repr_html_()]

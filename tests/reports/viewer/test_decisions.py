@@ -41,7 +41,7 @@ def test_points_come_by_cluster_and_texts_by_prototype_with_counts(tmp_path: Pat
     assert "radius 70" in found["settings"]
 
 
-def test_what_is_right_is_said_under_each_protocol(tmp_path: Path) -> None:
+def test_right_answers_are_reported_under_each_protocol(tmp_path: Path) -> None:
     near = [at(500, 600)] * 5  # right under guievalkit, wrong under ui-s1-sop
     found = decisions(tmp_path, at(500, 500), *near, protocols=(PROTOCOL, "ui-s1-sop"))
     assert {each["count"]: each["right"] for each in found["clusters"]} == {5: [5, 0], 1: [1, 1]}

@@ -48,7 +48,7 @@ def test_a_report_is_written_into_the_run(
     assert json.loads((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was
 
 
-def test_prompts_are_rebuilt_or_said_not_to_be(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_are_rebuilt_or_reported_as_missing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step's prompt can be rebuilt; a step before the third one has no record."""
     assert guieval(monkeypatch, "report", run, "--no-images") == 0
     chunk_values = chunk(run / "report")

@@ -69,12 +69,12 @@ def test_every_planned_step_has_a_verdict_under_every_protocol(tmp_path: Path) -
     assert "task" not in rows[5]  # nothing was recorded of it
 
 
-def test_other_ends_are_told_apart(tmp_path: Path) -> None:
+def test_other_ends_are_distinguished(tmp_path: Path) -> None:
     report(tmp_path, [record(task(length=2), None), record(task(step=1, length=2), Unsupported(name="fly"))])
     assert read(tmp_path, "index.js")["ends"] == [[UNPARSEABLE + UNSUPPORTED]]
 
 
-def test_what_lies_behind_the_stop_is_not_reached_under_each_protocol_by_itself(tmp_path: Path) -> None:
+def test_steps_after_the_stop_are_not_reached_under_each_protocol_by_itself(tmp_path: Path) -> None:
     # 100 thousandths off: right under guievalkit (140 allowed), wrong under ui-s1-sop (40 allowed).
     records = [record(task(step=0), at(500, 600)), record(task(step=1), at(500, 500)), record(task(step=2), Stop())]
     report(tmp_path, records, protocols=("guievalkit", "ui-s1-sop"), stop="first-mismatch")
@@ -131,7 +131,7 @@ def test_distances_in_pixels_are_round_on_the_screen(tmp_path: Path) -> None:
     assert radii == [[500, 500, 466.667, 233.333], [500, 500, 80, 40]]
 
 
-def test_an_area_that_the_click_itself_decides_is_said_to_vary(tmp_path: Path) -> None:
+def test_an_area_that_the_click_itself_decides_is_reported_to_vary(tmp_path: Path) -> None:
     boxed = task(length=1, boxes=Boxes([[100, 100, 300, 300]]))
     report(tmp_path, [record(boxed, at(1, 1))], protocols=("coat-intended",))
     (area,) = read(tmp_path, "steps-00000.js")["rows"][0]["task"]["areas"]
@@ -147,7 +147,7 @@ def test_steps_without_a_place_have_no_area_and_scrolls_have_a_path(tmp_path: Pa
     assert row["runs"][0]["samples"][0]["action"] == {"type": "OPEN", "app": "Maps"}
 
 
-def test_steps_come_in_chunks_and_progress_is_told(tmp_path: Path) -> None:
+def test_steps_come_in_chunks_and_progress_is_reported(tmp_path: Path) -> None:
     count = CHUNK + 5
     progress: list[tuple[int, int]] = []
     records = [record(task(step=each, length=count), at(500, 500)) for each in range(count)]
@@ -184,7 +184,7 @@ def test_two_runs_are_set_side_by_side(tmp_path: Path) -> None:
     assert written.notes == ["The compared run has 1 more steps, which are not shown."]
 
 
-def test_steps_that_the_other_run_never_planned_are_said_to_be(tmp_path: Path) -> None:
+def test_steps_that_the_other_run_never_planned_are_marked(tmp_path: Path) -> None:
     written = report(tmp_path, [*three_steps(), record(task("e9", 0, 1), Stop())], against=three_steps())
     assert read(tmp_path, "index.js")["ends"][1] == [RIGHT + MISS + WRONG_TYPE + ABSENT]
     assert written.notes == ["The compared run does not have 1 of the 4 steps."]
@@ -195,7 +195,7 @@ def test_runs_without_a_common_step_are_refused(tmp_path: Path) -> None:
         report(tmp_path, three_steps(), against=[record(task("other", 0, 1), Stop())])
 
 
-def test_labels_that_would_be_equal_are_told_apart(tmp_path: Path) -> None:
+def test_labels_that_would_be_equal_are_distinguished(tmp_path: Path) -> None:
     report(tmp_path, [record(task("a/b", 0, 1), Stop()), record(task("b", 0, 1, subset="a"), Stop())])
     assert read(tmp_path, "index.js")["labels"] == ["a/b", "a/b (2)"]
 
@@ -251,7 +251,7 @@ def test_no_path_of_this_computer_is_in_a_report(tmp_path: Path) -> None:
     assert "cannot open [...]/e1/0.png or" in read(tmp_path, "steps-00000.js")["rows"][0]["runs"][0]["samples"][0]["error"][1]
 
 
-def test_a_report_is_written_anew_and_another_folder_never_touched(tmp_path: Path) -> None:
+def test_a_report_is_rewritten_and_another_folder_never_touched(tmp_path: Path) -> None:
     count = CHUNK + 1
     report(tmp_path / "a", [record(task(step=each, length=count), Stop()) for each in range(count)])
     data = tmp_path / "a" / "report" / "data"

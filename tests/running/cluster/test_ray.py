@@ -176,7 +176,7 @@ def test_ctrl_c_stops_every_worker_in_order(nodes: Any, data: Path, server: Mock
     assert not list((directory / SHARDS).rglob("*")) and figures(directory)["complete"] is False
 
 
-def test_workers_that_cannot_be_of_use_are_told_in_a_sentence_each(
+def test_workers_that_cannot_be_of_use_are_reported_in_a_sentence_each(
     nodes: Any, data: Path, server: MockServer, alone: Path, tmp_path: Path
 ) -> None:
     """Two workers, two base URLs: the second worker's is dead, and then both."""
@@ -232,7 +232,7 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
 @pytest.mark.parametrize(
     ("address", "said"), [("127.0.0.1:9", "no server answers at 127.0.0.1:9"), ("here", "expected auto, local or HOST:PORT")]
 )
-def test_a_cluster_that_is_not_there_is_told_at_once(
+def test_a_cluster_that_is_not_there_is_reported_at_once(
     data: Path, server: MockServer, tmp_path: Path, address: str, said: str
 ) -> None:
     words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", address)

@@ -236,7 +236,7 @@ def test_an_endpoint_that_is_gone_is_given_up(opened: Runner, worker: Worker) ->
     assert ended.how == "gave-up" and "status 500" in ended.why
 
 
-def test_it_waits_for_a_server_that_is_away_and_tells_so(opened: Runner, worker: Worker, data: Path) -> None:
+def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worker: Worker, data: Path) -> None:
     def make(port: int) -> MockServer:
         settings = MockSettings(model=MODEL, policy="centre", latency=0.02, served_models=(MODEL,), port=port)
         return MockServer(settings, benchmark=load_benchmark("demo", data, **OPTIONS))
@@ -260,7 +260,7 @@ def test_it_waits_for_a_server_that_is_away_and_tells_so(opened: Runner, worker:
     assert all(record.finished for record in Records(opened.directory / SHARDS / "now-0000"))
 
 
-def test_it_waits_for_more_and_ends_when_told_that_there_is_none(opened: Runner, worker: Worker) -> None:
+def test_it_waits_for_more_and_ends_after_the_last(opened: Runner, worker: Worker) -> None:
     ended: list[Ended] = []
     thread = threading.Thread(target=lambda: ended.append(worker.work(job_of(opened), [], b"")))
     thread.start()

@@ -58,7 +58,7 @@ def test_a_run_from_before_the_fingerprint_goes_on(tmp_path: Path) -> None:
     scripted(Reworded, tmp_path).execute(resume=True)
 
 
-def test_what_a_checkpoints_file_only_tells_may_change(tmp_path: Path) -> None:
+def test_documentation_in_a_checkpoints_file_may_change(tmp_path: Path) -> None:
     scripted(ScriptedModel, tmp_path).execute(resume=False)
     told = ModelConfig(
         name="scripted",

@@ -72,7 +72,7 @@ def test_a_finished_run_needs_nobody_ready(tmp_path: Path, mode: str, answer: ob
 
 
 @pytest.mark.parametrize("mode", ["offline", "soeval", "sop"])
-def test_what_an_error_broke_off_is_told_and_is_left(tmp_path: Path, mode: str) -> None:
+def test_what_an_error_interrupted_is_reported_and_left(tmp_path: Path, mode: str) -> None:
     run, _ = made(tmp_path / "run", mode, Dying(STEPS - 1))
     with pytest.raises(FatalEngineError, match="it died; every answer before is kept"):
         run.execute(resume=False)

@@ -93,7 +93,7 @@ def test_kills_lose_and_double_nothing(tmp_path: Path, data: Path, mode: str) ->
     assert metrics[0] == metrics[1]
 
 
-def test_ctrl_c_stops_in_order_and_says_how_to_go_on(tmp_path: Path, data: Path) -> None:
+def test_ctrl_c_stops_in_order_and_prints_how_to_resume(tmp_path: Path, data: Path) -> None:
     settings = MockSettings(model=MODEL, policy="centre", latency=0.3, concurrency=4, served_models=(MODEL,))
     with MockServer(settings) as server:
         directory = tmp_path / "run"

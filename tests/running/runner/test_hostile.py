@@ -292,7 +292,7 @@ def test_records_without_a_manifest_are_never_taken_for_those_of_another_run(tmp
     assert lines_of(tmp_path / "run") == before
 
 
-def test_a_resume_writes_a_lost_list_of_episodes_anew(tmp_path: Path) -> None:
+def test_a_resume_rewrites_a_lost_list_of_episodes(tmp_path: Path) -> None:
     run_scripted(tmp_path / "run", EPISODES_, ScriptedEngine(right))
     plan = read_planned(tmp_path / "run").plan
     (tmp_path / "run" / EPISODES).unlink()
@@ -396,7 +396,7 @@ class FullAfter(ScriptedEngine):
         return await super().generate(request)
 
 
-def test_a_fatal_error_says_how_to_go_on_only_when_there_is_something_to_keep(tmp_path: Path) -> None:
+def test_a_fatal_error_prints_how_to_resume_only_when_there_is_something_to_keep(tmp_path: Path) -> None:
     for after, hint in ((0, False), (5, True)):
         engine = FullAfter(FatalEngineError("wrong key"), after)
         with pytest.raises(FatalEngineError, match=r"^wrong key") as raised:
@@ -404,7 +404,7 @@ def test_a_fatal_error_says_how_to_go_on_only_when_there_is_something_to_keep(tm
         assert ("guieval run --resume" in str(raised.value)) is hint
 
 
-def test_a_loader_whose_extras_are_no_json_is_told_and_nothing_is_torn(tmp_path: Path) -> None:
+def test_a_loader_whose_extras_are_no_json_is_reported_and_nothing_is_torn(tmp_path: Path) -> None:
     episode = make_episode("a", ACTIONS[:1])
     odd = Episode(steps=tuple(step.model_copy(update={"extras": {"x": object()}}) for step in episode.steps))
     with pytest.raises(JournalError, match=r"the record of step scripted/a#0 cannot be stored as JSON"):

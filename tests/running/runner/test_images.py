@@ -26,7 +26,7 @@ async def outcomes(root: Path, images: list[ImageRef]) -> list[object]:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_a_record_with_a_wrong_size_fails_whoever_read_the_file_before(tmp_path: Path, order: tuple[int, ...]) -> None:
+def test_a_record_with_a_wrong_size_fails_although_the_file_was_read_before(tmp_path: Path, order: tuple[int, ...]) -> None:
     Image.new("RGB", (30, 40)).save(tmp_path / "a.png")
     right = TASK.model_copy(update={"screenshot_size": (30, 40)})
     wrong = TASK.model_copy(update={"screenshot_size": (40, 30)})

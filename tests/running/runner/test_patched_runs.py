@@ -283,13 +283,13 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
         ({"patch": "on-policy", "patch_model": "aux"}, "--patch-model is for --patch off-policy; on-policy patches ask no"),
     ],
 )
-def test_settings_that_do_not_go_together_are_told(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
+def test_settings_that_do_not_go_together_are_reported(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         opened(tmp_path / "run", ScriptedEngine(policy()), **settings)
     assert not (tmp_path / "run").exists()
 
 
-def test_the_manifest_tells_the_patches_and_the_label_too(tmp_path: Path) -> None:
+def test_the_manifest_states_the_patches_and_the_label_too(tmp_path: Path) -> None:
     ran(tmp_path / "run", patch="on-policy", patch_budget="unlimited")
     manifest = read_manifest(tmp_path / "run").to_json()
     assert manifest["mode"]["patch"] == {"method": "on-policy", "budget": None}

@@ -239,7 +239,7 @@ def test_the_command_asks_and_scores_several_samples(tmp_path: Path, guieval: Co
 # Adaptive concurrency
 
 
-def test_as_many_are_in_flight_as_the_limit_says_at_the_moment(tmp_path: Path) -> None:
+def test_as_many_are_in_flight_as_the_present_limit(tmp_path: Path) -> None:
     limit = AdaptiveConcurrency(start=3)
     seen: list[tuple[int, int]] = []
     episodes = [make_episode(f"e{number}", ACTIONS * 3) for number in range(20)]

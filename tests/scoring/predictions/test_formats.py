@@ -73,7 +73,7 @@ def test_touch_and_lift_within_a_twenty_fifth_are_a_tap(tmp_path: Path, lift: fl
         ("android_control", "androidcontrol", ""),
     ],
 )
-def test_the_folder_tells_the_benchmark(tmp_path: Path, category: str, benchmark: str, subset: str) -> None:
+def test_the_benchmark_follows_from_the_folder(tmp_path: Path, category: str, benchmark: str, subset: str) -> None:
     answer = read_one(tmp_path, agentcpm_row({"POINT": [1, 2]}, category=category, episode_id=17))
     assert answer.key == (benchmark, subset, "17", 2)
 
@@ -126,7 +126,7 @@ def test_guievalkits_low_setting_is_a_benchmark_of_its_own(tmp_path: Path) -> No
         ({"steps": []}, "steps"),
     ],
 )
-def test_a_damaged_row_is_told_by_line_and_field(tmp_path: Path, change: dict[str, Any], field: str) -> None:
+def test_a_damaged_row_is_reported_by_line_and_field(tmp_path: Path, change: dict[str, Any], field: str) -> None:
     file = write_lines(tmp_path / "all.jsonl", [agentcpm_row({"POINT": [1, 2]}, step_id=0), agentcpm_row(None, **change)])
     with pytest.raises(DataError, match=f"all.jsonl, line 2, field {field}"):
         read_predictions(file)
@@ -177,7 +177,7 @@ def test_without_the_conversation_there_is_an_answer_but_no_step(tmp_path: Path)
     assert (answer.benchmark, answer.task) == ("androidcontrol", None)
 
 
-def test_test_data_without_answers_is_told(tmp_path: Path) -> None:
+def test_test_data_without_answers_is_reported(tmp_path: Path) -> None:
     row = atlas_row("")
     del row["pred"]
     with pytest.raises(DataError, match="field pred: is missing"):
@@ -309,6 +309,6 @@ def test_our_own_lines_are_read_and_written_back(tmp_path: Path) -> None:
         ({"episode_id": "1", "step_index": 0, "action": None, "not": 1}, "not"),
     ],
 )
-def test_a_damaged_line_of_our_own_is_told(tmp_path: Path, row: dict[str, Any], field: str) -> None:
+def test_a_damaged_line_of_our_own_is_reported(tmp_path: Path, row: dict[str, Any], field: str) -> None:
     with pytest.raises(DataError, match=f"line 1, field {field}"):
         read_predictions(write_lines(tmp_path / "own.jsonl", [row]))

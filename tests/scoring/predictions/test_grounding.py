@@ -40,7 +40,7 @@ def step(name: str, box: list[float] | None = None, action: Action = TARGET, **c
 TWINS = [step("word_macos_4"), step("word_macos_5")]
 
 
-def test_rows_that_share_all_but_their_id_are_told_apart_by_it(tmp_path: Path) -> None:
+def test_rows_that_share_all_but_their_id_are_distinguished_by_it(tmp_path: Path) -> None:
     rows = [sspro_row([200, 300], id="word_macos_5"), sspro_row([900, 900], id="word_macos_4")]
     read = read_predictions(write_lines(tmp_path / "f.jsonl", rows), steps=TWINS)
     assert [(row.episode_id, row.action) for row in read.rows] == [
@@ -86,7 +86,7 @@ def test_folders_tell_images_of_one_name_apart(tmp_path: Path) -> None:
     assert read_predictions(write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2])]), steps=steps).rows[0].episode_id == "b"
 
 
-def test_another_box_is_told_and_the_benchmarks_own_decides(tmp_path: Path) -> None:
+def test_another_box_is_reported_and_the_benchmarks_own_decides(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "f.jsonl", [sspro_row([200, 300], bbox=[1, 2, 3, 4]), sspro_row([200, 300])])
     read = read_predictions(file, steps=TWINS)
     assert [(row.episode_id, row.differs) for row in read.rows] == [("word_macos_4", "bbox [1, 2, 3, 4]"), ("word_macos_5", "")]
@@ -122,7 +122,7 @@ def test_polygons_and_targets_that_are_not_there_are_read(tmp_path: Path) -> Non
     ]
 
 
-def test_an_instruction_of_another_edition_is_told(tmp_path: Path) -> None:
+def test_an_instruction_of_another_edition_is_reported(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "f.jsonl", [sspro_row([1, 2], id="a", prompt_to_evaluate="make it bold")])
     with pytest.raises(DataError, match="'make it bold' is not the instruction of screenspot-pro's step 'a': 'bold'"):
         read_predictions(file, steps=[step("a")])

@@ -44,7 +44,7 @@ FIRST_ROWS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_told_by_its_first_row_alone(name: str, tmp_path: Path) -> None:
+def test_every_format_is_recognised_by_its_first_row(name: str, tmp_path: Path) -> None:
     claiming = [each.name for each in FORMATS.values() if each.recognises(FIRST_ROWS[name])]
     assert claiming == [name]
     assert name == detect_format(write_lines(tmp_path / "f.jsonl", [FIRST_ROWS[name]])).name
@@ -56,7 +56,7 @@ def test_a_file_that_may_be_two_formats_needs_the_users_word(tmp_path: Path) -> 
         read_predictions(file)
 
 
-def test_an_unknown_file_and_an_unknown_format_are_told(tmp_path: Path) -> None:
+def test_an_unknown_file_and_an_unknown_format_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no known format.*'x'"):
         read_predictions(write_lines(tmp_path / "f.jsonl", [{"x": 1}]))
     with pytest.raises(UsageError, match="did you mean 'os-atlas'"):
@@ -88,7 +88,7 @@ def test_a_repeated_row_is_counted_and_a_contradiction_is_an_error(tmp_path: Pat
     assert len(read_predictions(file, skip_damaged=True).skipped) == 1
 
 
-def test_a_torn_line_is_told_or_skipped(tmp_path: Path) -> None:
+def test_a_torn_line_is_reported_or_skipped(tmp_path: Path) -> None:
     file = tmp_path / "f.jsonl"
     file.write_text(json.dumps(OWN) + '\n{"episode_id": "1", "st', encoding="utf-8")
     with pytest.raises(DataError, match=r"f\.jsonl, line 2: is not JSON"):
@@ -101,7 +101,7 @@ def test_a_torn_line_is_told_or_skipped(tmp_path: Path) -> None:
     ("data", "problem"),
     [(b"", "holds no row"), (b"[]", "holds no row"), (b"[1, ", "is not JSON"), (b'{\n"a": 1}', "details"), (b"\x1f\x8bxx", "")],
 )
-def test_a_file_without_rows_is_told(data: bytes, problem: str, tmp_path: Path) -> None:
+def test_a_file_without_rows_is_reported(data: bytes, problem: str, tmp_path: Path) -> None:
     file = tmp_path / ("f.json.gz" if data.startswith(b"\x1f") else "f.json")
     file.write_bytes(data)
     with pytest.raises(DataError, match=problem or "cannot be unpacked"):
@@ -116,7 +116,7 @@ def test_a_file_without_rows_is_told(data: bytes, problem: str, tmp_path: Path) 
         (b"<html>\n" + json.dumps([OWN]).encode(), "line 1: is not JSON"),
     ],
 )
-def test_a_file_of_which_no_row_can_be_read_says_why(data: bytes, problem: str, tmp_path: Path) -> None:
+def test_a_file_without_a_readable_row_gives_the_reason(data: bytes, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "f.jsonl"
     file.write_bytes(data)
     for name in (None, "guieval"):
@@ -149,7 +149,7 @@ def test_whatever_stands_in_a_field_is_an_answer_or_a_sentence(name: str, tmp_pa
                 "\n".join(read.to_lines()).encode()
 
 
-def test_the_command_writes_our_own_file_and_says_what_was_in_it(tmp_path: Path) -> None:
+def test_the_command_writes_our_own_file_and_states_what_was_in_it(tmp_path: Path) -> None:
     rows = [agentcpm_row({"POINT": [1, 2]}), agentcpm_row("hm", step_id=1), agentcpm_row({"CLEAR": None}, step_id=0)]
     file = write_lines(tmp_path / "all.jsonl", [*rows, agentcpm_row(None, category="x")])
     out = tmp_path / "predictions.jsonl"

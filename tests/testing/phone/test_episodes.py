@@ -55,7 +55,7 @@ def test_an_alternative_leads_to_the_same_phone(seed: int, number: int) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(seeds, numbers)
-def test_an_episode_is_the_same_every_time_and_says_what_to_do(seed: int, number: int) -> None:
+def test_an_episode_is_the_same_every_time_and_states_what_to_do(seed: int, number: int) -> None:
     episode = generate_episode(seed, number)
     assert episode == generate_episode(seed, number)
     assert 3 <= len(episode) <= 13

@@ -45,7 +45,7 @@ def test_there_is_an_icon_of_every_colour_and_shape() -> None:
     assert len(set(ICONS)) == len(COLOURS) * len(SHAPES) == 40
 
 
-def test_a_goal_is_told_in_the_order_of_its_icons() -> None:
+def test_a_goal_names_its_icons_in_order() -> None:
     assert goal_text([Icon("red", "circle"), Icon("blue", "star")]) == "tap red circle, blue star"
 
 
