@@ -138,13 +138,13 @@ FAMILIES = (
     Family("aguvis", "aguvis", setting=_always_grounding),
     Family("autoglm_phone", "autoglm"),
     Family("qwen2_vl", "qwen2_vl", setting=_always_grounding),
+    Family("gui_plus", "gui_plus", setting=_always_grounding),
     Family("mai_ui", "mai_ui", setting=lambda row: "high" if "<tool_call>" in row.text else "grounding"),
 )
 OTHERS = {
     "gpt4o_omniact_pyautogui": "targets are descriptions, a planner's output",
     "gpt_android_world": "M3A agents, targets are element numbers",
     "gui_critic_decisions": "decisions shown to a critic, of no one format",
-    "gui_plus": "a hosted model: no adapter",
     "minicpm_gui": "MiniCPM-GUI: no adapter",
     "screenagent": "ScreenAgent: no adapter",
     "seed_vl": "Seed1.5-VL: no adapter",
@@ -174,6 +174,8 @@ def stated(row: Row, size: Size) -> Stated | None:
             return "PRESS", button
         case {"STATUS": status}:
             return "STOP", status
+        case {"point_0_1000": [x, y]}:
+            return "CLICK", (float(x), float(y))
         case {"point_norm_0_1": [x, y]}:
             return "CLICK", (x * 1000, y * 1000)
         case {"point_px": [x, y], "basis": "source's own parse", **rest} if not rest:  # not scaled to the original
