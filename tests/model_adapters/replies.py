@@ -139,13 +139,13 @@ FAMILIES = (
     Family("autoglm_phone", "autoglm"),
     Family("qwen2_vl", "qwen2_vl", setting=_always_grounding),
     Family("gui_plus", "gui_plus", setting=_always_grounding),
+    Family("minicpm_gui", "minicpm_gui", setting=lambda row: "grounding" if "ocr_grounding" in row.source else "high"),
     Family("mai_ui", "mai_ui", setting=lambda row: "high" if "<tool_call>" in row.text else "grounding"),
 )
 OTHERS = {
     "gpt4o_omniact_pyautogui": "targets are descriptions, a planner's output",
     "gpt_android_world": "M3A agents, targets are element numbers",
     "gui_critic_decisions": "decisions shown to a critic, of no one format",
-    "minicpm_gui": "MiniCPM-GUI: no adapter",
     "screenagent": "ScreenAgent: no adapter",
     "seed_vl": "Seed1.5-VL: no adapter",
     "ui_genie": "UI-Genie: no adapter",

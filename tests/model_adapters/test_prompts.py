@@ -59,6 +59,8 @@ DIGESTS = {
     "mimo_vl-agent-high": "aeef236200f01264",
     "mimo_vl-agent-low": "93dedf06f452cdbc",
     "mimo_vl-grounding": "eb3c319dce435e7c",
+    "minicpm_gui-agent": "56ebe28e53aa617c",
+    "minicpm_gui-grounding": "8bf37ade24c98929",
     "os_atlas_base-grounding-bbox": "d261bb67e17a7eb7",
     "os_atlas_base-grounding-point-4b": "a38ee01af60b5e58",
     "os_atlas_pro-androidcontrol": "4d6c4769766fe197",
