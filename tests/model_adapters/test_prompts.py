@@ -24,6 +24,7 @@ DIGESTS = {
     "aguvis-user": "a3653174ca15864d",
     "autoglm_phone-cn": "fdb98e99a1145537",
     "autoglm_phone-en": "ee35da6553a174e3",
+    "cogagent-user": "a7eee16bc34d8ab5",
     "computer_use-functions": "d7b1012ab99bfd2e",
     "computer_use-grounding-system": "153c42fc016e36ef",
     "computer_use-mobile-functions": "74a433be0be092a6",
