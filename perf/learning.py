@@ -8,9 +8,9 @@ two splits are disjoint. One command a curve, under an hour of one core each, in
     python -m perf.learning offline --out DIR          # GRPO on single steps with the reference's history
     python -m perf.learning semi-online --out DIR      # UI-S1: own outputs as history, mismatches patched
     python -m perf.learning sampled DIR                # the trained policies and their start once more, at temperature 1
-    python -m perf.learning tell DIR                   # the tables of docs/learning.md, and its picture (extra `report`)
+    python -m perf.learning report DIR                   # the tables of docs/learning.md, and its picture (extra `report`)
 
-Intervals are percentiles of a two-level bootstrap: seeds are drawn anew, and episodes, which all seeds and methods share.
+Intervals are percentiles of a two-level bootstrap: seeds are drawn again, and episodes, which all seeds and methods share.
 """
 
 from __future__ import annotations
@@ -141,13 +141,13 @@ def bootstrapped(cells: list[Evaluated], against: list[Evaluated] | None = None)
     return value, low, high
 
 
-def told(values: tuple[NDArray[np.float64], ...], signed: bool = False) -> list[str]:
+def formatted(values: tuple[NDArray[np.float64], ...], signed: bool = False) -> list[str]:
     """Cells of a table in percent."""
     form = "+.1f" if signed else ".1f"
     return [f"{100 * v:{form}} [{100 * low:{form}}, {100 * high:{form}}]" for v, low, high in zip(*values, strict=True)]
 
 
-def tell(out: Path, picture: Path | None) -> None:
+def report(out: Path, picture: Path | None) -> None:
     """Print the tables, and draw the curves."""
     kinds = [kind for kind in KINDS if any(out.glob(f"{kind}-[0-9]*"))]
     runs = {kind: read(out, kind) for kind in kinds}
@@ -156,15 +156,15 @@ def tell(out: Path, picture: Path | None) -> None:
     for kind in kinds:
         curves[kind] = {step: bootstrapped(cells) for step, cells in runs[kind].items()}
         for step, values in curves[kind].items():
-            print(f"| {NAMES[kind]} | {step} | {len(runs[kind][step])} | {' | '.join(told(values))} |")
+            print(f"| {NAMES[kind]} | {step} | {len(runs[kind][step])} | {' | '.join(formatted(values))} |")
     print("\n| at the end, against | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
     for number, kind in enumerate(kinds):
         last = runs[kind][max(runs[kind])]
         start = runs[kind][min(runs[kind])]
-        print(f"| {NAMES[kind]} − its start | {' | '.join(told(bootstrapped(last, start), signed=True))} |")
+        print(f"| {NAMES[kind]} − its start | {' | '.join(formatted(bootstrapped(last, start), signed=True))} |")
         for other in kinds[:number]:
             values = bootstrapped(last, runs[other][max(runs[other])])
-            print(f"| {NAMES[kind]} − {NAMES[other]} | {' | '.join(told(values, signed=True))} |")
+            print(f"| {NAMES[kind]} − {NAMES[other]} | {' | '.join(formatted(values, signed=True))} |")
     print("\n| seed by seed, at the end | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
     for kind in kinds:
         for seed, cell in enumerate(runs[kind][max(runs[kind])]):
@@ -179,11 +179,11 @@ def tell(out: Path, picture: Path | None) -> None:
     if (out / START).exists():
         print("\n| answers drawn at temperature 1 | step exact match | PG | TSR |\n| --- | --- | --- | --- |")
         start = [evaluated(out / START)]
-        print(f"| start | {' | '.join(told(bootstrapped(start)))} |")
+        print(f"| start | {' | '.join(formatted(bootstrapped(start)))} |")
         for kind in kinds:
             ends = [evaluated(run) for run in sorted(out.glob(f"{kind}-[0-9]*/{SAMPLED}"))]
-            print(f"| {NAMES[kind]} | {' | '.join(told(bootstrapped(ends)))} |")
-            print(f"| {NAMES[kind]} − start | {' | '.join(told(bootstrapped(ends, start), signed=True))} |")
+            print(f"| {NAMES[kind]} | {' | '.join(formatted(bootstrapped(ends)))} |")
+            print(f"| {NAMES[kind]} − start | {' | '.join(formatted(bootstrapped(ends, start), signed=True))} |")
     if picture is not None:
         draw(curves, picture)
 
@@ -219,12 +219,12 @@ def main() -> None:
         training.add_argument("--out", type=Path, required=True)
         training.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     commands.add_parser("sampled").add_argument("out", type=Path)
-    telling = commands.add_parser("tell")
-    telling.add_argument("out", type=Path)
-    telling.add_argument("--picture", type=Path)
+    reporting = commands.add_parser("report")
+    reporting.add_argument("out", type=Path)
+    reporting.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
-    if arguments.command == "tell":
-        tell(arguments.out, arguments.picture)
+    if arguments.command == "report":
+        report(arguments.out, arguments.picture)
         return
     if arguments.command == "sampled":
         sample(arguments.out)

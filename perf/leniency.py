@@ -144,8 +144,8 @@ def print_table(folder: Path, draws: int = 10, seed: int = 0) -> None:
     print(f"{len(targets):,} labelled places, {draws} clicks each; found / published (standard error of the difference), in %")
     for row, name, cells in measure(targets, draws, seed):
         shown = [f"{c.found:5.1%} / {c.published:5.1%} ({c.standard_error:.1%})".replace("%", "") for c in cells]
-        said = "agrees" if all(cell.agrees for cell in cells) else "DIFFERS"
-        print(f"  {row.title:40} {name:14} {'   '.join(shown)}   {said}")
+        message = "agrees" if all(cell.agrees for cell in cells) else "DIFFERS"
+        print(f"  {row.title:40} {name:14} {'   '.join(shown)}   {message}")
 
 
 if __name__ == "__main__":

@@ -144,8 +144,8 @@ class Compared:
         found = f"{self.found} under `{self.protocol}`"
         if self.unscored:
             found += f"; {self.unscored:,} other steps of the benchmark are not in the file"
-        said = [f"{len(names)} {reason}: {_listed(names)}" for reason, names in self.differing.items()] or ["none"]
-        return [self.source.link, self.source.benchmark, str(self.stated), found, "; ".join([*said, *self.notes])]
+        message = [f"{len(names)} {reason}: {_listed(names)}" for reason, names in self.differing.items()] or ["none"]
+        return [self.source.link, self.source.benchmark, str(self.stated), found, "; ".join([*message, *self.notes])]
 
 
 def compare(source: Source, folder: Path) -> Compared:
@@ -203,8 +203,8 @@ def _stated(source: Source, folder: Path, file: Path) -> Score:
     """The score as the file, or the summary beside it, states it; else the verdicts in the rows, counted."""
     if source.only is not None:
         summaries = _json(_file(source._replace(name="summary.json"), folder))
-        told = next(each for each in summaries if each["config"] == source.only[1])
-        return Score(told["correct"], told["samples"])
+        result = next(each for each in summaries if each["config"] == source.only[1])
+        return Score(result["correct"], result["samples"])
     verdicts = list(map(verdict, _rows(file)))
     counted = Score(sum(verdicts), len(verdicts))
     if source.name.endswith(".jsonl"):
@@ -264,9 +264,9 @@ def _json(file: Path) -> Any:
 def _unread(folder: Path) -> list[str]:
     stated = _json(_file(UNREAD, folder))
     names = {"action_acc": "action", "type_match_acc": "type", "grounding_acc": "grounding"}
-    told = ", ".join(f"{name} {100 * stated[field]:.2f}%" for field, name in names.items())
+    result = ", ".join(f"{name} {100 * stated[field]:.2f}%" for field, name in names.items())
     why = "the files beside it keep the wrong replies only, and name the steps that were right without their replies"
-    return [UNREAD.link, f"{told} (n = {stated['all_actions']:,})", why]
+    return [UNREAD.link, f"{result} (n = {stated['all_actions']:,})", why]
 
 
 def page(folder: Path) -> str:

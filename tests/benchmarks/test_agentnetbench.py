@@ -134,8 +134,8 @@ def test_a_drag_has_boxes_at_its_start_and_its_end(tmp_path: Path) -> None:
 
 
 def test_steps_are_numbered_without_gaps_and_tell_what_else_is_known(tmp_path: Path) -> None:
-    said = {"observation": "o", "thought": "t", "low_level_instruction": "Click it"}
-    end = {"ground_truth_actions": [action("terminate", status="success")], "milestone": True, "inner_monologue": said}
+    sentence = {"observation": "o", "thought": "t", "low_level_instruction": "Click it"}
+    end = {"ground_truth_actions": [action("terminate", status="success")], "milestone": True, "inner_monologue": sentence}
     write(
         tmp_path, {"ground_truth_actions": [action("click", **PLACE)]}, end, meta_info={"system": "Darwin", "domain": "Daily"}
     )

@@ -591,7 +591,7 @@ def test_the_screens_agree_with_the_labels_of_ui_genie(ui_s1: Path, shared_data:
 
 def test_instructions_agree_with_the_fingers_direction(ui_s1: Path) -> None:
     """Where a sideways swipe's instruction names a side, it is the finger's: the reason for turning both axes around."""
-    said: Counter[tuple[str, str]] = Counter()
+    message: Counter[tuple[str, str]] = Counter()
     for episode in episodes_of(load_benchmark("androidcontrol", ui_s1)):
         for step in episode.steps:
             if isinstance(step.action, Scroll) and step.action.direction in ("left", "right"):
@@ -599,8 +599,8 @@ def test_instructions_agree_with_the_fingers_direction(ui_s1: Path) -> None:
                     r"\b(?:swipe|scroll|slide)(?: to)?(?: the)? (left|right)\b", (step.low_level_instruction or "").lower()
                 )
                 if word:
-                    said[step.action.direction, word[1]] += 1
-    assert said == {("left", "left"): 67, ("left", "right"): 14, ("right", "right"): 20, ("right", "left"): 1}
+                    message[step.action.direction, word[1]] += 1
+    assert message == {("left", "left"): 67, ("left", "right"): 14, ("right", "right"): 20, ("right", "left"): 1}
 
 
 def test_the_training_examples(ui_s1: Path) -> None:

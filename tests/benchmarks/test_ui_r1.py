@@ -86,7 +86,7 @@ def test_the_image_states_the_size(folder: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damaged", "said"),
+    ("damaged", "message"),
     [
         ("row", "row 1: expected an object, got 'row'"),
         ({**row(), "image": "7_0.png"}, "row 1, field image: expected episode_<id>-screenshot_<n>.png, got '7_0.png'"),
@@ -98,8 +98,8 @@ def test_the_image_states_the_size(folder: str, tmp_path: Path) -> None:
         ({"image": row()["image"], "gt": row()["gt"]}, "row 1, field task: is missing"),
     ],
 )
-def test_a_damaged_row_is_named_and_skipped_only_on_request(damaged: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"ac_test.json, {said}"):
+def test_a_damaged_row_is_named_and_skipped_only_on_request(damaged: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"ac_test.json, {message}"):
         steps_of(tmp_path, row(1), damaged, row(2))
     benchmark = load_benchmark("ui-r1", tmp_path)
     benchmark = benchmark.skipping_damaged()

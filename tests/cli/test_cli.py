@@ -79,11 +79,11 @@ def test_what_is_missing_gives_one_sentence(tmp_path: Path, demo: Path) -> None:
 
 
 def test_no_server_is_one_sentence(tmp_path: Path, demo: Path) -> None:
-    told = sentence(
+    result = sentence(
         *("run", "--model", "ui-tars-7b", "--bench", "demo", "--data", demo, "--base-url", "http://127.0.0.1:9/v1"),
         *("--out", tmp_path / "run", "--max-attempts", "1", *SMALL),
     )
-    assert "127.0.0.1:9" in told
+    assert "127.0.0.1:9" in result
 
 
 def test_a_wrong_key_stops_at_once_and_is_written_nowhere(tmp_path: Path, demo: Path) -> None:
@@ -170,10 +170,10 @@ def test_lists_and_doctor(tmp_path: Path, demo: Path) -> None:
 
 
 def test_a_benchmark_is_reported_whole() -> None:
-    told = guieval("benchmarks", "ui-r1").stdout
+    result = guieval("benchmarks", "ui-r1").stdout
     for line in ("paper:    arXiv 2503.21620", "setting:  low", "options:  none", "1,543 episodes, 7,868 steps: CLICK 5,074"):
-        assert line in told
-    assert "guieval doctor ui-r1 --data DIR" in told and "Layout: one JSON list" in told
+        assert line in result
+    assert "guieval doctor ui-r1 --data DIR" in result and "Layout: one JSON list" in result
     assert "screen_size=None" in guieval("benchmarks", "androidcontrol").stdout
     assert "did you mean 'ui-r1'?" in sentence("benchmarks", "ui-r2")
 

@@ -48,8 +48,8 @@ def test_a_published_table_is_correlated(guieval: CommandLine) -> None:
     done = guieval("correlate", "--table", "guievalkit-table-20", "--x", "offline-exact", "--y", "androidworld")
     assert done.code == 0
     assert "source: GUIEvalKit, Table 20" in done.out and "note: The printed R² are those of straight lines" in done.out
-    for said in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
-        assert said in done.out
+    for message in ("GUI-Owl-32B", "0.6571", "0.4821", "only 6 points", "exact, of all orders of 6"):
+        assert message in done.out
 
 
 def test_a_csv_file_is_correlated_and_its_gaps_are_passed_over(tmp_path: Path, guieval: CommandLine) -> None:
@@ -103,10 +103,10 @@ def test_a_model_with_two_runs_is_not_two_points(tmp_path: Path, guieval: Comman
         made_run(tmp_path / "runs" / name, episodes=EPISODES[:2], rewrite=named("x"))
     online = tmp_path / "online.csv"
     online.write_text("model,AW\nx,30\n", encoding="utf-8")
-    said = guieval.sentence(
+    message = guieval.sentence(
         "correlate", tmp_path / "runs", "--x", "Action Acc", "--y", "AW", "--online", online, "--protocol", "aitw-original"
     )
-    assert "the model 'x' has several runs" in said
+    assert "the model 'x' has several runs" in message
 
 
 def test_a_very_small_p_is_not_shown_as_0(tmp_path: Path, guieval: CommandLine) -> None:
@@ -129,7 +129,7 @@ def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) ->
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "either --table NAME, or a CSV file or run directories"),
         (("--table", "guievalkit-table-20"), "--x and --y"),
@@ -143,12 +143,12 @@ def test_unlike_runs_are_not_correlated(tmp_path: Path, guieval: CommandLine) ->
         ),
     ],
 )
-def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], said: str) -> None:
-    assert said in guieval.sentence("correlate", *arguments)
+def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments: tuple[str, ...], message: str) -> None:
+    assert message in guieval.sentence("correlate", *arguments)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("model,a\nx,1\n", "has no column 'b'"),
         ("model,a,b\nx,1,2\ny,2,three\n", "line 3, column b: expected a number, got 'three'"),
@@ -157,7 +157,7 @@ def test_mistakes_of_correlate_are_one_sentence(guieval: CommandLine, arguments:
         ("", "has no column 'a'"),
     ],
 )
-def test_csv_files_that_cannot_be_correlated_say_why(tmp_path: Path, guieval: CommandLine, text: str, said: str) -> None:
+def test_csv_files_that_cannot_be_correlated_say_why(tmp_path: Path, guieval: CommandLine, text: str, message: str) -> None:
     file = tmp_path / "points.csv"
     file.write_text(text, encoding="utf-8")
-    assert said in guieval.sentence("correlate", file, "--x", "a", "--y", "b")
+    assert message in guieval.sentence("correlate", file, "--x", "a", "--y", "b")

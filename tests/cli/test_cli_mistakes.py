@@ -24,7 +24,7 @@ SERVED = ("run", "--model", MODEL, "--bench", "demo", "--base-url", "http://127.
 LONG = "a" * 300
 
 
-def told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
+def result(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
     """The one sentence that a mistake ends with, without a process of its own."""
     monkeypatch.setattr(sys, "argv", ["guieval", *map(str, arguments)])
     with pytest.raises(SystemExit) as left:
@@ -36,7 +36,7 @@ def told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("rnu",), "Did you mean 'run'"),
         (("--nope",), "No such option: --nope"),
@@ -79,16 +79,16 @@ def test_a_mistake_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     arguments: tuple[str, ...],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    sentence = told(capsys, monkeypatch, *(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
-    assert said in sentence and "secret" not in sentence
+    sentence = result(capsys, monkeypatch, *(argument.replace("{tmp}", str(tmp_path)) for argument in arguments))
+    assert message in sentence and "secret" not in sentence
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ('{"episode_id": "s0-0000", "step_index": 0}', "either an action"),
         ('{"episode_id": "s0-0000", "step_index": 0, "action": null, "response": "x"}', "either an action"),
@@ -99,11 +99,11 @@ def test_a_mistake_is_one_sentence(
     ],
 )
 def test_a_prediction_that_cannot_be_meant_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, demo: Path, line: str, said: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, demo: Path, line: str, message: str
 ) -> None:
     file = tmp_path / "predictions.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + line.encode() + b"\r\n\r\n")
-    assert said in told(capsys, monkeypatch, "score", file, "--bench", "demo", "--data", demo)
+    assert message in result(capsys, monkeypatch, "score", file, "--bench", "demo", "--data", demo)
 
 
 def started(*arguments: str | Path, **streams: int) -> subprocess.CompletedProcess[str]:
@@ -253,7 +253,7 @@ def test_a_run_has_no_more_connections_than_the_system_allows_files(demo: Path, 
 
     few = limited(256, 256, "--concurrency", "1000")
     assert few.returncode == 0, few.stderr
-    said = " ".join(few.stdout.split())
-    assert "at most 128 requests are in flight instead of 1,000, because this system allows a program 256 open files" in said
+    message = " ".join(few.stdout.split())
+    assert "at most 128 requests are in flight instead of 1,000, because this system allows a program 256 open files" in message
     enough = limited(256, 2048, "--concurrency", "1000")
     assert enough.returncode == 0 and "open files" not in enough.stdout, enough

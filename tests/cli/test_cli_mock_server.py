@@ -54,11 +54,11 @@ def test_what_a_server_refuses_and_when_it_fails_can_be_chosen() -> None:
 
 def test_mistakes_name_the_option(guieval: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    for words, said in (
+    for words, printed in (
         (("--slots", "0"), "--slots is 0"),
         (("--malformed-kind", "odd"), "--malformed-kind is 'odd'"),
         (("--first-fault", "odd"), "unknown fault 'odd'"),
         (("--api-key-env", "NO_SUCH_KEY"), "--api-key-env is 'NO_SUCH_KEY'"),
         (("--longest-body", "0"), "--longest-body is 0"),
     ):
-        assert said in guieval.sentence("mock-server", *words)
+        assert printed in guieval.sentence("mock-server", *words)

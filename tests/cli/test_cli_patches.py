@@ -124,7 +124,7 @@ def test_what_was_patched_can_be_scored_compared_shown_and_replayed(tmp_path: Pa
 
 def test_mistakes_are_reported_before_anything_is_written(tmp_path: Path, data: Path, guieval: CommandLine) -> None:
     with policy(data) as server:
-        for more, said in (
+        for more, printed in (
             (("--patch", "thought-fre"), "did you mean 'thought-free'"),
             (("--patch", "thought-free", "--patch-budget", "-1"), "expected a whole number from 0, or unlimited"),
             (("--patch", "thought-free", "--patch-budget", "many"), "expected a whole number from 0, or unlimited"),
@@ -133,5 +133,5 @@ def test_mistakes_are_reported_before_anything_is_written(tmp_path: Path, data: 
             (("--patch", "thought-free", "--mode", "soeval"), "--patch is for --mode sop"),
             (("--patch", "on-policy", "--engine", "replay", "--replay", "x"), "engine 'replay' cannot"),
         ):
-            assert said in guieval.sentence(*arguments(data, server, tmp_path / "run", *more))
+            assert printed in guieval.sentence(*arguments(data, server, tmp_path / "run", *more))
     assert not (tmp_path / "run").exists()

@@ -34,10 +34,10 @@ def test_prepare_states_what_it_made_and_what_to_run_next(release: Path, tmp_pat
     out = tmp_path / "my out"
     done = guieval("prepare", "episodes", "--source", release, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads((out / "prepared.json").read_text())
+    result = json.loads((out / "prepared.json").read_text())
     first, *_, digest, command = done.stdout.splitlines()
-    assert first == f"episodes prepared in {out}: 3 episodes, {told['steps']} steps"
-    assert digest == f"  sha256 of episodes.jsonl: {told['sha256']}"
+    assert first == f"episodes prepared in {out}: 3 episodes, {result['steps']} steps"
+    assert digest == f"  sha256 of episodes.jsonl: {result['sha256']}"
     assert command == f"next: guieval run --model NAME --bench episodes --data '{out}'"
     again = guieval("prepare", "episodes", "--source", release, "--out", out)
     assert again.stdout.splitlines()[0] == f"{first}, all of them prepared before"
@@ -52,9 +52,9 @@ def test_a_part_is_reported_as_a_part(shared_data: Path, tmp_path: Path) -> None
     assert "screenspot prepared in" in done.stdout
     assert "  a part: the first 7 episodes of the release (--limit)" in done.stdout
     assert "  annotations only: without screenshots it can be counted and scored, but not run" in done.stdout
-    for told in benchmarks()["screenspot"].published[:1]:
-        assert f"a part of what is published: {told.name}: " in done.stdout
-        assert f"7 of {told.steps:,} steps" in done.stdout
+    for result in benchmarks()["screenspot"].published[:1]:
+        assert f"a part of what is published: {result.name}: " in done.stdout
+        assert f"7 of {result.steps:,} steps" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> No
     while not (file.exists() and file.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
-    _, told = child.communicate(timeout=60)
-    stopped = re.fullmatch(r"guieval: stopped after ([\d,]+) episodes; the same command continues from there\n", told)
+    _, result = child.communicate(timeout=60)
+    stopped = re.fullmatch(r"guieval: stopped after ([\d,]+) episodes; the same command continues from there\n", result)
     assert child.returncode == 130
-    assert stopped is not None, told
+    assert stopped is not None, result
     assert 0 < int(stopped.group(1).replace(",", "")) < many
     done = guieval("prepare", "episodes", "--source", release, "--out", out)
     assert (done.returncode, done.stdout.split(": ")[1].split(" ")[0]) == (0, f"{many:,}")

@@ -34,14 +34,16 @@ def prompt(demo: Path, episode: Episode, *more: str | Path, model: str = MODEL) 
 
 
 def test_a_prompt_is_printed_whole(demo: Path, episode: Episode) -> None:
-    told = guieval(*prompt(demo, episode, "--step", "1")).stdout
+    result = guieval(*prompt(demo, episode, "--step", "1")).stdout
     first, second = episode.steps[:2]
     width, height = first.screenshot_size
-    assert told.startswith("=== system\nYou are a helpful assistant.\n=== user\nYou are a GUI agent.")
-    assert f"\n{first.instruction}\n=== user\n[image {first.screenshot}: {width} x {height}]\n=== assistant\nThought: " in told
-    assert told.endswith(f"=== user\n[image {second.screenshot}: {width} x {height}]\n")
+    assert result.startswith("=== system\nYou are a helpful assistant.\n=== user\nYou are a GUI agent.")
+    assert (
+        f"\n{first.instruction}\n=== user\n[image {first.screenshot}: {width} x {height}]\n=== assistant\nThought: " in result
+    )
+    assert result.endswith(f"=== user\n[image {second.screenshot}: {width} x {height}]\n")
     silent = guieval(*prompt(demo, episode, "--step", "1", "--no-thinking")).stdout
-    assert "Thought:" not in silent and "Thought:" in told
+    assert "Thought:" not in silent and "Thought:" in result
     given = guieval(*prompt(demo, episode, "--step", "0", "--thought", "I tap it.")).stdout
     assert "=== assistant, to be continued\nThought: I tap it.\nAction:\n=== request fields\n" in given
 
@@ -80,20 +82,20 @@ def test_models_are_listed_by_family_and_reported_whole() -> None:
     assert families == sorted(families)
     sizes = [line[0] for line in lines if line[1] == "qwen2_5_vl" and line[0].startswith("qwen")]
     assert sizes == ["qwen2.5-vl-3b", "qwen2.5-vl-7b", "qwen2.5-vl-32b", "qwen2.5-vl-72b"]
-    told = guieval("models", "qwen3-vl-8b-thinking").stdout
-    assert "\nhf_id: Qwen/Qwen3-VL-8B-Thinking\n" in told and "\ncontext_length: 262144\n" in told
-    assert 'vllm serve Qwen/Qwen3-VL-8B-Thinking --limit-mm-per-prompt \'{"image": 1, "video": 0}\' --chat-template /' in told
-    assert "=== user\nThe user query: Turn on Wi-Fi" in told and "[image 1.png: 1080 x 2400]" in told
-    assert told.endswith("</tool_call>\n") and '"action": "swipe"' in told
+    result = guieval("models", "qwen3-vl-8b-thinking").stdout
+    assert "\nhf_id: Qwen/Qwen3-VL-8B-Thinking\n" in result and "\ncontext_length: 262144\n" in result
+    assert 'vllm serve Qwen/Qwen3-VL-8B-Thinking --limit-mm-per-prompt \'{"image": 1, "video": 0}\' --chat-template /' in result
+    assert "=== user\nThe user query: Turn on Wi-Fi" in result and "[image 1.png: 1080 x 2400]" in result
+    assert result.endswith("</tool_call>\n") and '"action": "swipe"' in result
     assert "thinking: --thinking/--no-thinking (default on)" in guieval("models", "ui-tars-1.5-7b").stdout
 
 
 @pytest.mark.parametrize("name", list_models())
 def test_every_checkpoint_is_reported_with_a_prompt_and_a_reply(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     models(name)
-    told = capsys.readouterr().out
-    prompt, _, reply = told.partition("an example prompt, the second step of an episode:\n")[2].partition(
+    result = capsys.readouterr().out
+    prompt, _, reply = result.partition("an example prompt, the second step of an episode:\n")[2].partition(
         "an example reply to it, as the model would write it:\n"
     )
-    assert told.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
+    assert result.startswith(f"name: {name}\n") and "=== user" in prompt and "[image 1.png: 1080 x 2400" in prompt
     assert reply.strip()

@@ -111,7 +111,7 @@ def test_a_run_without_any_answer_is_named_and_left_out(guieval: CommandLine, tm
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda text: text[:300], "cannot be read: is not JSON"),
         (lambda text: "", "cannot be read: is not JSON"),
@@ -122,7 +122,7 @@ def test_a_run_without_any_answer_is_named_and_left_out(guieval: CommandLine, tm
     ],
 )
 def test_a_resume_names_the_manifest_that_is_damaged_and_touches_nothing(
-    guieval: CommandLine, modes: Path, tmp_path: Path, damage: Callable[[str], str | None], said: str
+    guieval: CommandLine, modes: Path, tmp_path: Path, damage: Callable[[str], str | None], message: str
 ) -> None:
     """Which of several runs cannot be resumed has to be known before any of them asks for anything."""
     for mode in ("offline", "sop"):
@@ -132,5 +132,5 @@ def test_a_resume_names_the_manifest_that_is_damaged_and_touches_nothing(
     file.unlink() if text is None else file.write_text(text, encoding="utf-8")
     before = {each: each.read_bytes() for each in (tmp_path / "run").rglob("*") if each.is_file()}
     sentence = guieval.sentence("run", "--resume", tmp_path / "run")
-    assert str(file) in sentence and said in sentence
+    assert str(file) in sentence and message in sentence
     assert {each: each.read_bytes() for each in (tmp_path / "run").rglob("*") if each.is_file()} == before

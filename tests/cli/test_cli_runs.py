@@ -128,8 +128,8 @@ def test_without_a_folder_it_is_the_runs_folder_here(guieval: CommandLine, runs:
 
 
 def test_removing_asks_first(guieval: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for said, gone in (("n", False), ("y", True)):
-        monkeypatch.setattr("sys.stdin", StringIO(f"{said}\n"))
+    for message, gone in (("n", False), ("y", True)):
+        monkeypatch.setattr("sys.stdin", StringIO(f"{message}\n"))
         assert guieval("runs", "remove", "old", "--in", runs).code == (0 if gone else 130)
         assert (runs / "old").exists() is not gone
 

@@ -24,10 +24,10 @@ BOXES = Boxes([[450.0, 450.0, 550.0, 550.0]])
 TWO = ("--protocol", "seeclick-official", "--protocol", "guievalkit")
 
 
-def a_run(folder: Path, *said: Action | None, missing: int = 0, mode: str = "offline") -> Path:
-    length = len(said) + missing
-    tasks = [step(TARGET, index=index, length=length, boxes=BOXES) for index in range(len(said))]
-    records = [record(task, action) for task, action in zip(tasks, said, strict=True)]
+def a_run(folder: Path, *message: Action | None, missing: int = 0, mode: str = "offline") -> Path:
+    length = len(message) + missing
+    tasks = [step(TARGET, index=index, length=length, boxes=BOXES) for index in range(len(message))]
+    records = [record(task, action) for task, action in zip(tasks, message, strict=True)]
     return write_run(folder / "run", records, plan={key("a"): range(length)}, mode=mode)
 
 
@@ -134,9 +134,9 @@ def test_predictions_are_scored_under_all_protocols(guieval: CommandLine, tmp_pa
 
 
 def test_protocols_are_reported_whole_listed_by_data_set_and_written_as_a_page(guieval: CommandLine) -> None:
-    told = guieval("protocols", "guievalkit").out
+    result = guieval("protocols", "guievalkit").out
     for part in ("source: ", "click, long press: ", "failures: ", "figures:\n", "note: "):
-        assert part in told
+        assert part in result
     listed = guieval("protocols", "--dataset", "screenspot-v2").out
     assert "seeclick-official" in listed and "ui-s1-sop" not in listed and "guievalkit" in listed
     assert (
@@ -170,10 +170,10 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
         assert done.code == 0 and f"note: read as format {format}\n" in done.err
         assert f"data:     the {len(rows)} steps of {benchmark} that rows.jsonl holds" in done.out
         assert re.search(rf"exact match +{exact} ", done.out)
-    told = tmp_path / "told.jsonl"
+    result = tmp_path / "told.jsonl"
     asked = ("score", file, "--protocol", "all")
-    matrix = guieval(*asked, "--disagreements", told)
-    assert [json.loads(line)["benchmark"] for line in told.read_text().splitlines()] == [benchmark] * (
+    matrix = guieval(*asked, "--disagreements", result)
+    assert [json.loads(line)["benchmark"] for line in result.read_text().splitlines()] == [benchmark] * (
         format != "screenspot-pro"
     )
     assert matrix.code == 0 and "Every protocol's own figures" in matrix.out
@@ -248,8 +248,8 @@ def test_rows_with_another_box_are_scored_by_the_benchmarks_and_named(guieval: C
         in done.err
     )
     assert "right 1" in " ".join(done.out.split())
-    told = guieval("import", "auto", file, "--data", tmp_path / "pro", "--out", tmp_path / "out.jsonl").out
-    assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in told
+    result = guieval("import", "auto", file, "--data", tmp_path / "pro", "--out", tmp_path / "out.jsonl").out
+    assert f"whose own label decides: 1\n    {task.episode_id}: bbox [0, 0, 1, 1]\n" in result
 
 
 def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: Path) -> None:
@@ -277,11 +277,11 @@ def test_what_cannot_be_scored_is_one_sentence(guieval: CommandLine, tmp_path: P
         ((run, "--format", "kairos"), "--format is for a file of predictions"),
         ((run, "--skip-damaged"), "--skip-damaged is for a file of predictions"),
     ]
-    for arguments, said in cases:
-        assert said in guieval.sentence("score", *arguments), arguments
+    for arguments, message in cases:
+        assert message in guieval.sentence("score", *arguments), arguments
     assert guieval("score", mixed, "--bench", "cagui").code == 0
-    told = guieval("score", mixed, "--bench", "aitz", "--subset", "general").out
-    assert "data:     the only episode of subset general\n" in told
+    result = guieval("score", mixed, "--bench", "aitz", "--subset", "general").out
+    assert "data:     the only episode of subset general\n" in result
     assert "note: screens are taken to be 1080 x 2400 pixels" in guieval("score", file).err
     overlay = write_lines(tmp_path / "overlay.jsonl", [{"episode_id": "x", "step_index": 0, "boxes": [[0, 0, 1, 1]]}])
     assert "0 of the 1 steps that the overlay adds to are in the file" in guieval("score", file, "--overlay", overlay).err
@@ -296,11 +296,11 @@ def test_figures_have_intervals_and_breakdowns_are_tables(guieval: CommandLine, 
     asked = ("score", run, "--by", "action-type", "--by", "error", "--by", "step")
     done = guieval(*asked)
     assert done.code == 0
-    said = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert "exact match 33.33% of 3" in said  # one episode alone tells nothing of others
-    assert "success rate 0.00% of 1 [0.0, 79.3]" in said
-    assert "By action-type under seeclick-official" in said and "CLICK 66.67% 33.33% 3" in said
-    assert "near miss 33.33% 1 3" in said and "unparseable 33.33% 1 3" in said
+    message = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "exact match 33.33% of 3" in message  # one episode alone tells nothing of others
+    assert "success rate 0.00% of 1 [0.0, 79.3]" in message
+    assert "By action-type under seeclick-official" in message and "CLICK 66.67% 33.33% 3" in message
+    assert "near miss 33.33% 1 3" in message and "unparseable 33.33% 1 3" in message
     (values,) = json.loads(guieval(*asked, "--json").out)["protocols"]
     assert set(values["breakdowns"]) == {"action-type", "error", "step"}
     assert [cell["n"] for cell in values["breakdowns"]["step"]] == [1, 1, 1]
@@ -333,11 +333,11 @@ def test_several_answers_a_step_have_figures_of_their_own(guieval: CommandLine, 
     tasks = [one.model_copy(update={"task": one.task.model_copy(update={"boxes": BOXES})}) for one in records]
     run = write_run(tmp_path / "run", tasks)
     done = guieval("score", run)
-    said = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert "protocol pass@3 pass^3 mean@3 vote@3 n" in said
-    line = next(each for each in said if each.startswith("seeclick-official 100.00%"))
+    message = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "protocol pass@3 pass^3 mean@3 vote@3 n" in message
+    line = next(each for each in message if each.startswith("seeclick-official 100.00%"))
     assert [value for value in line.split() if value.endswith("%")] == ["100.00%", "50.00%", "83.33%", "100.00%"]
-    assert any(each.startswith("exact match 50.00%") for each in said)
+    assert any(each.startswith("exact match 50.00%") for each in message)
     assert "pass@3" in guieval("score", run, *TWO).out
     samples = json.loads(guieval("score", run, *TWO, "--json").out)["protocols"][0]["samples"]
     assert [(each["name"], each["value"]) for each in samples] == [

@@ -109,8 +109,8 @@ def test_a_finished_run_is_scored_over_a_set(
     )
     assert re.search(rf"planned steps\s+{lengths[name]}\s", done.out)
     file = write_set(tmp_path, {name: lengths[name], "s4-9999": 3})
-    said = guieval.sentence("score", recorded, "--sample-set", file)
-    assert "needs 2 named episodes, and the run" in said and "has 1 of them; missing: s4-9999" in said
+    message = guieval.sentence("score", recorded, "--sample-set", file)
+    assert "needs 2 named episodes, and the run" in message and "has 1 of them; missing: s4-9999" in message
     assert "is of androidcontrol, but the data set of the run" in guieval.sentence(
         "score", recorded, "--sample-set", "ac-test-8444"
     )
@@ -160,8 +160,8 @@ def test_an_overlay_belongs_to_the_run(
     scored = guieval("score", recorded, "--overlay", overlay)
     assert re.search(rf"right\s+{right}\s", scored.out)
     named = f"overlay:  more.jsonl (sha256 {manifest['overlay']['sha256'][:12]}), further accepted answers at 1 step\n"
-    for told in (done, scored, guieval("score", run)):
-        assert named in told.out and re.search(r"^ +with overlay *$", told.out, re.MULTILINE), "the head of the table"
+    for result in (done, scored, guieval("score", run)):
+        assert named in result.out and re.search(r"^ +with overlay *$", result.out, re.MULTILINE), "the head of the table"
     assert "overlay" not in guieval("score", recorded).out
     moved = overlay.rename(tmp_path / "moved.jsonl")
     assert guieval("run", "--resume", run, "--overlay", moved, "--quiet").code == 0

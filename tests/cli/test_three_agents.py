@@ -27,8 +27,8 @@ def runs(guieval: CommandLine, shared_data: Path, tmp_path: Path) -> list[Path]:
 
 
 def test_three_agents_share_a_leaderboard_and_a_report(guieval: CommandLine, runs: list[Path], tmp_path: Path) -> None:
-    told = json.loads(guieval("leaderboard", *runs, "--format", "json").out)
-    assert {row["model"] for row in told["rows"]} == set(AGENTS)
+    result = json.loads(guieval("leaderboard", *runs, "--format", "json").out)
+    assert {row["model"] for row in result["rows"]} == set(AGENTS)
     for format in ("md", "csv", "latex", "html"):
         done = guieval("leaderboard", *runs, "--protocol", "all", "--format", format, "--out", tmp_path / format)
         assert done.code == 0

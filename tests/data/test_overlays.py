@@ -81,7 +81,7 @@ def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             '{"episode_id": "a", "step_index": 0}',
@@ -111,9 +111,9 @@ def test_a_box_that_the_data_names_twice_stays_so(tmp_path: Path) -> None:
         ("nonsense", "line 1: is not JSON"),
     ],
 )
-def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "more.jsonl").write_text(text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_overlay(tmp_path / "more.jsonl")
 
 

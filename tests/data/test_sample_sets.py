@@ -141,8 +141,8 @@ def test_uground_steps_are_the_screenshots_it_names(official: dict[str, list[dic
     for row in rows(shared_data / "uground_offline" / "AndroidControl__plan_gpt-4o_low.jsonl.gz"):
         episode, index = str(row["episode_id"]), int(row["image"].rpartition("_")[2].removesuffix(".png"))
         steps = official[episode]
-        said = steps[index]["step_instruction"] if index < len(steps) else "terminate"
-        assert row["instruction"] == said
+        message = steps[index]["step_instruction"] if index < len(steps) else "terminate"
+        assert row["instruction"] == message
         named.add((episode, index))
     assert len(named) == 500 and members("ac-uground-500") == named
     assert get_sample_set("ac-uground-500").types == types(official, named)
@@ -159,14 +159,14 @@ def test_ui_r1_file_is_the_set_without_wait_and_long_press_label_by_label(
         action = step["action_content"]
         assert row["task"] == step["step_instruction"]
         assert words[label["action_type"]] == action["action"]
-        told: tuple[Any, Any] = {
+        result: tuple[Any, Any] = {
             "click": ([label.get("x"), label.get("y")], action.get("coordinate")),
             "open_app": (label.get("app_name"), action.get("text")),
             "input_text": (label.get("text"), action.get("text")),
             "navigate_back": ("Back", action.get("button")),
             "scroll": (label.get("direction"), step["check_options"].get("direction")),
         }[label["action_type"]]
-        assert told[0] == told[1], row["image"]
+        assert result[0] == result[1], row["image"]
         found.add((episode, int(index)))
     assert len(found) == 7868 and found == members("ac-no-wait-long-press-7868")
 
@@ -375,7 +375,7 @@ def test_a_whole_part_is_filled_by_split_subset_and_groups(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"steps": 8}, "its ids make 3 episodes and 9 steps, not 3 and 8"),
         ({"sha256": "0"}, "the hash of its ids is"),
@@ -393,8 +393,8 @@ def test_a_whole_part_is_filled_by_split_subset_and_groups(tmp_path: Path) -> No
         ({"name": "ac-test-8444"}, "has the name 'ac-test-8444'; it must have its file's name"),
     ],
 )
-def test_a_manifest_of_ones_own_is_checked(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_manifest_of_ones_own_is_checked(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         get_sample_set(write_set(tmp_path, **changes))
 
 

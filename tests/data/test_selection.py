@@ -95,7 +95,7 @@ def test_a_file_names_episodes_and_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (["1", "33"], r"line 2: unknown episode '33' \(did you mean '3'\?\)"),
         (["2"], "line 1: the episode '2' is in several subsets; write one of shop/2, work/2"),
@@ -107,8 +107,8 @@ def test_a_file_names_episodes_and_steps(tmp_path: Path) -> None:
         (['["1"'], "not a JSON list"),
     ],
 )
-def test_a_line_that_cannot_be_meant_is_named(tmp_path: Path, lines: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_line_that_cannot_be_meant_is_named(tmp_path: Path, lines: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         select(BENCHMARK, listed(tmp_path, *lines))
 
 

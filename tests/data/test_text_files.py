@@ -57,8 +57,8 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_a_line_of_3_gb_in_a_gzip_is_one_sentence(endless: Path, tmp_path: Path) -> None:
-    said = sentence(started(tmp_path, "score", endless, "--bench", "demo", "--data", tmp_path / "demo"))
-    assert f"{endless}, line 1: is longer than 128 MiB" in said
+    message = sentence(started(tmp_path, "score", endless, "--bench", "demo", "--data", tmp_path / "demo"))
+    assert f"{endless}, line 1: is longer than 128 MiB" in message
     with pytest.raises(DataError, match="unpacks to more than 512 MiB"):
         read_whole(endless)
 
@@ -120,8 +120,8 @@ def test_an_alias_bomb_is_one_sentence_wherever_yaml_is_read(tmp_path: Path, gui
         ("leaderboard", "--reference", bomb, tmp_path),
         ("train", "grpo", "--config", bomb),
     ):
-        said = guieval.sentence(*arguments)
-        assert "alias" in said and len(said) < 500, said
+        message = guieval.sentence(*arguments)
+        assert "alias" in message and len(message) < 500, message
     assert guieval("doctor", "demo", "--data", tmp_path / "demo", "--set", "episodes=*.png").code == 2
 
 
@@ -130,5 +130,5 @@ def test_a_file_name_cannot_plan_a_hundred_billion_shards(tmp_path: Path, guieva
     source.mkdir()
     (source / "android_control-00000-of-99999999999").write_bytes(b"")
     (source / "splits.json").write_text('{"test": [1], "validation": []}')
-    said = guieval.sentence("prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
-    assert "99,999,999,999 shards; expected 10,000 at most" in said
+    message = guieval.sentence("prepare", "androidcontrol", "--source", source, "--out", tmp_path / "out")
+    assert "99,999,999,999 shards; expected 10,000 at most" in message

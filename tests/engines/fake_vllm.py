@@ -27,7 +27,7 @@ class Unwell(http.server.BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    told = json.loads(os.environ["FAKE_VLLM"])
+    result = json.loads(os.environ["FAKE_VLLM"])
     parser = argparse.ArgumentParser()
     parser.add_argument("--served-model-name")
     parser.add_argument("--port", type=int)
@@ -39,23 +39,23 @@ def main() -> None:
     ]
     for worker in workers:
         assert worker.stdout is not None and worker.stdout.readline() == b"deaf\n"
-    with open(told["pids"], "a") as file:
+    with open(result["pids"], "a") as file:
         pids = [os.getpid(), *(worker.pid for worker in workers)]
         file.write(json.dumps({"args": sys.argv[1:], "pids": pids, "supervisor": os.getppid()}) + "\n")
     print("loading weights:   1%\rloading weights: 100%\n\x1b[31mready or not\x1b[0m", flush=True)
-    if "crash" in told:
+    if "crash" in result:
         print("CUDA error: out of memory", flush=True)
-        os._exit(told["crash"])
-    if told.get("never"):
+        os._exit(result["crash"])
+    if result.get("never"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
-    if "unwell" in told:
+    if "unwell" in result:
         with http.server.HTTPServer(("127.0.0.1", known.port), Unwell) as unwell:
-            for _ in range(told["unwell"]):
+            for _ in range(result["unwell"]):
                 unwell.handle_request()
     from guieval.testing.mock_server import MockSettings, serve
 
-    serve(MockSettings(port=known.port, served_models=(known.served_model_name,), **told.get("answers", {"policy": "fixed"})))
+    serve(MockSettings(port=known.port, served_models=(known.served_model_name,), **result.get("answers", {"policy": "fixed"})))
 
 
 if __name__ == "__main__":

@@ -114,11 +114,11 @@ def serving(vision: Vision) -> Iterator[str]:
         wbufsize = -1  # an answer in one piece: a second would wait for the first to be acknowledged
 
         def do_POST(self) -> None:
-            status, said = vision.answer(self.rfile.read(int(self.headers["Content-Length"])))
+            status, sentence = vision.answer(self.rfile.read(int(self.headers["Content-Length"])))
             if not status:
                 self.close_connection = True
                 return
-            payload = {"choices": [{"message": {"content": said}}]} if status == 200 else {"error": {"message": said}}
+            payload = {"choices": [{"message": {"content": sentence}}]} if status == 200 else {"error": {"message": sentence}}
             data = json.dumps(payload).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

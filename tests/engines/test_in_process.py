@@ -87,7 +87,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_run(parrot: type[Parrot]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "said"),
+    ("text", "kind", "message"),
     [
         ("usage", FatalEngineError, "no such field"),
         ("dead", FatalEngineError, "it died"),
@@ -95,10 +95,10 @@ def test_a_model_that_cannot_be_loaded_ends_the_run(parrot: type[Parrot]) -> Non
     ],
 )
 def test_failures_of_an_answer(
-    parrot: type[Parrot], make_request: MakeRequest, text: str, kind: type[Exception], said: str
+    parrot: type[Parrot], make_request: MakeRequest, text: str, kind: type[Exception], message: str
 ) -> None:
     engine = InProcessEngine(parrot.join(Checkpoint(config())))
-    with pytest.raises(EngineError, match=said) as caught:
+    with pytest.raises(EngineError, match=message) as caught:
         ask(engine, make_request(text))
     assert type(caught.value) is kind
     assert ask(engine, make_request("on it goes")) == ["on it goes"]
@@ -139,8 +139,8 @@ def test_where_the_weights_are(tmp_path: Path) -> None:
     assert Checkpoint(config(), path=str(tmp_path)).path == str(tmp_path)
     assert Checkpoint(config(), arguments={"model": "an/other"}).path == "an/other"
     assert "model" not in Checkpoint(config(), path="a/b", arguments={"model": "an/other"}).arguments
-    for wrong, said in [(tmp_path / "none", "does not exist"), (tmp_path.parent, "holds no config.json")]:
-        with pytest.raises(UsageError, match=said):
+    for wrong, message in [(tmp_path / "none", "does not exist"), (tmp_path.parent, "holds no config.json")]:
+        with pytest.raises(UsageError, match=message):
             Checkpoint(config(), path=str(wrong))
     with pytest.raises(UsageError, match="--set model_path=DIR_OR_HF_ID"):
         Checkpoint(config(hf_id=None))

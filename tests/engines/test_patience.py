@@ -90,8 +90,8 @@ def test_all_requests_wait_for_one_probe_at_a_time(make_request: MakeRequest) ->
         while engine.waiting() is None:
             assert time.monotonic() < until
             await asyncio.sleep(0.01)
-        said = engine.waiting()
-        assert said is not None and re.fullmatch(rf"waiting for {server.url} for \d s of 30 s", said)
+        sentence = engine.waiting()
+        assert sentence is not None and re.fullmatch(rf"waiting for {server.url} for \d s of 30 s", sentence)
         loading = Small(lambda path: "503 Loading", server.port)
         async with loading.serving():
             await asyncio.sleep(1.0)

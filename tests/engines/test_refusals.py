@@ -30,8 +30,8 @@ def test_a_server_that_refuses_everything_ends_the_run(tmp_path: Path, guieval: 
         done = guieval(*command(tmp_path, server.base_url))
         asked = server.stats()["requests"]
     assert done.code == 2 and IN_A_ROW <= asked <= IN_A_ROW + 3 * CONCURRENCY
-    said = done.err.splitlines()[-1]
-    assert f"(status {status})" in said and "no more are sent" in said and "guieval run --resume" in said, said
+    message = done.err.splitlines()[-1]
+    assert f"(status {status})" in message and "no more are sent" in message and "guieval run --resume" in message, message
     assert not any(record.finished for record in Records(tmp_path / "run"))
     with MockServer(MockSettings(model=MODEL, policy="centre")) as server:
         again = guieval("run", "--resume", tmp_path / "run", "--base-url", server.base_url)
@@ -50,8 +50,8 @@ def test_one_of_two_servers_that_refuses_does_not_end_the_run(tmp_path: Path, gu
     assert all(record.finished for record in Records(tmp_path / "run"))
 
 
-def refused(refusals: Refusals, number: int, said: str = "too long") -> bool:
-    last = refusals.refused(number, 400, said)
+def refused(refusals: Refusals, number: int, message: str = "too long") -> bool:
+    last = refusals.refused(number, 400, message)
     refusals.over(number)
     return last
 
@@ -61,7 +61,7 @@ def test_it_takes_enough_refusals_of_one_kind() -> None:
     ends = [refused(refusals, refusals.begun(), f"prompt of {length} tokens") for length in range(IN_A_ROW)]
     assert ends == [False] * (IN_A_ROW - 1) + [True]
     mixed = Refusals()
-    assert not any(refused(mixed, mixed.begun(), said) for _ in range(IN_A_ROW) for said in ("too long", "no image"))
+    assert not any(refused(mixed, mixed.begun(), message) for _ in range(IN_A_ROW) for message in ("too long", "no image"))
 
 
 def test_requests_under_way_are_waited_for() -> None:

@@ -524,9 +524,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "said"), BAD, ids=[said for _, said in BAD])
+@pytest.mark.parametrize(("settings", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
 def test_a_server_that_refuses_everything_is_put_aside_and_named(
-    settings: dict[str, Any], said: str, episodes: dict[str, list[Request]], caplog: pytest.LogCaptureFixture
+    settings: dict[str, Any], sentence: str, episodes: dict[str, list[Request]], caplog: pytest.LogCaptureFixture
 ) -> None:
     with mocks(settings, {"latency": 0.005}, {"latency": 0.005}) as (bad, *_):
         engine, url = engine_over([bad, *_]), bad.base_url
@@ -535,10 +535,12 @@ def test_a_server_that_refuses_everything_is_put_aside_and_named(
         assert {(reply.text, reply.attempts) for reply in replies} == {("the answer", 1)}
         assert bad.stats()["requests"] <= 16, "what was in flight before the third refusal was seen, and no more"
         aside, *others = engine.stats()
-        assert aside.aside is not None and said in aside.aside and "put aside, because" in describe_endpoint(aside)
+        assert aside.aside is not None and sentence in aside.aside and "put aside, because" in describe_endpoint(aside)
         assert aside.answered == 0 and not any(other.aside for other in others)
     (warning,) = caplog.messages
-    assert warning.startswith(url) and said in warning and warning.endswith("this server is put aside, and the others go on")
+    assert (
+        warning.startswith(url) and sentence in warning and warning.endswith("this server is put aside, and the others go on")
+    )
 
 
 @pytest.mark.parametrize("status", [401, 404, 302])

@@ -131,11 +131,13 @@ def test_the_mock_server_calls_functions_where_they_are_offered(offered: bool, m
     request = make_request('"tools": [{', extra={"tools": TOOLS} if offered else {})
     with MockServer(MockSettings(policy="fixed", reply=reply)) as server:
         settings = OpenAISettings(base_urls=(server.base_url,), model="m")
-        said: Reply = ask(OpenAIEngine(settings), request)
-    assert (said.text, said.finish_reason) == (reply, "tool_calls" if offered else "stop")
+        sentence: Reply = ask(OpenAIEngine(settings), request)
+    assert (sentence.text, sentence.finish_reason) == (reply, "tool_calls" if offered else "stop")
 
 
 def test_the_mock_server_sends_what_is_no_call_as_words(make_request: MakeRequest) -> None:
     with MockServer(MockSettings(policy="fixed", reply="<tool_call> {")) as server:
-        said = ask(OpenAIEngine(OpenAISettings(base_urls=(server.base_url,), model="m")), make_request(extra={"tools": TOOLS}))
-    assert (said.text, said.finish_reason) == ("<tool_call> {", "stop")
+        sentence = ask(
+            OpenAIEngine(OpenAISettings(base_urls=(server.base_url,), model="m")), make_request(extra={"tools": TOOLS})
+        )
+    assert (sentence.text, sentence.finish_reason) == ("<tool_call> {", "stop")

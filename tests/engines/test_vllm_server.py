@@ -38,9 +38,9 @@ class Fake:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.file = folder / "pids.jsonl"
         self._monkeypatch = monkeypatch
-        self.told()
+        self.order()
 
-    def told(self, **orders: Any) -> None:
+    def order(self, **orders: Any) -> None:
         self._monkeypatch.setenv("FAKE_VLLM", json.dumps({"pids": str(self.file), **orders}))
 
     @property
@@ -81,7 +81,9 @@ def get(url: str) -> Any:
 
 def test_it_answers_inside_and_is_gone_outside(tmp_path: Path, fake: Fake) -> None:
     seen: list[tuple[float, str]] = []
-    server = VLLMServer(MODEL, settings(dtype="half"), tmp_path / "new" / "vllm.log", on_wait=lambda *said: seen.append(said))
+    server = VLLMServer(
+        MODEL, settings(dtype="half"), tmp_path / "new" / "vllm.log", on_wait=lambda *message: seen.append(message)
+    )
     with pytest.raises(RuntimeError, match="not running"):
         _ = server.base_url
     with server:
@@ -132,7 +134,7 @@ def test_however_its_owner_ends_no_process_stays(tmp_path: Path, fake: Fake, end
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_owner_that_is_stopped_while_it_waits_leaves_nothing(tmp_path: Path, fake: Fake, number: int) -> None:
-    fake.told(never=True)
+    fake.order(never=True)
     owner = subprocess.Popen(
         [sys.executable, "-c", PARENT.format(ending="pass"), str(tmp_path / "vllm.log")],
         cwd=REPOSITORY,
@@ -150,7 +152,7 @@ def test_an_owner_that_is_stopped_while_it_waits_leaves_nothing(tmp_path: Path, 
 
 
 def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake) -> None:
-    fake.told(crash=7)
+    fake.order(crash=7)
     log = tmp_path / "vllm.log"
     log.write_text("a line of an earlier start\n")
     with pytest.raises(
@@ -163,7 +165,7 @@ def test_one_that_ends_at_start_shows_its_last_lines(tmp_path: Path, fake: Fake)
 
 
 def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake) -> None:
-    fake.told(never=True)
+    fake.order(never=True)
     limited = settings(**{"start-timeout": 1.5, "stop-timeout": 0.2})
     with pytest.raises(ServerFailure, match=r"not ready within 1\.5 s \(--set vllm\.start-timeout=SECONDS\)") as raised:
         VLLMServer(MODEL, limited, tmp_path / "vllm.log").start()
@@ -172,7 +174,7 @@ def test_one_that_is_never_ready_is_taken_down(tmp_path: Path, fake: Fake) -> No
 
 
 def test_one_that_is_not_well_yet_is_waited_for(tmp_path: Path, fake: Fake) -> None:
-    fake.told(unwell=5)
+    fake.order(unwell=5)
     with VLLMServer(MODEL, settings(), tmp_path / "vllm.log") as server:
         assert [entry["id"] for entry in get(f"{server.base_url}/models")["data"]] == ["tiny"]
         assert (tmp_path / "vllm.log").read_text().count('"GET /health HTTP/1.1" 503') == 5
@@ -215,15 +217,15 @@ def test_another_models_server_on_the_port_is_not_taken_for_ours(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("victim", "said"),
+    ("victim", "message"),
     [("pids", r"was ended by SIGKILL \(out of memory\?\)"), ("supervisor", r"was lost \(signal 9 to its supervisor\)")],
 )
-def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake, victim: str, said: str) -> None:
+def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake, victim: str, message: str) -> None:
     with VLLMServer(MODEL, settings(), tmp_path / "vllm.log") as server:
         start = fake.starts[0]
         os.kill(start["pids"][0] if victim == "pids" else start["supervisor"], signal.SIGKILL)
         wait_until(lambda: not server.alive)
-        with pytest.raises(ServerFailure, match=said) as raised:
+        with pytest.raises(ServerFailure, match=message) as raised:
             server.check_alive()
         assert raised.value.lines[0] == "loading weights: 100%"
     if victim == "pids":
@@ -288,7 +290,7 @@ def test_an_owner_that_is_killed_leaves_a_server_only_once_it_is_ready(tmp_path:
         assert server.reused
     os.kill(server.pid or 0, signal.SIGTERM)
     wait_until(lambda: fake.left == [])
-    fake.told(never=True)
+    fake.order(never=True)
     waiting = subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until(lambda: len(fake.starts) == 2)
     waiting.send_signal(number)
@@ -297,12 +299,12 @@ def test_an_owner_that_is_killed_leaves_a_server_only_once_it_is_ready(tmp_path:
 
 
 def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    for values, said in (
+    for values, message in (
         ({"python": sys.executable}, r"vLLM is not installed for .*pip install 'guieval\[vllm\]'.*--base-url URL"),
         ({"python": "/no/python"}, "'/no/python' that should run vLLM cannot be started: No such file"),
         ({"command": "no-such-program serve"}, "vllm.command is 'no-such-program serve', but there is no such program"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             VLLMServer(MODEL, VLLMSettings.of(values), tmp_path / "vllm.log").start()
     assert not (tmp_path / "vllm.log").exists()
 
@@ -329,7 +331,7 @@ def steps(folder: Path) -> int:
 
 
 def test_one_server_serves_all_modes_of_a_run(tmp_path: Path, fake: Fake, run: Callable[..., list[str]]) -> None:
-    fake.told(answers={"model": NAME, "policy": "random"})
+    fake.order(answers={"model": NAME, "policy": "random"})
     done = subprocess.run(run("--mode", "offline", "--mode", "soeval"), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert len(fake.starts) == 1 and fake.left == []
@@ -343,7 +345,7 @@ def test_one_server_serves_all_modes_of_a_run(tmp_path: Path, fake: Fake, run: C
 def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]], attempts: str
 ) -> None:
-    fake.told(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
+    fake.order(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
     folder = tmp_path / "run"
     process = subprocess.Popen(
         run("--max-attempts", attempts, "--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -358,14 +360,14 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     kept = steps(folder)
     assert kept == len(list(Records(folder))), "no step is called failed for a server that is gone"
     assert kept >= 2 and fake.left == []
-    fake.told(answers={"model": NAME, "policy": "random"})
+    fake.order(answers={"model": NAME, "policy": "random"})
     (as_printed,) = [line for line in out.splitlines() if line.startswith("resume:")]
     again = [sys.executable, "-m", *shlex.split(as_printed.removeprefix("resume:"))]
     done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert steps(folder) > kept and fake.left == []
     whole = done.stdout
-    fake.told(crash=7)
+    fake.order(crash=7)
     done = subprocess.run(again, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and len(fake.starts) == 2, "nothing is left to ask, so no server is needed"
     assert done.stdout.splitlines()[:5] == whole.splitlines()[:5]
@@ -375,7 +377,7 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
 def test_stopping_the_program_takes_the_server_along(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
 ) -> None:
-    fake.told(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
+    fake.order(answers={"model": NAME, "policy": "random", "latency": 0.4, "sigma": 0.0, "concurrency": 1})
     process = subprocess.Popen(run("--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: steps(tmp_path / "run") >= 1)
     process.send_signal(number)
@@ -391,7 +393,7 @@ def test_stopping_the_program_takes_the_server_along(
 def test_a_server_that_does_not_start_is_reported_with_its_last_lines(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]]
 ) -> None:
-    fake.told(crash=7)
+    fake.order(crash=7)
     done = subprocess.run(run(), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "ended with exit code 7" in done.stderr and done.stderr.endswith("  CUDA error: out of memory\n")
@@ -402,7 +404,7 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_lines(
 def test_stopping_the_program_while_the_server_starts(
     tmp_path: Path, fake: Fake, run: Callable[..., list[str]], number: int
 ) -> None:
-    fake.told(never=True)
+    fake.order(never=True)
     process = subprocess.Popen(run(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: fake.starts)
     process.send_signal(number)
@@ -412,7 +414,7 @@ def test_stopping_the_program_while_the_server_starts(
 
 
 def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Callable[..., list[str]]) -> None:
-    fake.told(answers={"model": NAME, "policy": "random"})
+    fake.order(answers={"model": NAME, "policy": "random"})
     for out in ("one", "two"):
         done = subprocess.run(run("--reuse-server", out=out), capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
@@ -423,7 +425,7 @@ def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Calla
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (("--base-url", "http://127.0.0.1:1/v1"), "--engine vllm starts its own server: leave out --base-url"),
         (("--set", "vllm.command=null", "--set", f"vllm.python={sys.executable}"), "pip install 'guieval[vllm]'"),
@@ -434,8 +436,8 @@ def test_a_server_left_running_is_reported_and_used_again(fake: Fake, run: Calla
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_made(
-    tmp_path: Path, run: Callable[..., list[str]], more: tuple[str, ...], said: str
+    tmp_path: Path, run: Callable[..., list[str]], more: tuple[str, ...], message: str
 ) -> None:
     done = subprocess.run(run(*more), capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert not (tmp_path / "run").exists()

@@ -357,8 +357,8 @@ def test_scrolls_agree_by_direction_unless_any_does(step: Step, protocol: str) -
 
 
 def test_ui_s1s_reward_swaps_up_and_down_of_the_label(step: Step) -> None:
-    told = step(scroll("up"), extras={"direction_label": "down"})
-    assert matches("ui-s1-reward-match", told, scroll("up")) == (True, True)
+    result = step(scroll("up"), extras={"direction_label": "down"})
+    assert matches("ui-s1-reward-match", result, scroll("up")) == (True, True)
     assert matches("ui-s1-reward-match", step(scroll("up")), scroll("up")) == (True, False)
     assert matches("ui-s1-reward-match", step(scroll("left")), scroll("left")) == (True, True)
 
@@ -466,11 +466,11 @@ def test_a_gap_before_the_first_mismatch_takes_an_episodes_progress_in_guievalki
         ends=["right"] * 4 + ["unparseable"] + ["right"] * 2 + ["wrong", "unparseable"],
         reference=["OPEN"] + ["CLICK"] * 8,
     )
-    told = figures("guievalkit", columns)
-    assert told["IN_UNIFIED exact match"] == pytest.approx(6 / 7)
-    assert told["TARGET_NOT_OPEN exact match"] == pytest.approx(5 / 6)
-    assert told["IN_UNIFIED progress"] == pytest.approx((3 + 0 + 1) / (3 + 2 + 2))
-    assert told["TARGET_NOT_OPEN progress"] == pytest.approx((0 + 0 + 1) / (2 + 2 + 2))
+    result = figures("guievalkit", columns)
+    assert result["IN_UNIFIED exact match"] == pytest.approx(6 / 7)
+    assert result["TARGET_NOT_OPEN exact match"] == pytest.approx(5 / 6)
+    assert result["IN_UNIFIED progress"] == pytest.approx((3 + 0 + 1) / (3 + 2 + 2))
+    assert result["TARGET_NOT_OPEN progress"] == pytest.approx((0 + 0 + 1) / (2 + 2 + 2))
     intended = figures("guievalkit-intended", columns)
     assert intended["exact match, without OPEN"] == pytest.approx(5 / 8)
     assert intended["step-weighted progress, without OPEN"] == pytest.approx((2 + 1 + 1) / (2 + 3 + 3))
@@ -484,8 +484,8 @@ def test_agentcpm_leaves_out_what_is_missing_and_what_opens_an_app() -> None:
         ends=["wrong", "right", "infrastructure_failure", "right", "unparseable"],
         reference=["OPEN", *["CLICK"] * 4],
     )
-    told = figures("agentcpm", columns)
-    assert told == {
+    result = figures("agentcpm", columns)
+    assert result == {
         "type match of answered steps, without OPEN": pytest.approx(2 / 3),
         "exact match of answered steps, without OPEN": pytest.approx(2 / 3),
         "success rate of answered steps, without OPEN": pytest.approx(1 / 2),
@@ -545,9 +545,9 @@ def test_an_unreadable_reply_ends_an_episodes_progress_in_ui_s1_and_voids_it_in_
 
 def test_magicgui_distinguishes_clicks_scrolls_and_typing_from_the_rest() -> None:
     columns = made_columns(["a"] * 4, exact=[True, False, True, True], reference=["CLICK", "SCROLL", "TYPE", "STOP"])
-    told = figures("magicgui", columns)
-    assert told["exact match of answered steps, without OPEN"] == 3 / 4
-    assert told["CLICK_SCROLL_TYPE exact match"] == pytest.approx(2 / 3)
+    result = figures("magicgui", columns)
+    assert result["exact match of answered steps, without OPEN"] == 3 / 4
+    assert result["CLICK_SCROLL_TYPE exact match"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(

@@ -162,8 +162,8 @@ def test_13_a_scroll_as_a_word_or_as_two_points_of_the_finger_or_of_the_content(
     assert right("ui-s1-reward-match", task, down)
     assert not right("ui-s1-reward-match", task, up)
     # OS-Genesis also takes the way its prompt names, which is the content's.
-    told = task.model_copy(update={"instruction": "Scroll up"})
-    assert right("os-genesis", told, down)
+    result = task.model_copy(update={"instruction": "Scroll up"})
+    assert right("os-genesis", result, down)
     assert not right("os-genesis", task, down)
     # Android in the Wild asks for the axis alone.
     assert verdicts(task, down, "aitw-original") == [True]

@@ -150,8 +150,8 @@ def test_few_open_files_make_a_run_slower_not_impossible(program: Program, tmp_p
         for files in (24, 40, 64, 128, 256):
             run = tmp_path / str(files)
             limit = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files))
-            said = program.end(program.start(server.base_url, run, "--concurrency", "200", before=limit))
-            row.check_seen(said)
+            message = program.end(program.start(server.base_url, run, "--concurrency", "200", before=limit))
+            row.check_seen(message)
             program.check_whole(run)
 
 
@@ -192,10 +192,10 @@ def test_a_second_writer_is_refused(program: Program, tmp_path: Path, row: Row) 
         first = program.start(server.base_url, tmp_path / "run")
         wait_for_lines(first, tmp_path / "run", 3)
         first.send_signal(signal.SIGSTOP)  # it holds the directory for as long as this takes
-        said = program.run(server.base_url, tmp_path / "run", resume=True, code=row.code)
-        row.check_seen(said)
+        message = program.run(server.base_url, tmp_path / "run", resume=True, code=row.code)
+        row.check_seen(message)
         first.send_signal(signal.SIGCONT)
-        assert f"process {first.pid} on " in said
+        assert f"process {first.pid} on " in message
         program.end(first)
     program.check_whole(tmp_path / "run")
 

@@ -73,18 +73,18 @@ def test_a_leak_would_be_found(tmp_path: Path, form: str) -> None:
 def test_the_key_is_shown_to_nobody(program: Program, tmp_path: Path, row: Row) -> None:
     """No ten characters of the key, plain or encoded, in any file that `guieval run`, `score` and `report` leave, in what they
     print, or in the process list; the server accepted the key in every request."""
-    said = []
+    message = []
     with program.server(**row.server) as server:
         process = program.start(server.base_url, tmp_path / "run", env=VARIABLE)
         listed = ""
         while process.poll() is None and journal_lines(tmp_path / "run") < 10:
             listed += Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8")
             time.sleep(0.05)
-        said.append(program.end(process))
-    row.check_seen(said[0])
-    said += [guieval(*command, folder=tmp_path, env=VARIABLE) for command in (["score", "run"], ["report", "run"])]
+        message.append(program.end(process))
+    row.check_seen(message[0])
+    message += [guieval(*command, folder=tmp_path, env=VARIABLE) for command in (["score", "run"], ["report", "run"])]
     assert "guieval" in listed and (tmp_path / "run" / "report").is_dir()
-    assert not leaks(tmp_path, listed, *said)
+    assert not leaks(tmp_path, listed, *message)
     program.check_whole(tmp_path / "run")
 
 
@@ -127,9 +127,9 @@ def test_what_a_server_repeats_is_not_passed_on(
     """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in any library's log at
     debug level."""
     with caplog.at_level(logging.DEBUG), program.server(**row.server) as server:
-        said = program.run(server.base_url, tmp_path / "run", "--max-attempts", "2", code=row.code, env=VARIABLE)
-    row.check_seen(said)
-    assert not leaks(tmp_path, said, caplog.text)
+        message = program.run(server.base_url, tmp_path / "run", "--max-attempts", "2", code=row.code, env=VARIABLE)
+    row.check_seen(message)
+    assert not leaks(tmp_path, message, caplog.text)
     if row.code != 2:
         assert "[API key]" in (tmp_path / "run" / "steps.jsonl").read_text(encoding="utf-8")
 
@@ -146,15 +146,15 @@ def test_what_a_server_repeats_is_not_passed_on(
 def test_what_a_server_lists_is_not_passed_on(program: Program, tmp_path: Path, row: Row) -> None:
     """No ten characters of the key, plain or encoded, in any file of the run or in what is printed."""
     with program.server(**row.server) as server:
-        said = program.run(server.base_url, tmp_path / "run", code=row.code, env=VARIABLE)
-    assert said.count("[API key]") == 2 and said.count("\n") == 1
-    assert not leaks(tmp_path, said)
+        message = program.run(server.base_url, tmp_path / "run", code=row.code, env=VARIABLE)
+    assert message.count("[API key]") == 2 and message.count("\n") == 1
+    assert not leaks(tmp_path, message)
 
 
 def test_a_key_that_stands_where_its_variables_name_should_is_refused_unseen(program: Program, tmp_path: Path) -> None:
     for given in ("hf_aBcDeFgHiJkLmNoP", KEY):
-        said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--api-key-env", given, code=2)
-        assert "name of an environment variable" in said and given not in said
+        message = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--api-key-env", given, code=2)
+        assert "name of an environment variable" in message and given not in message
     assert not (tmp_path / "run").exists()
 
 
@@ -177,12 +177,12 @@ QUOTED = quote(KEY, safe="")
 )
 def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Path, url: str) -> None:
     """Also where the URL is misspelt, so that nobody can tell its parts apart; also as a setting."""
-    said = program.run(url, tmp_path / "run", code=2)
-    assert "base URL" in said and "must" in said and said.count("\n") == 1 and not LEAK.search(said.encode())
+    message = program.run(url, tmp_path / "run", code=2)
+    assert "base URL" in message and "must" in message and message.count("\n") == 1 and not LEAK.search(message.encode())
     plain = ["--model", "qwen3-vl-8b-instruct", "--bench", "demo", "--out", str(tmp_path / "run")]
     for value in (url, f"[[{url}]]"):
-        said = guieval("run", *plain, "--set", f"base_urls={value}", folder=tmp_path, code=2)
-        assert "must" in said and said.count("\n") == 1 and not LEAK.search(said.encode())
+        message = guieval("run", *plain, "--set", f"base_urls={value}", folder=tmp_path, code=2)
+        assert "must" in message and message.count("\n") == 1 and not LEAK.search(message.encode())
     assert not (tmp_path / "run").exists()
 
 
@@ -200,15 +200,15 @@ def test_a_key_in_the_base_url_is_refused_unseen(program: Program, tmp_path: Pat
 )
 def test_a_setting_that_is_a_secret_is_refused_unseen(program: Program, tmp_path: Path, name: str) -> None:
     """As the manifest holds all settings; by its name, since nobody can know every key by its looks."""
-    said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=Bearer {KEY}", code=2)
-    assert "cannot be given as a setting, for it is a secret" in said and not LEAK.search(said.encode())
+    message = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=Bearer {KEY}", code=2)
+    assert "cannot be given as a setting, for it is a secret" in message and not LEAK.search(message.encode())
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["sampling.user", "sampling.extra_body.notes", "served_model", "bench_options.x", "vllm.x"])
 def test_the_key_under_another_name_is_refused_unseen(program: Program, tmp_path: Path, name: str) -> None:
-    said = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=x {KEY}", code=2, env=VARIABLE)
-    assert "holds the key that the environment variable OPENAI_API_KEY holds" in said and not LEAK.search(said.encode())
+    message = program.run("http://127.0.0.1:9/v1", tmp_path / "run", "--set", f"{name}=x {KEY}", code=2, env=VARIABLE)
+    assert "holds the key that the environment variable OPENAI_API_KEY holds" in message and not LEAK.search(message.encode())
     assert not (tmp_path / "run").exists()
 
 
@@ -274,9 +274,9 @@ def test_an_address_that_cannot_work_is_one_sentence(program: Program, tmp_path:
     with program.server() as server:
         url = server.base_url.replace("http:", "https:") if "https" in row.fault else server.base_url
         url = re.sub(r":\d+/", ":99999/", url) if "port" in row.fault else url
-        said = program.run(url, tmp_path / "run", *row.options, code=row.code)
-    row.check_seen(said)
-    assert "Zm9v" not in said and not any(path.read_bytes() for path in tmp_path.glob("run/steps.jsonl"))
+        message = program.run(url, tmp_path / "run", *row.options, code=row.code)
+    row.check_seen(message)
+    assert "Zm9v" not in message and not any(path.read_bytes() for path in tmp_path.glob("run/steps.jsonl"))
 
 
 @rows(

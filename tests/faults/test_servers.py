@@ -303,8 +303,8 @@ def test_absurd_numbers_are_unknown(program: Program, tmp_path: Path, row: Row) 
 def test_no_text_of_a_server_controls_the_terminal(program: Program, tmp_path: Path) -> None:
     name = "wrong\x1b[2J\u202e\x07name"  # the server repeats it
     with program.server(check_model=True) as server:
-        said = program.run(server.base_url, tmp_path / "run", "--served-model", name, code=2)
-    assert "The model `wrong [2J name` does not exist" in said and not {"\x1b", "\u202e", "\x07"} & set(said)
+        message = program.run(server.base_url, tmp_path / "run", "--served-model", name, code=2)
+    assert "The model `wrong [2J name` does not exist" in message and not {"\x1b", "\u202e", "\x07"} & set(message)
 
 
 def test_a_run_gives_up_when_nobody_answers_any_more(tmp_path: Path) -> None:

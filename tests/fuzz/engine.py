@@ -109,9 +109,9 @@ def _limited() -> Iterator[None]:
 
 def sentence(error: Exception) -> None:
     """An error's message has to be one that a person can read: some text, on one line, of bounded length."""
-    said = str(error)
-    if not said.strip() or "\n" in said or len(said) > LONGEST_SENTENCE:
-        raise Wrong(f"the message of {type(error).__name__} is not one sentence ({len(said)} characters): {said[:300]!r}")
+    message = str(error)
+    if not message.strip() or "\n" in message or len(message) > LONGEST_SENTENCE:
+        raise Wrong(f"the message of {type(error).__name__} is not one sentence ({len(message)} characters): {message[:300]!r}")
 
 
 def stored(task: StepTaskModel, sample: Sample, *, compact: bool) -> None:

@@ -95,14 +95,14 @@ def failures(fault: str, folder: Path, seeds: list[int]) -> list[tuple[str, str]
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"), [("wrong", "it is wrong"), ("leaks", "KeyError"), ("slow", "CPU time"), ("large", "MiB")]
+    ("fault", "sentence"), [("wrong", "it is wrong"), ("leaks", "KeyError"), ("slow", "CPU time"), ("large", "MiB")]
 )
-def test_the_engine_notices(fault: str, said: str, tmp_path: Path) -> None:
+def test_the_engine_notices(fault: str, sentence: str, tmp_path: Path) -> None:
     """In a process of its own: the engine compares peaks of memory, and those of earlier tests may be higher."""
     seeds = [seed for seed in range(20) if Random(seed).random() >= 0.5][:1]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         ((why, message),) = pool.submit(failures, fault, tmp_path, seeds).result()
-    assert said in why and f"--seed {seeds[0]} --cases 1" in message
+    assert sentence in why and f"--seed {seeds[0]} --cases 1" in message
 
 
 def test_a_case_is_made_from_its_seed_alone() -> None:

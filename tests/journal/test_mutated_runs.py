@@ -141,8 +141,8 @@ def change(file: Path, source: Random) -> str:
 def check(done: Done) -> None:
     """It ended with an exit code of its own, and where it refused, with one sentence; nothing that a terminal obeys."""
     assert done.code in (0, 1, 2), done
-    said = [line for line in done.err.splitlines() if line.startswith("guieval: ")]
-    assert done.code != 2 or len(said) == 1, done
+    message = [line for line in done.err.splitlines() if line.startswith("guieval: ")]
+    assert done.code != 2 or len(message) == 1, done
     assert all(mark.isprintable() or mark in "\n\t" for mark in done.out + done.err), done
 
 

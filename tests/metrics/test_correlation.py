@@ -106,10 +106,10 @@ def test_many_points_use_students_t() -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=30)
     y = x + rng.normal(size=30)
-    found, told = correlate(x.tolist(), y.tolist()).rank, spearmanr(x, y)
+    found, result = correlate(x.tolist(), y.tolist()).rank, spearmanr(x, y)
     assert found.method == "t"
-    assert found.rho == pytest.approx(told.statistic)
-    assert found.p_value == pytest.approx(told.pvalue)
+    assert found.rho == pytest.approx(result.statistic)
+    assert found.p_value == pytest.approx(result.pvalue)
 
 
 @given(FEW)
@@ -128,7 +128,7 @@ def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points:
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "said"),
+    ("x", "y", "message"),
     [
         ([1.0, 2.0], [1.0, 2.0], "at least 3 points"),
         ([1.0, 2.0, 3.0], [1.0, 2.0], "3 values of x and 2 of y"),
@@ -136,8 +136,8 @@ def test_rank_and_line_do_not_depend_on_the_order_of_models_or_the_scale(points:
         ([1.0, 2.0, float("nan")], [1.0, 2.0, 3.0], "finite"),
     ],
 )
-def test_what_cannot_be_correlated_gives_the_reason(x: list[float], y: list[float], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_correlated_gives_the_reason(x: list[float], y: list[float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         correlate(x, y)
 
 

@@ -25,12 +25,12 @@ JUDGE = "seeclick-official"
 def run_of(folder: Path, **episodes: list[Action | str | None]) -> RunColumns:
     """A run of clicks on one button; "missing" leaves no record of a step."""
     records = [
-        record(step(TARGET, episode=name, index=index, length=len(said), boxes=[[450.0, 450.0, 550.0, 550.0]]), action)
-        for name, said in episodes.items()
-        for index, action in enumerate(said)
+        record(step(TARGET, episode=name, index=index, length=len(message), boxes=[[450.0, 450.0, 550.0, 550.0]]), action)
+        for name, message in episodes.items()
+        for index, action in enumerate(message)
         if not isinstance(action, str)
     ]
-    plan = {key(name): range(len(said)) for name, said in episodes.items()}
+    plan = {key(name): range(len(message)) for name, message in episodes.items()}
     return score_run(write_run(folder / "run", records, plan=plan), [JUDGE])
 
 

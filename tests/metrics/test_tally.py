@@ -47,7 +47,7 @@ def record(
     *,
     typed: bool = False,
     reference: Action = CLICK,
-    said: Action | None = None,
+    message: Action | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> StepRecord:
     task = StepTaskModel(
@@ -62,11 +62,11 @@ def record(
         action=reference,
         groups=dict(groups or {}),
     )
-    if said is None and verdict in ("right", "wrong"):
-        said = reference
-    if said is None and verdict == "unsupported":
-        said = Unsupported(name="key_combo")
-    return StepRecord(task=task, samples=(Sample(action=said, outcome=outcome(verdict, typed=typed)),))
+    if message is None and verdict in ("right", "wrong"):
+        message = reference
+    if message is None and verdict == "unsupported":
+        message = Unsupported(name="key_combo")
+    return StepRecord(task=task, samples=(Sample(action=message, outcome=outcome(verdict, typed=typed)),))
 
 
 def episode(name: str, *ends: End | Verdict, reference: Action = CLICK) -> list[StepRecord]:
@@ -119,8 +119,8 @@ def test_coverage_is_enough_from_95_percent_on(outside: int, enough: bool) -> No
 
 def test_coverage_asks_both_action_spaces() -> None:
     records = [
-        record("a", 0, 3, "wrong", said=Press(button="RECENT")),
-        record("a", 1, 3, "wrong", said=Type(text="x")),
+        record("a", 0, 3, "wrong", message=Press(button="RECENT")),
+        record("a", 1, 3, "wrong", message=Type(text="x")),
         record("a", 2, 3),
     ]
     plan = {key("a"): range(3)}
@@ -270,7 +270,7 @@ def test_a_failed_request_stays_out_of_the_figures_without_open_only_if_it_was_a
 
 def test_a_match_outside_the_action_spaces_counts_in_the_main_figure_only() -> None:
     summary = offline(
-        [record("a", 0, 1, "wrong", typed=True, reference=Press(button="BACK"), said=Press(button="RECENT"))], {"a": 1}
+        [record("a", 0, 1, "wrong", typed=True, reference=Press(button="BACK"), message=Press(button="RECENT"))], {"a": 1}
     )
     assert (summary.type_match.count, summary.type_match.n) == (1, 1)
     assert (summary.covered_type_match.count, summary.covered_type_match.n) == (0, 0)
@@ -365,12 +365,12 @@ def test_diagnostics() -> None:
         with_numbers(record("a", 4, 6, "infrastructure_failure"), None, None, 600.0),
         with_numbers(record("a", 5, 6, reference=LongPress(point=Point(1.0, 2.0))), 999.0, None, 3.0),
     ]
-    told = offline(records, {"a": 6}).diagnostics
-    assert (told.click_distance_median.value, told.click_distance_median.n) == (40.0, 3)
-    assert (told.text_similarity_mean.value, told.text_similarity_mean.n) == (0.5, 1)
-    assert (told.seconds_mean.value, told.seconds_mean.n) == (3.0, 5)
-    assert (told.prompt_tokens.value, told.prompt_tokens.n) == (600, 6)
-    assert (told.completion_tokens.value, told.completion_tokens.n) == (35, 5)
+    result = offline(records, {"a": 6}).diagnostics
+    assert (result.click_distance_median.value, result.click_distance_median.n) == (40.0, 3)
+    assert (result.text_similarity_mean.value, result.text_similarity_mean.n) == (0.5, 1)
+    assert (result.seconds_mean.value, result.seconds_mean.n) == (3.0, 5)
+    assert (result.prompt_tokens.value, result.prompt_tokens.n) == (600, 6)
+    assert (result.completion_tokens.value, result.completion_tokens.n) == (35, 5)
 
 
 def test_nothing_planned_gives_no_figures_instead_of_zeros() -> None:

@@ -251,16 +251,18 @@ def _read(family: Family, model: ABCModel, row: Row, size: Size | None) -> Readi
         except ParseError as error:
             reason = reason or str(error)
             continue
-        said = stated(row, tried)
-        return Reading(row, action, "", None if said is None else _difference(said, action, model, task))
-    said = stated(row, size or family.sizes[0])
-    if said is None:
+        message = stated(row, tried)
+        return Reading(row, action, "", None if message is None else _difference(message, action, model, task))
+    message = stated(row, size or family.sizes[0])
+    if message is None:
         return Reading(row, None, reason, None)
-    return Reading(row, None, reason, "" if said[0] == "NOTHING" else f"{said[0]} there, unparseable here: {kind(reason)}")
+    return Reading(
+        row, None, reason, "" if message[0] == "NOTHING" else f"{message[0]} there, unparseable here: {kind(reason)}"
+    )
 
 
-def _difference(said: Stated, action: Action, model: ABCModel, task: Any) -> str:
-    what, value = said
+def _difference(message: Stated, action: Action, model: ABCModel, task: Any) -> str:
+    what, value = message
     if what == "NOTHING":
         return f"nothing there, {action.type} here"
     if what.split()[0] != action.type:

@@ -90,9 +90,9 @@ def test_a_fixed_thought_is_the_begun_turn() -> None:
 
 def test_replies_of_the_three_modes() -> None:
     force, direct, own = (adapter("aguvis", thinking=thinking) for thinking in (True, False, None))
-    said = f"I see it.\nAction: Tap it.\n{TURN}{WHOLE}"
-    assert force.render(HIGH, CLICK, "I see it.", "Tap it.") == said
-    assert own.render(HIGH, CLICK, "I see it.", "Tap it.") == f"<|recipient|>all\nThought: {said}"
+    sentence = f"I see it.\nAction: Tap it.\n{TURN}{WHOLE}"
+    assert force.render(HIGH, CLICK, "I see it.", "Tap it.") == sentence
+    assert own.render(HIGH, CLICK, "I see it.", "Tap it.") == f"<|recipient|>all\nThought: {sentence}"
     assert direct.render(HIGH, CLICK, "I see it.", "Tap it.") == WHOLE
     for model in (force, own):
         parsed = model.parse_response(HIGH, model.render(HIGH, CLICK, "I see it.", "Tap it."))

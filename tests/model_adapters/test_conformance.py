@@ -68,17 +68,17 @@ class Broken(ABCModel):
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if self.fault == "no history":
             raise KeyError("past")
-        told = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
+        result = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
         if self.fault == "unstable":
             self.fault_count = getattr(self, "fault_count", 0) + 1
-            return ModelInput((Message("user", (ImageRef(task), told, str(self.fault_count))),))
+            return ModelInput((Message("user", (ImageRef(task), result, str(self.fault_count))),))
         if self.fault == "blind":
-            return ModelInput((Message("user", (told,)),))
+            return ModelInput((Message("user", (result,)),))
         if self.fault == "filled twice":
-            told = told.replace("{history}", "").replace("{instruction}", task.instruction)
+            result = result.replace("{history}", "").replace("{instruction}", task.instruction)
         if self.fault == "unmarked prefill":
-            return ModelInput((Message("user", (ImageRef(task), told)), Message("assistant", ("Thought:",))))
-        return ModelInput((Message("user", (ImageRef(task), told)),))
+            return ModelInput((Message("user", (ImageRef(task), result)), Message("assistant", ("Thought:",))))
+        return ModelInput((Message("user", (ImageRef(task), result)),))
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         try:

@@ -105,8 +105,8 @@ class Given(ABCModel):
         return PER_1000
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
-        told = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
-        return ModelInput((Message("user", (ImageRef(task), told)),))
+        result = (task.low_level_instruction if task.setting == "low" else task.instruction) or ""
+        return ModelInput((Message("user", (ImageRef(task), result)),))
 
     def prepare_fixed_thought(self, task: StepTaskModel, history: Sequence[HistoryEntry], thought: str) -> ModelInput:
         messages = self.prepare_input(task, history).messages

@@ -317,10 +317,10 @@ def test_thoughts_and_conclusions() -> None:
 def test_rendered_replies() -> None:
     task, action = step(), Click(point=Point(500.0, 750.0))
     call = '<|begin_of_box|>{"action_type": "click", "box_2d": [[500, 749, 500, 749]]}<|end_of_box|>'
-    told = f"Memory: None\nReason: Tap.\nAction: {call}"
-    assert OLD.render(task, action, "Hm.", "Tap.") == f"<think>Hm.</think>\n<answer>{told}</answer>"
-    assert NEW.render(task, action, "Hm.", "Tap.") == f"<think>Hm.</think>\n{told}"
-    assert SILENT.render(task, action, "Hm.", "Tap.") == told
+    result = f"Memory: None\nReason: Tap.\nAction: {call}"
+    assert OLD.render(task, action, "Hm.", "Tap.") == f"<think>Hm.</think>\n<answer>{result}</answer>"
+    assert NEW.render(task, action, "Hm.", "Tap.") == f"<think>Hm.</think>\n{result}"
+    assert SILENT.render(task, action, "Hm.", "Tap.") == result
     swipe = Scroll(point=Point(500.0, 500.0), direction="up")
     assert NEW.render(task, swipe).endswith('Action: <|begin_of_box|>{"action_type": "swipe", "direction": "up"}<|end_of_box|>')
     placed = swipe.model_copy(update={"point": Point(500.0, 750.0)})

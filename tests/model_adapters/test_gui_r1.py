@@ -97,7 +97,7 @@ def test_a_past_step_without_an_instruction_names_its_place_in_the_models_frame(
 
 
 @pytest.mark.parametrize(
-    ("action", "told"),
+    ("action", "result"),
     [
         (Click(point=Point(683.0, 321.0)), "CLICK <point>[[683,321]]</point>"),
         (LongPress(point=Point(1.0, 2.0)), "LONG_PRESS <point>[[1,2]]</point>"),
@@ -111,10 +111,10 @@ def test_a_past_step_without_an_instruction_names_its_place_in_the_models_frame(
         (Unsupported(name="zoom"), "ZOOM"),
     ],
 )
-def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, told: str) -> None:
+def test_the_past_on_guiodyssey_is_in_os_atlas_notation(action: Action, result: str) -> None:
     """As in the data set's rows that issue #12 quotes."""
     text = asked(ODYSSEY, (reference_entry(step(action)), reference_entry(step(step_index=1))))
-    assert f"history being 'Step 1: {told}\nStep 2: CLICK <point>[[500,750]]</point>'.\n" in text
+    assert f"history being 'Step 1: {result}\nStep 2: CLICK <point>[[500,750]]</point>'.\n" in text
 
 
 def test_a_step_instruction_is_the_command() -> None:

@@ -74,7 +74,7 @@ def test_the_goal_and_the_step_instruction() -> None:
         MIMO.prepare_input(step(setting="low"), ())
 
 
-def told(*entries: HistoryEntry) -> str:
+def result(*entries: HistoryEntry) -> str:
     text = MIMO.prepare_input(step(step_index=len(entries)), entries).text
     return text.split("## Previous Actions\n")[1].split("\n\nNow, output")[0]
 
@@ -82,7 +82,7 @@ def told(*entries: HistoryEntry) -> str:
 def test_the_past_is_written_in_records_of_another_key_and_frame() -> None:
     """(500, 750) is (540, 1800) of the original 1080 x 2400, and would be (546, 1806) in an answer."""
     first, typed, tapped = past(3)
-    assert told(first, typed, tapped) == (
+    assert result(first, typed, tapped) == (
         'Step 0: Open the settings {"action_name": "open", "app_name": "Settings"}.'
         'Step 1: I "did"\n step 1 {"action_name": "input", "text": "it\'s"}.'
         'Step 2: I "did"\n step 2 {"action_name": "click", "start_point": [540, 1800]}.'
@@ -94,7 +94,7 @@ def test_a_past_scroll_without_a_place_is_dragged_as_the_authors_do() -> None:
     ends = {"up": [540, 480], "down": [540, 1920], "left": [216, 1200], "right": [864, 1200]}
     for direction, end in ends.items():
         entry = reference_entry(step(Scroll(point=Point(500.0, 500.0), direction=direction)))
-        assert told(entry) == f'Step 0: {{"action_name": "drag", "start_point": [540, 1200], "end_point": {end}}}.'
+        assert result(entry) == f'Step 0: {{"action_name": "drag", "start_point": [540, 1200], "end_point": {end}}}.'
 
 
 def test_every_other_past_action() -> None:
@@ -108,14 +108,14 @@ def test_every_other_past_action() -> None:
         '{"action_name": "zoom", "factor": 2}': Unsupported(name="zoom", arguments={"factor": 2}),
     }
     for record, action in actions.items():
-        assert told(reference_entry(step(action))) == f"Step 0: {record}."
+        assert result(reference_entry(step(action))) == f"Step 0: {record}."
 
 
 def test_its_own_past_is_written_in_the_same_form() -> None:
     raw = '<think>\nHm.\n</think>\n\n```json\n[{"action": "click", "start_point": [546, 1806]}]\n```'
     read = MIMO.parse_response(step(), raw)
     entry = HistoryEntry(step(), read.action, read.thought, read.conclusion, raw, "model")
-    assert told(entry) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
+    assert result(entry) == 'Step 0: {"action_name": "click", "start_point": [540, 1800]}.'
 
 
 def test_grounding() -> None:

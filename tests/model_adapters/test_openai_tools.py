@@ -96,16 +96,16 @@ def test_grounding_offers_a_click_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "told", "kind", "right"),
+    ("frame", "result", "kind", "right"),
     [
         ("pixels", "in pixels of the screenshot, which is 705 x 1568 pixels large;", "integer", "705"),
         ("0-1000", "in whole thousandths of the screenshot's width and height, from 0 to 1000;", "integer", "1000"),
         ("0-1", "in fractions of the screenshot's width and height, from 0 to 1, with four decimals;", "number", "1"),
     ],
 )
-def test_the_frame_is_stated_twice(frame: str, told: str, kind: str, right: str) -> None:
+def test_the_frame_is_stated_twice(frame: str, result: str, kind: str, right: str) -> None:
     request = adapter("openai_tools", frame=frame, max_side=1568).prepare_input(step(), ())
-    assert told in system_text(request)
+    assert result in system_text(request)
     assert functions(request)["click"]["properties"]["x"] == {
         "type": kind,
         "description": f"from 0 (left edge) to {right} (right edge)",
@@ -285,7 +285,7 @@ def test_a_typed_text_may_look_like_a_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "the reply is empty"),
         ("I'm sorry, I can't assist with that.", "makes no function call: \"I'm sorry"),
@@ -320,8 +320,8 @@ def test_a_typed_text_may_look_like_a_call() -> None:
         ("I could click(x=1, y=2) or wait", "makes no function call"),
     ],
 )
-def test_everything_else_is_an_error_that_gives_the_reason(text: str, said: str) -> None:
-    with pytest.raises(ParseError, match=said):
+def test_everything_else_is_an_error_that_gives_the_reason(text: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
         MODEL.parse_response(step(), text)
 
 

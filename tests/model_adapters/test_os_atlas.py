@@ -37,8 +37,8 @@ def test_prompts_are_the_published_samples(shared_data: Path, file: str) -> None
         published = json.loads(line)["conversations"][0]["value"]
         found = re.search(r"\nTask: (.*?)(?: You need to: (.*))?\nHistory: \n(None|(?:Step \d+: .*\n)+)\n\Z", published)
         assert found is not None
-        goal, instruction, told = found.groups()
-        done = re.findall(r"Step \d+: (.*)\n", told)
+        goal, instruction, result = found.groups()
+        done = re.findall(r"Step \d+: (.*)\n", result)
         task = step(setting="low" if instruction else "high", instruction=goal, low_level_instruction=instruction)
         entries = [reference_entry(step(step_index=index, low_level_instruction=text)) for index, text in enumerate(done)]
         (message,) = model.prepare_input(task, entries).messages

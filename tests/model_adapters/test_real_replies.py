@@ -50,7 +50,7 @@ def test_every_reply_is_read_or_refused(family: Family, shared_data: Path, capsy
 def test_no_recorded_reply_of_any_family_breaks_another(name: str, shared_data: Path) -> None:
     """All 3,110 rows, most of them in a foreign format: an action, or one reason in words, and nothing else raised."""
     model = adapter(name)
-    told = 0
+    result = 0
     for file in sorted({family.file for family in FAMILIES} | OTHERS.keys()):
         for row in rows(shared_data, file):
             for setting in SETTINGS:
@@ -58,8 +58,8 @@ def test_no_recorded_reply_of_any_family_breaks_another(name: str, shared_data: 
                     model.parse_response(step(setting=setting), row.text)
                 except ParseError as error:
                     assert str(error).strip() and "\n" not in str(error)
-            told += 1
-    assert told == 3110
+            result += 1
+    assert result == 3110
 
 
 def test_the_table_names_every_file_and_every_explanation_is_needed(shared_data: Path) -> None:

@@ -67,8 +67,8 @@ def test_the_first_of_two_rounds_counts(
 def test_only_the_first_round_is_history(model: ABCModel, answers: tuple[str, str]) -> None:
     raw = f"<think>First.</think>\n{answers[0]}<|im_end|>\n<|im_start|>assistant\n<think>Then.</think>\n{answers[1]}"
     entry = HistoryEntry(step(), MIDDLE, "First.", None, raw, "model")
-    told = model.prepare_input(step(step_index=1), (entry,))
-    assert told.messages[2] == Message("assistant", (f"<think>First.</think>\n{answers[0]}",))
+    result = model.prepare_input(step(step_index=1), (entry,))
+    assert result.messages[2] == Message("assistant", (f"<think>First.</think>\n{answers[0]}",))
 
 
 @pytest.mark.parametrize("name", ["gui_owl", "infigui_r1", "qwen2_5_vl"])

@@ -30,11 +30,11 @@ def test_the_published_prompt_at_the_first_step() -> None:
 def test_the_past_is_the_last_four_actions_numbered_from_zero() -> None:
     done = (Press(button="HOME"), CLICK, Scroll(point=Point(500, 500), direction="up"), Type(text="wifi"))
     entries = [reference_entry(step(action, low_level_instruction="Do it")) for action in done]
-    told = (
+    result = (
         'Step0: {"action_type": 6}. Step1: {"action_type": 4, "click_point": (0.50,0.75)}. Step2: {"action_type": 0}. '
         'Step3: {"action_type": 3, "typed_text": "wifi"}. '
     )
-    assert adapter("seeclick").prepare_input(HIGH, entries).text.endswith(AGENT + told)
+    assert adapter("seeclick").prepare_input(HIGH, entries).text.endswith(AGENT + result)
     entries.append(reference_entry(step(Stop())))
     text = adapter("seeclick").prepare_input(HIGH, entries).text
     assert text.endswith('Step2: {"action_type": 3, "typed_text": "wifi"}. Step3: {"action_type": 10}. ')
@@ -48,7 +48,7 @@ def test_an_own_past_action_is_written_as_a_reference_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "instruction", "told"),
+    ("action", "instruction", "result"),
     [
         (Open(app="Maps"), "Open the map", "Step0: Open the map. "),
         (Open(app="Maps"), None, "Step0: Open the app 'Maps'. "),
@@ -57,9 +57,9 @@ def test_an_own_past_action_is_written_as_a_reference_is() -> None:
         (Wait(), None, "Step0: Wait. "),
     ],
 )
-def test_past_actions_without_a_number_are_written_in_words(action: Action, instruction: str | None, told: str) -> None:
+def test_past_actions_without_a_number_are_written_in_words(action: Action, instruction: str | None, result: str) -> None:
     entry = reference_entry(step(action, low_level_instruction=instruction))
-    assert adapter("seeclick").prepare_input(HIGH, (entry,)).text.endswith(AGENT + told)
+    assert adapter("seeclick").prepare_input(HIGH, (entry,)).text.endswith(AGENT + result)
 
 
 def test_a_step_instruction_stands_in_the_goals_place() -> None:

@@ -18,8 +18,8 @@ TAP = Click(point=Point(500.5005005, 37.0370370))
 
 
 def task(**changes: object) -> StepTaskModel:
-    said = {"instruction": GOAL, "low_level_instruction": "tap red circle", "screenshot_size": SCREEN}
-    return step(TAP, **{**said, **changes})
+    sentence = {"instruction": GOAL, "low_level_instruction": "tap red circle", "screenshot_size": SCREEN}
+    return step(TAP, **{**sentence, **changes})
 
 
 def test_the_prompt_is_the_screen_and_the_goal() -> None:

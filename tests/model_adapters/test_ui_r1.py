@@ -26,7 +26,7 @@ def prompt(task_text: str, digest: str, instruction: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("form", "setting", "digest", "told"),
+    ("form", "setting", "digest", "result"),
     [
         ("thinking", "high", "androidcontrol", "Turn on Wi-Fi"),
         ("thinking", "low", "androidcontrol", "Tap the switch"),
@@ -36,7 +36,7 @@ def prompt(task_text: str, digest: str, instruction: str) -> bool:
         ("direct", "grounding", "direct", "Turn on Wi-Fi"),
     ],
 )
-def test_the_published_prompt_after_the_image_without_history(form: str, setting: str, digest: str, told: str) -> None:
+def test_the_published_prompt_after_the_image_without_history(form: str, setting: str, digest: str, result: str) -> None:
     task = step(setting=setting, low_level_instruction="Tap the switch")
     request = adapter("ui_r1", form=form).prepare_input(task, past())
     (message,) = request.messages
@@ -45,7 +45,7 @@ def test_the_published_prompt_after_the_image_without_history(form: str, setting
     assert message.role == "user"
     assert image == ImageRef(task, None)
     assert isinstance(text, str)
-    assert prompt(text, DIGESTS[digest], told), text
+    assert prompt(text, DIGESTS[digest], result), text
     assert not request.prefill
 
 

@@ -168,11 +168,11 @@ def test_it_always_thinks() -> None:
 MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
 
 
-def said(action: str) -> str:
+def sentence(action: str) -> str:
     return f"<think>\nI see it.\n</think>\n<action>\n{action}\n</action>"
 
 
-CLICKED = said('{"action": "click", "coordinate": [546, 1204]}')
+CLICKED = sentence('{"action": "click", "coordinate": [546, 1204]}')
 
 
 def test_worked_anchor() -> None:
@@ -191,47 +191,51 @@ def test_worked_anchor() -> None:
         ("action never closed", CLICKED.removesuffix("\n</action>"), Click(point=MIDDLE)),
         ("no action tags", '<think>\na\n</think>\n{"action": "open", "text": "Clock"}', Open(app="Clock")),
         ("other tags", '<think>\na\n</think>\n<answer>{"action": "open", "text": "Clock"}</answer>', Open(app="Clock")),
-        ("markdown fence", said('```json\n{"action": "open", "text": "Clock"}\n```'), Open(app="Clock")),
+        ("markdown fence", sentence('```json\n{"action": "open", "text": "Clock"}\n```'), Open(app="Clock")),
         ("fenced as a whole", f"```\n{CLICKED}\n```", Click(point=MIDDLE)),
         ("prose after it", CLICKED + "\nThis opens [Wi-Fi].", Click(point=MIDDLE)),
-        ("single quotes", said("{'action': 'open', 'text': 'Clock'}"), Open(app="Clock")),
+        ("single quotes", sentence("{'action': 'open', 'text': 'Clock'}"), Open(app="Clock")),
         ("special token", CLICKED + "<|im_end|>", Click(point=MIDDLE)),
-        ("two actions", said('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>', Open(app="A")),
-        ("the next step played as well", said('{"action": "open", "text": "A"}') + "\n" + CLICKED, Open(app="A")),
+        (
+            "two actions",
+            sentence('{"action": "open", "text": "A"}') + '\n<action>\n{"action": "wait"}\n</action>',
+            Open(app="A"),
+        ),
+        ("the next step played as well", sentence('{"action": "open", "text": "A"}') + "\n" + CLICKED, Open(app="A")),
         ("an action rehearsed in the thought", f"<think>\nI say <action> then {{x}}.\n{CLICKED[8:]}", Click(point=MIDDLE)),
-        ("the tag in a text", said('{"action": "type", "text": "</action>"}'), Type(text="</action>")),
-        ("a bracket missing", said('{"action": "open", "text": "Clock"'), Open(app="Clock")),
-        ("a bracket too many", said('{"action": "open", "text": "Clock"}}'), Open(app="Clock")),
-        ("numbers as text", said('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
-        ("place as text", said('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
-        ("full-width", said('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
-        ("call around it", said('{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}'), Open(app="A")),
+        ("the tag in a text", sentence('{"action": "type", "text": "</action>"}'), Type(text="</action>")),
+        ("a bracket missing", sentence('{"action": "open", "text": "Clock"'), Open(app="Clock")),
+        ("a bracket too many", sentence('{"action": "open", "text": "Clock"}}'), Open(app="Clock")),
+        ("numbers as text", sentence('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),
+        ("place as text", sentence('{"action": "click", "coordinate": "(546, 1204)"}'), Click(point=MIDDLE)),
+        ("full-width", sentence('{"action": "click", "coordinate": "（546，1204）"}'), Click(point=MIDDLE)),
+        ("call around it", sentence('{"name": "mobile_use", "arguments": {"action": "open", "text": "A"}}'), Open(app="A")),
         (
             "time in seconds",
-            said('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
+            sentence('{"action": "long_press", "coordinate": [546, 1204], "time": 2}'),
             LongPress(point=MIDDLE, duration=2000),
         ),
         (
             "swipe is the finger's path",
-            said('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
+            sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
             Scroll(point=MIDDLE, direction="up"),
         ),
-        ("enter", said('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
-        ("success", said('{"action": "terminate", "status": "success"}'), Stop()),
-        ("failure", said('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
+        ("enter", sentence('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
+        ("success", sentence('{"action": "terminate", "status": "success"}'), Stop()),
+        ("failure", sentence('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),
         (
             "answer",
-            said('{"action": "answer", "text": "7"}'),
+            sentence('{"action": "answer", "text": "7"}'),
             Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7")),
         ),
         (
             "key",
-            said('{"action": "key", "text": "camera"}'),
+            sentence('{"action": "key", "text": "camera"}'),
             Unsupported(name="key", arguments={"text": "camera"}, device=Hotkey(keys=("camera",))),
         ),
         (
             "menu",
-            said('{"action": "system_button", "button": "Menu"}'),
+            sentence('{"action": "system_button", "button": "Menu"}'),
             Unsupported(name="system_button", arguments={"button": "Menu"}),
         ),
     ],
@@ -244,13 +248,13 @@ def test_replies(case: str, text: str, action: Action) -> None:
     ("text", "reason"),
     [
         ("<think>\nI do not know.\n</think>", "no readable JSON"),
-        (said("click(546, 1204)"), "no readable JSON"),
-        (said('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
-        (said('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame"),
-        (said('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
-        (said('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'"),
-        (said('{"coordinate": [546, 1204]}'), "names no action"),
-        (said('{"action": "fly"}'), "'fly' is not an action"),
+        (sentence("click(546, 1204)"), "no readable JSON"),
+        (sentence('{"action": "click", "coordinate": "<value>"}'), "'<value>' is not a point"),
+        (sentence('{"action": "click", "coordinate": [546, 2409]}'), r"\(546, 2409\) lies outside the 1092 x 2408 frame"),
+        (sentence('{"action": "click", "coordinate": [546]}'), "1 numbers, not 2 or 4"),
+        (sentence('{"action": "swipe", "direction": "down"}'), "lacks 'coordinate'"),
+        (sentence('{"coordinate": [546, 1204]}'), "names no action"),
+        (sentence('{"action": "fly"}'), "'fly' is not an action"),
         ('<think>\na\n</think>\n<action>\n{"action": "type", "text": "Scul', "no readable JSON"),
         ('I could do {"action": "wait"} here', "talks about a call"),
     ],
@@ -261,7 +265,7 @@ def test_refusals(text: str, reason: str) -> None:
 
 
 def test_a_place_alone_is_an_answer_to_a_grounding_query_only() -> None:
-    text = said('{"coordinate": [546, 1204]}')
+    text = sentence('{"coordinate": [546, 1204]}')
     assert MODEL.parse_response(step(setting="grounding"), text).action == Click(point=MIDDLE)
     with pytest.raises(ParseError, match="names no action"):
         MODEL.parse_response(step(), text)
@@ -293,17 +297,17 @@ def test_ui_genie_replies(shared_data: Path, capsys: pytest.CaptureFixture[str])
     counts: Counter[str] = Counter()
     for line in (shared_data / "model_outputs" / "ui_genie.jsonl").read_text(encoding="utf-8").splitlines():
         raw = json.loads(line)["raw_response"]
-        said = json.loads(raw)
-        if said["action"] == "swipe":
+        sentence = json.loads(raw)
+        if sentence["action"] == "swipe":
             with pytest.raises(ParseError, match="lacks 'coordinate'"):
                 MODEL.parse_response(step(), raw)
             counts["swipe without a place"] += 1
             continue
         action = MODEL.parse_response(step(), raw).action
-        assert action.type == words.get(said["action"], said["action"].upper()), raw
+        assert action.type == words.get(sentence["action"], sentence["action"].upper()), raw
         if isinstance(action, Click | LongPress):
             native = MODEL.frame(step()).encode(action.point, step().screenshot_size)
-            assert native == pytest.approx(said["coordinate"], abs=1e-6), raw
+            assert native == pytest.approx(sentence["coordinate"], abs=1e-6), raw
         counts["as the JSON says"] += 1
     with capsys.disabled():
         print("\nui_genie read by ui_s1: " + "; ".join(f"{count} {what}" for what, count in counts.most_common()))

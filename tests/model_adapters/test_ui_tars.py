@@ -62,7 +62,7 @@ def test_past_answers_carry_their_box_tokens_and_escapes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "result"),
     [
         (
             "Thought: Up.\nAction: drag(start_box='(546,1806)', end_box='(546,300)')",
@@ -74,12 +74,12 @@ def test_past_answers_carry_their_box_tokens_and_escapes() -> None:
         ("Thought: Up.\nAction: open_app(app_name='X'", "open_app(app_name='X')"),
     ],
 )
-def test_own_past_calls_are_written_as_they_were_made(raw: str, told: str) -> None:
+def test_own_past_calls_are_written_as_they_were_made(raw: str, result: str) -> None:
     task = step(low_level_instruction="the reference's words")
     parsed = V15.parse_response(task, raw)
     entry = HistoryEntry(task, parsed.action, parsed.thought, parsed.conclusion, raw, "model")
     answer = next(message for message in V15.prepare_input(step(), [entry]).messages if message.role == "assistant")
-    assert answer.parts == (f"Thought: Up.\nAction: {told}",)
+    assert answer.parts == (f"Thought: Up.\nAction: {result}",)
 
 
 def test_a_past_place_is_written_in_one_frame() -> None:

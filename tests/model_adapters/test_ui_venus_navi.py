@@ -90,7 +90,7 @@ def test_an_own_action_is_repeated_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "told"),
+    ("action", "result"),
     [
         (Stop(status="impossible"), "Finished(content='Report that the task is impossible.')"),
         (Stop(), "Finished(content='')"),
@@ -99,8 +99,8 @@ def test_an_own_action_is_repeated_as_it_was_written() -> None:
         (Unsupported(name="zoom", arguments={"factor": 2}), "zoom(factor='2')"),
     ],
 )
-def test_every_past_action_is_written(action: Action, told: str) -> None:
-    assert f"<action>{told}</action>" in asked(NAVI_7B, (reference_entry(step(action)),))
+def test_every_past_action_is_written(action: Action, result: str) -> None:
+    assert f"<action>{result}</action>" in asked(NAVI_7B, (reference_entry(step(action)),))
 
 
 def test_a_step_instruction_takes_the_goals_place() -> None:

@@ -80,7 +80,7 @@ def test_nothing_is_overwritten(there: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         (
             "My-Agent",
@@ -96,10 +96,10 @@ def test_nothing_is_overwritten(there: str, tmp_path: Path) -> None:
         ("qwen3_vl", "there is a model family 'qwen3_vl' already"),
     ],
 )
-def test_a_name_that_cannot_be_is_one_sentence(name: str, said: str, tmp_path: Path) -> None:
+def test_a_name_that_cannot_be_is_one_sentence(name: str, message: str, tmp_path: Path) -> None:
     done = guieval("new-adapter", name, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 

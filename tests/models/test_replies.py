@@ -138,8 +138,8 @@ def test_the_message_about_a_long_reply_is_short(name: str) -> None:
         CALL.format(name="mobile_use", arguments=f'{{"action": "terminate", "status": "{LONG}"}}'),
     ]
     samples = [read_reply(model, EVALUATOR, TASK, reply) for reply in replies]
-    said = [text for each in samples for text in (each.outcome.reason, each.error.message if each.error else "")]
-    assert max(map(len, said)) < 300 and any(said)
+    sentence = [text for each in samples for text in (each.outcome.reason, each.error.message if each.error else "")]
+    assert max(map(len, sentence)) < 300 and any(sentence)
 
 
 def test_the_message_about_an_adapters_bug_is_short() -> None:

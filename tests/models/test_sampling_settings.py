@@ -48,10 +48,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("override", "said"), WRONG)
-def test_a_wrong_sampling_setting_is_one_sentence(guieval: CommandLine, tmp_path: Path, override: str, said: str) -> None:
+@pytest.mark.parametrize(("override", "message"), WRONG)
+def test_a_wrong_sampling_setting_is_one_sentence(guieval: CommandLine, tmp_path: Path, override: str, message: str) -> None:
     sentence = guieval.sentence("run", "--model", "ocr-baseline", "--bench", "demo", "--out", tmp_path / "x", "--set", override)
-    assert re.search(said, sentence), sentence
+    assert re.search(message, sentence), sentence
     assert not (tmp_path / "x").exists()
 
 

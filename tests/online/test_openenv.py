@@ -44,10 +44,10 @@ def session(environment: PhoneEnvironment | None = None, timeout: float = 30.0) 
 def talk(speaker: Session, *messages: Any) -> list[Any]:
     """The answers to messages, given as objects or as text."""
 
-    async def said() -> list[Any]:
+    async def printed() -> list[Any]:
         return [await speaker.answer(text if isinstance(text, str) else json.dumps(text)) for text in messages]
 
-    return asyncio.run(said())
+    return asyncio.run(printed())
 
 
 def reference(number: int) -> list[dict[str, Any]]:

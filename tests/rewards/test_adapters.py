@@ -102,7 +102,7 @@ def test_verl_by_keywords(replies: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("weights", "message"),
     [
         ({"exact_weight": [1]}, r"must be a number, got \[1\]"),
         ({"exact_weight": "1"}, "must be a number, got '1'"),
@@ -110,22 +110,22 @@ def test_verl_by_keywords(replies: list[str]) -> None:
         ({"protocol": 1.0}, "has no weight 'protocol'"),
     ],
 )
-def test_wrong_weights_of_a_configuration_are_reported(weights: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_wrong_weights_of_a_configuration_are_reported(weights: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         verl.compute_score("guieval", "x", ROW, weights=weights)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         easyr1.compute_score({"ground_truth": ROW, "response": "x"}, weights=weights)
 
 
 def test_a_row_without_its_step_is_reported(scorer: ReplyScorer) -> None:
-    told = "a row has no 'task'"
-    with pytest.raises(UsageError, match=told):
+    result = "a row has no 'task'"
+    with pytest.raises(UsageError, match=result):
         verl.compute_score("guieval", "x", None, {})
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=result):
         easyr1.compute_score({"response": "x"})
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=result):
         verifiers.rubric_function(scorer)("x")
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=result):
         nemo_rl.reward_function(scorer)(None, "x")
 
 

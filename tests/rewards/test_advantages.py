@@ -213,7 +213,7 @@ def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"gamma": -0.1}, r"gamma is -0\.1: expected a number from 0 to 1"),
         ({"gamma": math.nan}, "gamma is nan"),
@@ -228,8 +228,8 @@ def test_the_papers_and_the_released_settings_say_what_they_are() -> None:
         ({"epsilon": math.inf}, "epsilon is inf"),
     ],
 )
-def test_an_impossible_setting_is_reported(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_an_impossible_setting_is_reported(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         AdvantageSettings(**wrong)
 
 

@@ -229,18 +229,18 @@ def test_mistakes_are_reported_with_the_nearest_name(arguments: dict[str, Any], 
 @pytest.mark.parametrize("name", list(REWARDS))
 def test_every_reward_states_what_it_is(name: str) -> None:
     reward = get_reward(name, protocol="guievalkit")
-    told = reward.describe()
-    assert told["name"] == name and told["protocol"] == "guievalkit" and told["source"]
-    assert all(isinstance(value, float) for key, value in told.items() if key not in ("name", "protocol", "source"))
+    result = reward.describe()
+    assert result["name"] == name and result["protocol"] == "guievalkit" and result["source"]
+    assert all(isinstance(value, float) for key, value in result.items() if key not in ("name", "protocol", "source"))
     best = reward.of(clicking(), CLICK, well_formed=True, box=Box(*BOX))
     assert best.total == pytest.approx(reward.highest)
 
 
 def test_the_page_on_rewards_states_every_name_part_and_protocol() -> None:
     page = (REPOSITORY / "docs" / "rewards.md").read_text(encoding="utf-8")
-    told = {cells[1].strip(" `"): cells for line in page.splitlines() if len(cells := line.split("|")) == 7}
+    result = {cells[1].strip(" `"): cells for line in page.splitlines() if len(cells := line.split("|")) == 7}
     for name, kind in REWARDS.items():
         parts = get_reward(name).of(clicking(), CLICK, well_formed=True).parts
-        weighed = {part for part in parts if f"`{part}`" in told[name][3]}
+        weighed = {part for part in parts if f"`{part}`" in result[name][3]}
         assert weighed >= parts.keys() - {"format", "type"} and weighed <= parts.keys(), name
-        assert told[name][4].strip() == f"`{kind.protocol}`"
+        assert result[name][4].strip() == f"`{kind.protocol}`"

@@ -10,12 +10,12 @@ CLICK = "<answer>[{'action': 'click' ,'coordinate': [100, 200, 300, 400] }]</ans
 BACK = "<answer>[{'action': 'navigate_back' ,'coordinate': [0,0,0,0]}]</answer>"
 
 
-def said(answer: str) -> str:
+def message(answer: str) -> str:
     return f"<think>so</think> <answer>{answer}</answer>"
 
 
 def click(x: int, y: int) -> str:
-    return said(f"[{{'action': 'click', 'coordinate': [{x}, {y}]}}]")
+    return message(f"[{{'action': 'click', 'coordinate': [{x}, {y}]}}]")
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def click(x: int, y: int) -> str:
     ],
 )
 def test_actions_agree_by_their_quoted_names(answer: str, solution: str, reward: float) -> None:
-    assert action_reward(said(answer), solution) == reward
+    assert action_reward(message(answer), solution) == reward
 
 
 def test_only_the_first_answer_counts() -> None:
-    assert action_reward(said("[{'action': 'scroll'}]") + click(150, 250), CLICK) == 0.0
+    assert action_reward(message("[{'action': 'scroll'}]") + click(150, 250), CLICK) == 0.0
     assert coordinate_reward(click(150, 250) + click(9, 9), CLICK) == 1.0
     assert action_reward("[{'action': 'click', 'coordinate': [150, 250]}]", CLICK) == 0.0
 
@@ -55,21 +55,23 @@ def test_scaled_points_are_cut_to_whole_pixels(x: int, reward: float) -> None:
 
 
 def test_other_actions_need_no_place() -> None:
-    assert coordinate_reward(said("[{'action': 'navigate_back'}]"), BACK) == 1.0
-    assert coordinate_reward(said("[{'action': 'scroll'}]"), BACK) == 0.0
+    assert coordinate_reward(message("[{'action': 'navigate_back'}]"), BACK) == 1.0
+    assert coordinate_reward(message("[{'action': 'scroll'}]"), BACK) == 0.0
 
 
 def test_a_missing_place_is_the_corner() -> None:
-    bare = said("[{'action': 'click'}]")
+    bare = message("[{'action': 'click'}]")
     assert coordinate_reward(bare, CLICK) == 0.0
     assert coordinate_reward(bare, "<answer>[{'action': 'click' ,'coordinate': [0, 0, 50, 50] }]</answer>") == 1.0
     assert coordinate_reward(bare, "<answer>[{'action': 'click'}]</answer>") == 1.0
-    assert coordinate_reward(said("[{'action': 'click', 'coordinate': [150.5, 250]}]"), CLICK) == 0.0  # no integers, no point
+    assert (
+        coordinate_reward(message("[{'action': 'click', 'coordinate': [150.5, 250]}]"), CLICK) == 0.0
+    )  # no integers, no point
 
 
 def test_a_number_without_end_is_a_miss() -> None:
-    assert coordinate_reward(said(f"[{{'action': 'click', 'coordinate': [{'9' * 5000}, 1]}}]"), CLICK) == 0.0
-    assert coordinate_reward(said(f"[{{'action': 'click', 'coordinate': [{'9' * 400}, 1]}}]"), CLICK, (1.5, 1.5)) == 0.0
+    assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 5000}, 1]}}]"), CLICK) == 0.0
+    assert coordinate_reward(message(f"[{{'action': 'click', 'coordinate': [{'9' * 400}, 1]}}]"), CLICK, (1.5, 1.5)) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -55,14 +55,14 @@ def test_steps_that_do_not_count_are_written_as_in_the_reference(tmp_path: Path,
     """Even in modes whose history is the model's own: it was not asked there, so there is no answer of its own."""
     engine = ScriptedEngine(right)
     run_scripted(tmp_path / "run", EPISODE_LIST, engine, mode="soeval", episodes=chosen)
-    told = {
+    result = {
         (each.task.episode_id, each.task.step_index): [past["origin"] for past in past_of(each)] for each in engine.requests
     }
-    assert told["a", 1] == ["reference"]
-    assert told["a", 3] == ["reference", "model", "reference"]
-    assert told["b", 3] == ["model", "model", "model"]
+    assert result["a", 1] == ["reference"]
+    assert result["a", 3] == ["reference", "model", "reference"]
+    assert result["b", 3] == ["model", "model", "model"]
     stored = {(record.task.episode_id, record.task.step_index): list(record.history) for record in Records(tmp_path / "run")}
-    assert stored == told
+    assert stored == result
 
 
 def test_sop_stops_at_the_first_mismatch_among_the_steps_that_count(tmp_path: Path, chosen: str) -> None:

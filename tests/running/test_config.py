@@ -26,7 +26,7 @@ def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "must hold `name: value` lines"),
         ("- model: m", "must hold `name: value` lines"),
@@ -38,10 +38,10 @@ def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
         ("[" * 5000, "is not YAML"),
     ],
 )
-def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_no_configuration_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(text)
-    with pytest.raises(UsageError, match=said) as raised:
+    with pytest.raises(UsageError, match=message) as raised:
         merge(file, [], NAMES)
     assert "\n" not in str(raised.value)
 
@@ -53,7 +53,7 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"model": ""}, "'model' is ''"),
         ({"protocol": ""}, "'protocol' is ''"),
@@ -70,8 +70,8 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
         ({"bench_options": {"name": "x"}}, "'name' is not an option of a benchmark"),
     ],
 )
-def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         parse({**NAMES, **values})
 
 

@@ -77,8 +77,8 @@ def test_a_bill_does_not_guess() -> None:
     assert PRICE.cost(untold) is None
     assert describe(bill(untold, PRICE)) == "not known: the server reported no token counts (0 of 2 answers)"
     assert describe(bill(Tokens(), PRICE)) is None
-    told = bill(tokens_of(record((1500, 20))), None)
-    assert (told["amount"], describe(told)) == (None, "1,500 tokens in, 20 out")
+    result = bill(tokens_of(record((1500, 20))), None)
+    assert (result["amount"], describe(result)) == (None, "1,500 tokens in, 20 out")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_first_name_that_has_a_price_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("models: [a]", "must hold a list of prices"),
         ("- {models: [a], currency: EUR, input: 1, source: s, as_of: d}", "price 1, field output: is missing"),
@@ -141,10 +141,10 @@ def test_the_first_name_that_has_a_price_counts() -> None:
         ("- {", "is not YAML"),
     ],
 )
-def test_a_damaged_price_file_gives_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+def test_a_damaged_price_file_gives_one_sentence(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(text)
-    with pytest.raises(UsageError, match=said) as raised:
+    with pytest.raises(UsageError, match=message) as raised:
         read_prices(file)
     assert "\n" not in str(raised.value)
 

@@ -55,10 +55,10 @@ def test_a_run_without_its_screenshots_asks_nothing(
     for path in gone:
         path.unlink()
     cut.write_bytes(cut.read_bytes()[:-200])
-    said = guieval.sentence(*command(data, server, "--out", tmp_path / "run"))
-    assert f"{len(gone) + 1} of {total} chosen steps have no usable screenshot" in said
-    assert f"(missing: {len(gone)}, damaged: 1)" in said and str(gone[0]) in said and str(cut) in said
-    assert "truncated" in said and "leave out the 2 episodes with --skip-damaged" in said
+    message = guieval.sentence(*command(data, server, "--out", tmp_path / "run"))
+    assert f"{len(gone) + 1} of {total} chosen steps have no usable screenshot" in message
+    assert f"(missing: {len(gone)}, damaged: 1)" in message and str(gone[0]) in message and str(cut) in message
+    assert "truncated" in message and "leave out the 2 episodes with --skip-damaged" in message
     assert server.stats()["requests"] == 0 and not (tmp_path / "run").exists()
 
 
@@ -71,8 +71,8 @@ def test_a_screenshot_of_several_steps_is_named_once(
     (data / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     gone = shots(data, 0)[0]
     gone.unlink()
-    said = guieval.sentence(*command(data, server, "--out", tmp_path / "run"))
-    assert "missing: 3" in said and said.count(str(gone)) == 1
+    message = guieval.sentence(*command(data, server, "--out", tmp_path / "run"))
+    assert "missing: 3" in message and message.count(str(gone)) == 1
 
 
 def test_several_modes_leave_no_directory_either(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:
@@ -124,8 +124,8 @@ def test_a_resume_warns_and_goes_on(tmp_path: Path, data: Path, server: MockServ
     assert sum(record.finished for record in Records(run)) == len(lines) - 1
     for path in data.rglob("*.png"):
         path.unlink()
-    said = guieval.sentence("run", "--resume", run)
-    assert "have no usable screenshot" in said and "--skip-damaged" not in said
+    message = guieval.sentence("run", "--resume", run)
+    assert "have no usable screenshot" in message and "--skip-damaged" not in message
 
 
 def test_a_replay_needs_no_screenshots(tmp_path: Path, data: Path, server: MockServer, guieval: CommandLine) -> None:

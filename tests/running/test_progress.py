@@ -99,11 +99,11 @@ def test_a_few_recent_answers_are_no_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "sentence"),
     [(0.2, "1 s"), (7.4, "7 s"), (43, "45 s"), (61, "1 min"), (3000, "50 min"), (3601, "1 h"), (12100, "3 h 20 min")],
 )
-def test_a_time_is_shown_no_more_exactly_than_it_is_known(seconds: float, said: str) -> None:
-    assert spoken(seconds) == said
+def test_a_time_is_shown_no_more_exactly_than_it_is_known(seconds: float, sentence: str) -> None:
+    assert spoken(seconds) == sentence
 
 
 def test_a_clock_counts_hours() -> None:
@@ -145,7 +145,7 @@ def test_the_picture_shows_everything_at_any_width() -> None:
     progress.in_flight = 8
     view = view_of(progress)
     wide = "\n".join(drawn(view, 200))
-    for said in (
+    for sentence in (
         "a model on demo, offline",
         "7 of 20 (35 %), 0:10 elapsed, time left not known yet",
         "0.7 steps/s, mean 0.7",
@@ -156,7 +156,7 @@ def test_the_picture_shows_everything_at_any_width() -> None:
         "http://two:8000/v1: 3 in flight, 0 answered, 4 failed, resting",
         "generate: the server is gone",
     ):
-        assert said in wide
+        assert sentence in wide
     for width in (80, 40, 24):
         lines = drawn(view, width)
         assert max(map(len, lines)) <= width

@@ -62,10 +62,10 @@ def test_another_model_is_announced_and_marks_every_table(tmp_path: Path, guieva
     for words in commands:
         name, *further = words
         shown = guieval(name, run, *further)
-        said = unwrapped(shown.out + shown.err)
-        assert f"--served-model {OTHER}" in said, (words, shown)
+        message = unwrapped(shown.out + shown.err)
+        assert f"--served-model {OTHER}" in message, (words, shown)
         if name != "report" and "all" not in words:
-            assert MARK in said, (words, shown)
+            assert MARK in message, (words, shown)
     index = (run / "report" / "data" / "index.js").read_text()
     assert MARK in index and f"{OTHER} at {url}" in index
     assert MARK in (run / "report" / "index.html").read_text()

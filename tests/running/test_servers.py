@@ -52,7 +52,7 @@ def test_one_server_is_not_distinguished(tmp_path: Path, guieval: CommandLine) -
 
 
 def test_a_concurrency_that_is_none_is_one_sentence(guieval: CommandLine) -> None:
-    said = guieval.sentence(
+    message = guieval.sentence(
         "run", "--model", MODEL, "--bench", "demo", "--base-url", "http://127.0.0.1:9", "--concurrency", "all"
     )
-    assert "'concurrency' is 'all': expected a number from 1 to 4096, or auto" in said
+    assert "'concurrency' is 'all': expected a number from 1 to 4096, or auto" in message

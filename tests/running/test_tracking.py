@@ -93,7 +93,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules["wandb"] = real
 
 
-def told(folder: Path) -> list[dict[str, Any]]:
+def result(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "told.jsonl").read_text().splitlines()]
 
 
@@ -107,7 +107,7 @@ def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
 ) -> None:
     done = guieval(*arguments, "--track", "wandb", "--set", "tracking.project=mine")
     assert done.code == 0 and "warning" not in done.out
-    first, *logs, summary, last = told(stand_in)
+    first, *logs, summary, last = result(stand_in)
     assert (first["kind"], first["project"], first["name"]) == ("init", "mine", f"{MODEL}-demo-offline")
     assert first["config"]["config.model"] == MODEL and first["config"]["protocol.name"] == "guievalkit"
     assert {line["kind"] for line in logs} == {"log"}
@@ -144,19 +144,19 @@ def test_a_tracker_hears_no_secret(
     assert '"config.sampling.top_k": 5' in text
 
 
-@pytest.mark.parametrize(("trouble", "said"), [("fails", "OSError: no network here"), ("leaves", "SystemExit: 3")])
+@pytest.mark.parametrize(("trouble", "message"), [("fails", "OSError: no network here"), ("leaves", "SystemExit: 3")])
 def test_a_tracker_that_fails_is_warned_of_once_and_the_run_goes_on(
     guieval: CommandLine,
     arguments: tuple[str | Path, ...],
     stand_in: Path,
     monkeypatch: pytest.MonkeyPatch,
     trouble: str,
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.setenv("STAND_IN_TROUBLE", trouble)
     done = guieval(*arguments[:-1], "--track", "wandb")  # not quiet
     assert done.code == 0 and "Traceback" not in done.err
-    sentence = f"tracking with wandb failed, the run goes on without it: {said}"
+    sentence = f"tracking with wandb failed, the run goes on without it: {message}"
     assert done.out.count(sentence) == 1 and f"warning:  offline: {sentence}" in done.out
 
 
@@ -175,7 +175,7 @@ def test_a_run_that_stops_with_an_error_ends_its_trackers_as_failed(
 ) -> None:
     monkeypatch.setenv("MY_KEY", "wrong")
     assert guieval(*arguments, "--track", "wandb").code != 0
-    assert told(stand_in)[-1] == {"kind": "finish", "code": 1}
+    assert result(stand_in)[-1] == {"kind": "finish", "code": 1}
 
 
 class Slow:
@@ -184,7 +184,7 @@ class Slow:
     go = threading.Event()
     logged: list[int]
 
-    def __init__(self, told: tracking.TrackedRun) -> None:
+    def __init__(self, result: tracking.TrackedRun) -> None:
         Slow.logged = []
 
     def log(self, figures: Mapping[str, float], step: int) -> None:
@@ -238,7 +238,7 @@ def test_final_figures_are_those_of_the_whole_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "settings", "said"),
+    ("names", "settings", "message"),
     [
         (["wandbb"], {}, r"unknown tracker 'wandbb' \(did you mean 'wandb'\?\)"),
         ([], {"projct": "x"}, r"unknown setting 'tracking.projct' \(did you mean 'project'\?\)"),
@@ -248,8 +248,8 @@ def test_final_figures_are_those_of_the_whole_run() -> None:
         ([], {"uri": "https://host/?token=pass"}, "must not hold a user, a password or a query"),
     ],
 )
-def test_mistakes_give_one_sentence(names: list[str], settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as raised:
+def test_mistakes_give_one_sentence(names: list[str], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
         check_tracking(names, settings)
     assert "pass@" not in str(raised.value) and "=pass" not in str(raised.value)
 

@@ -77,7 +77,7 @@ def check_against_the_evaluator(columns: RunColumns, answers: Iterable[tuple[Ste
     for task, action in answers:
         row = rows[task.key]
         for name, judged in columns.judged.items():
-            said = evaluators[name].evaluate(task, action)
+            message = evaluators[name].evaluate(task, action)
             found = (
                 ENDS[judged.end[row]],
                 bool(judged.type_match[row]),
@@ -85,7 +85,13 @@ def check_against_the_evaluator(columns: RunColumns, answers: Iterable[tuple[Ste
                 None if math.isnan(judged.distance[row]) else float(judged.distance[row]),
                 None if math.isnan(judged.similarity[row]) else float(judged.similarity[row]),
             )
-            assert found == (said.verdict, said.type_match, said.exact_match, said.distance, said.text_similarity), name
+            assert found == (
+                message.verdict,
+                message.type_match,
+                message.exact_match,
+                message.distance,
+                message.text_similarity,
+            ), name
             compared += 1
     return compared
 
@@ -218,8 +224,8 @@ def test_a_failed_request_hides_the_steps_after_it_but_ends_no_episode(tmp_path:
 
 
 def test_covered_is_what_lies_in_both_action_spaces(tmp_path: Path) -> None:
-    said: list[Action | None] = [TARGET, Press(button="RECENT"), Type(text="x"), None, Unsupported(name="drag")]
-    records = [record(target("a", index, 6), action) for index, action in enumerate(said)] + [record(target("a", 5, 6))]
+    message: list[Action | None] = [TARGET, Press(button="RECENT"), Type(text="x"), None, Unsupported(name="drag")]
+    records = [record(target("a", index, 6), action) for index, action in enumerate(message)] + [record(target("a", 5, 6))]
     mute = ActionSpace(types=frozenset({"CLICK", "PRESS"}), buttons=frozenset({"RECENT"}))
     columns = score_run(write_run(tmp_path / "run", records, model_space=mute))
     assert columns.covered.tolist() == [True, False, False, False, False, False]
@@ -227,7 +233,7 @@ def test_covered_is_what_lies_in_both_action_spaces(tmp_path: Path) -> None:
 
 def test_elsewhere_is_a_point_in_a_box_that_does_not_hold_the_target(tmp_path: Path) -> None:
     boxes = [[450.0, 450.0, 550.0, 550.0], [600.0, 450.0, 700.0, 550.0], [0.0, 400.0, 1000.0, 600.0]]
-    said: list[tuple[Action | None, bool]] = [
+    message: list[tuple[Action | None, bool]] = [
         (Click(point=Point(650, 500)), True),
         (Click(point=Point(600, 450)), True),  # borders included
         (Click(point=Point(599.9, 500)), False),  # in the bar alone, which holds the target too
@@ -237,11 +243,12 @@ def test_elsewhere_is_a_point_in_a_box_that_does_not_hold_the_target(tmp_path: P
         (None, False),
     ]
     records = [
-        record(step(TARGET, index=index, length=len(said) + 1, boxes=boxes), action) for index, (action, _) in enumerate(said)
+        record(step(TARGET, index=index, length=len(message) + 1, boxes=boxes), action)
+        for index, (action, _) in enumerate(message)
     ]
     columns = score_run(write_run(tmp_path / "run", records))
     assert columns.elsewhere is not None
-    assert columns.elsewhere.tolist() == [*(there for _, there in said), False]
+    assert columns.elsewhere.tolist() == [*(there for _, there in message), False]
 
 
 def test_all_protocols_of_data_that_none_names_are_those_of_its_kind() -> None:

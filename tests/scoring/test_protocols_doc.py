@@ -26,14 +26,14 @@ KAIROS = "Kairos_test_inputscore.json.gz"
 def test_the_rules_are_what_the_command_writes() -> None:
     written = protocol_page([get_protocol(name) for name in list_protocols()])
     generated, mark, _ = PAGE.partition(END)
-    assert mark and generated + mark + "\n" == written, "write it anew: guieval protocols --markdown --predictions FILE"
+    assert mark and generated + mark + "\n" == written, "write it again: guieval protocols --markdown --predictions FILE"
 
 
 def test_the_measured_part_is_what_the_answers_give(shared_data: Path) -> None:
     answers = judge_predictions(shared_data / "kairos_test" / KAIROS, protocols=[ALL])
     written = measured_part(answers, f"guieval score {KAIROS} --protocol all")
     measured, mark, _ = PAGE.partition(END)[2].partition(MEASURED_END)
-    assert mark and measured.strip() + "\n\n" + mark + "\n" == written, "write it anew: guieval protocols --markdown"
+    assert mark and measured.strip() + "\n\n" + mark + "\n" == written, "write it again: guieval protocols --markdown"
 
 
 def test_the_measured_part_states_what_is_assumed_and_how_far_protocols_are_apart() -> None:
@@ -72,6 +72,10 @@ def test_every_protocol_has_its_line_and_its_section_with_everything_it_states()
     for name in list_protocols():
         assert f"| [{name}](#{name}) |" in PAGE and f"\n## {name}\n" in PAGE
         section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0].replace("\\", "")
-        said = get_protocol(name)
-        for text in (*said.notes, *(figure.describe() for figure in said.figures), *said.failure.describe().split("; ")):
+        message = get_protocol(name)
+        for text in (
+            *message.notes,
+            *(figure.describe() for figure in message.figures),
+            *message.failure.describe().split("; "),
+        ):
             assert f"- {text}\n" in section, (name, text)

@@ -33,9 +33,9 @@ BOXES = Boxes([[450.0, 450.0, 550.0, 550.0]])
 def a_run(folder: Path, answers: dict[str, list[Action | None]], **how: Any) -> Path:
     """A run of one answer to every step; ``None`` is a reply that cannot be read."""
     records = [
-        record(step(TARGET, episode=name, index=index, length=len(said), boxes=BOXES, dataset="androidcontrol"), action)
-        for name, said in answers.items()
-        for index, action in enumerate(said)
+        record(step(TARGET, episode=name, index=index, length=len(message), boxes=BOXES, dataset="androidcontrol"), action)
+        for name, message in answers.items()
+        for index, action in enumerate(message)
     ]
     return write_run(folder / "run", records, **how)
 
@@ -61,11 +61,11 @@ def test_score_prints_one_value_of_pg_for_a_sop_run(guieval: CommandLine, tmp_pa
 
 def several(folder: Path, answers: dict[str, list[str]], length: int, **how: Any) -> Path:
     """A run of four samples a step: ``+`` right, ``-`` wrong, ``!`` never answered; further steps were never asked."""
-    said = {"+": sample(TARGET), "-": sample(MISS), "!": sample(None, failed=True)}
+    message = {"+": sample(TARGET), "-": sample(MISS), "!": sample(None, failed=True)}
     records = [
         StepRecord(
             task=step(TARGET, episode=name, index=index, length=length, boxes=BOXES),
-            samples=tuple(said[each] for each in samples),
+            samples=tuple(message[each] for each in samples),
         )
         for name, steps in answers.items()
         for index, samples in enumerate(steps)
@@ -120,12 +120,12 @@ def test_a_step_counts_as_open_by_its_reference_asked_or_not(tmp_path: Path) -> 
         for run in (whole / mode, cut / mode):
             columns = score_run(run, ["guievalkit-intended"])
             figures = {figure.name: value for figure, value in figures_of(get_protocol("guievalkit-intended"), columns)}
-            said = evaluate_run(run, "guievalkit-intended").summary.without_open
-            assert figures["exact match, without OPEN"].n == said.exact_match.n
-            assert figures["exact match, without OPEN"].value == said.exact_match.value
-            assert said.progress_step_weighted is not None
-            assert figures["step-weighted progress, without OPEN"].value == said.progress_step_weighted.value
-            assert figures["step-weighted progress, without OPEN"].n == said.progress_step_weighted.n
+            message = evaluate_run(run, "guievalkit-intended").summary.without_open
+            assert figures["exact match, without OPEN"].n == message.exact_match.n
+            assert figures["exact match, without OPEN"].value == message.exact_match.value
+            assert message.progress_step_weighted is not None
+            assert figures["step-weighted progress, without OPEN"].value == message.progress_step_weighted.value
+            assert figures["step-weighted progress, without OPEN"].n == message.progress_step_weighted.n
 
 
 AGREEING = ("guievalkit", "guievalkit-intended", "agentcpm", "infigui-r1", "ui-s1-sop", "seeclick-official")
@@ -153,20 +153,20 @@ def test_all_commands_agree_on_every_figure_they_share(guieval: CommandLine, tmp
     names = [word for name in AGREEING for word in ("--protocol", name)]
     found: dict[tuple[str, str], dict[str, tuple[float | None, ...]]] = {}
 
-    def told(command: str, protocol: str, figure: str, *numbers: float | None) -> None:
+    def result(command: str, protocol: str, figure: str, *numbers: float | None) -> None:
         found.setdefault((protocol, figure), {})[command] = numbers
 
     for each in json.loads(guieval("score", run, *names, "--json").out)["protocols"]:
         for figure in each["figures"]:
-            told("matrix", each["name"], figure["name"], figure["value"], figure["n"], *ends(figure["interval"]))
+            result("matrix", each["name"], figure["name"], figure["value"], figure["n"], *ends(figure["interval"]))
     board = json.loads(guieval("leaderboard", run, *names, "--format", "json").out)
     for column, cell in zip(board["columns"], board["rows"][0]["cells"], strict=True):
-        told("leaderboard", column["protocol"], column["figure"], cell["value"], cell["n"], *ends(cell["interval"]))
+        result("leaderboard", column["protocol"], column["figure"], cell["value"], cell["n"], *ends(cell["interval"]))
     for each in () if lost else compare_runs(run, run, AGREEING).figures:  # else of what both answered, as their names say
-        told("compare", each.protocol, each.figure.name, each.first.value, each.first.n)
+        result("compare", each.protocol, each.figure.name, each.first.value, each.first.n)
     for name in AGREEING:
         for figure in json.loads(guieval("score", run, "--protocol", name, "--json").out)["protocols"][0]["figures"]:
-            told("score", name, figure["name"], figure["value"], figure["n"], *ends(figure["interval"]))
+            result("score", name, figure["name"], figure["value"], figure["n"], *ends(figure["interval"]))
         summary = evaluate_run(run, name).summary
         bare = {"type match": summary.without_open.type_match, "exact match": summary.without_open.exact_match}
         headline: dict[str, Rate | Average] = {
@@ -178,7 +178,7 @@ def test_all_commands_agree_on_every_figure_they_share(guieval: CommandLine, tmp
             **({} if summary.sop is None else {"PG": summary.sop.pg, "TSR": summary.sop.tsr, "score": summary.sop.score}),
         }
         for figure_name, value in headline.items():
-            told("report", name, figure_name, value.value, value.n)
+            result("report", name, figure_name, value.value, value.n)
         columns = score_run(run, [name])
         for cell in breakdown(columns, name, "action"):
             by_type = summary.by_action_type[cell.label]
@@ -196,7 +196,7 @@ def test_all_commands_agree_on_every_figure_they_share(guieval: CommandLine, tmp
         runs = (run, run_beside(run), "--label", "a", "--label", "b", "--out", tmp_path / "m.svg")
         grid = json.loads(guieval("plot", "matrix", *runs, *names, "--figure", short, "--json").out)["numbers"]
         for protocol, row in zip(grid["rows"], grid["values"], strict=True):
-            told("plot", protocol, figure_name, row[0])
+            result("plot", protocol, figure_name, row[0])
     assert {command for of in found.values() for command in of} >= {"matrix", "leaderboard", "score", "report", "plot"}
     for (protocol, figure_name), numbers in found.items():
         for place in range(4):

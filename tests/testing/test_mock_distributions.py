@@ -75,13 +75,13 @@ def test_a_step_has_its_own_distribution_or_the_one_of_every_other(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "sentence"),
     [
         ({"key": "*", "draws": []}, "line 1, field draws"),
         ({"key": "*", "draws": [{"weight": 0, "action": None}]}, "field draws.0.weight"),
         ({"key": "*", "draws": [{"weight": 1, "action": "right"}]}, "field draws.0.action"),
     ],
 )
-def test_a_file_that_states_no_distribution_is_refused(tmp_path: Path, line: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said.replace(".", r"\.")):
+def test_a_file_that_states_no_distribution_is_refused(tmp_path: Path, line: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence.replace(".", r"\.")):
         MockServer(settings(tmp_path, line)).start()

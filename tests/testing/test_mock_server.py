@@ -113,7 +113,7 @@ def ask(server: MockServer, name: str | None = None, text: str = "hello", **opti
     return httpx.post(f"{server.base_url}/chat/completions", json={"text": text}, headers=headers, timeout=30, **options)
 
 
-def said(answer: httpx.Response) -> str:
+def sentence(answer: httpx.Response) -> str:
     content: str = answer.json()["choices"][0]["message"]["content"]
     return content
 
@@ -284,7 +284,7 @@ def test_every_malformed_kind_is_malformed_in_its_way() -> None:
     assert answers["html"].text.startswith("<html>")
     assert answers["null-content"].json()["choices"][0]["message"]["content"] is None
     assert answers["empty-choices"].json()["choices"] == []
-    assert said(answers["cut-text"]) == "a rather "
+    assert sentence(answers["cut-text"]) == "a rather "
 
 
 def test_malformed_rate_uses_the_kinds_given() -> None:
@@ -299,7 +299,7 @@ def test_a_hostile_answer_is_one() -> None:
         with pytest.raises(httpx.ReadError, match="reset"):
             ask(server, "r")
         packed = ask(server, "r")
-        assert packed.headers["content-encoding"] == "gzip" and said(packed) == "a rather long reply"
+        assert packed.headers["content-encoding"] == "gzip" and sentence(packed) == "a rather long reply"
         with httpx.stream("POST", f"{server.base_url}/chat/completions", json={}, headers={"X-Request-Id": "r"}) as bomb:
             sent = sum(map(len, bomb.iter_raw()))
         assert sent < 300_000 and bomb.headers["content-encoding"] == "gzip"
@@ -314,13 +314,13 @@ def test_an_answer_that_drips_is_whole_at_once_but_does_not_end() -> None:
             pieces = answer.iter_raw()
             first = next(pieces)
             assert json.loads(first)["choices"] and [next(pieces).strip() for _ in range(5)] == [b""] * 5
-        assert said(ask(server, "r")) == "a rather long reply"
+        assert sentence(ask(server, "r")) == "a rather long reply"
 
 
 def test_an_answer_with_absurd_numbers_is_whole_but_for_them() -> None:
     with mock(first_faults=("absurd-numbers",)) as server:
         answer = ask(server, "r")
-    assert said(answer) == "a rather long reply"
+    assert sentence(answer) == "a rather long reply"
     assert answer.json()["usage"] == {"prompt_tokens": -(2**62), "completion_tokens": 2**64 - 1}
     assert answer.json()["choices"][0]["logprobs"]["content"][-1]["logprob"] == 10**400
 
@@ -391,8 +391,8 @@ def png_url(size: tuple[int, int]) -> str:
 def test_centre_clicks_the_middle_of_the_last_screen() -> None:
     with MockServer(MockSettings(policy="centre"), model=JsonModel()) as server:
         plain, shown = ask(server, "r"), ask(server, "r", text=f"{png_url((10, 20))} then {png_url((333, 777))}")
-    assert json.loads(said(plain))["size"] == [1080, 2400]
-    answer = json.loads(said(shown))
+    assert json.loads(sentence(plain))["size"] == [1080, 2400]
+    answer = json.loads(sentence(shown))
     assert answer["size"] == [333, 777]
     assert action_from_json(answer["action"]) == Click(point=Point(500, 500))
 
@@ -400,13 +400,13 @@ def test_centre_clicks_the_middle_of_the_last_screen() -> None:
 def test_a_damaged_picture_does_no_harm() -> None:
     with MockServer(MockSettings(policy="centre"), model=JsonModel()) as server:
         answer = ask(server, "r", text="data:image/png;base64,???")
-    assert json.loads(said(answer))["size"] == [1080, 2400]
+    assert json.loads(sentence(answer))["size"] == [1080, 2400]
 
 
 def test_random_answers_are_valid_and_depend_on_step_and_seed_only() -> None:
     def answers(seed: int) -> list[str]:
         with MockServer(MockSettings(policy="random", seed=seed), model=JsonModel()) as server:
-            return [said(ask(server, f"r{i}")) for i in range(30)]
+            return [sentence(ask(server, f"r{i}")) for i in range(30)]
 
     first = answers(1)
     assert first == answers(1) != answers(2)
@@ -430,7 +430,7 @@ def reference_run(accuracy: float, model: ABCModel, seed: int = 1) -> list[bool]
         for task in (task for episode in toy for task in episode.steps):
             headers = {"X-Request-Id": request_id(task.key, 0) + "~0123abcd.1"}
             answer = client.post(f"{server.base_url}/chat/completions", headers=headers)
-            right.append(model.parse_response(task, said(answer)).action == task.action)
+            right.append(model.parse_response(task, sentence(answer)).action == task.action)
     return right
 
 
@@ -450,7 +450,7 @@ def test_a_family_without_words_for_the_reference_answers_something_wrong() -> N
 def test_reference_answers_do_not_change_on_a_retry() -> None:
     name = request_id(StepKey("toy", "", "e3", 1), 0)
     with MockServer(MockSettings(policy="reference", accuracy=0.5), model=JsonModel(), benchmark=Toy(Path())) as server:
-        assert len({said(ask(server, f"{name}~0123abcd.{attempt}")) for attempt in range(5)}) == 1
+        assert len({sentence(ask(server, f"{name}~0123abcd.{attempt}")) for attempt in range(5)}) == 1
 
 
 def test_reference_distinguishes_samples_and_tagged_steps() -> None:
@@ -458,7 +458,7 @@ def test_reference_distinguishes_samples_and_tagged_steps() -> None:
     keys = [StepKey("toy", "", f"e{i}", 0) for i in range(8)]
     settings = MockSettings(policy="reference", accuracy=0.5)
     with MockServer(settings, model=JsonModel(), benchmark=Toy(Path())) as server:
-        answers = {said(ask(server, request_id(key, sample), text="[EP1]")) for key in keys for sample in range(3)}
+        answers = {sentence(ask(server, request_id(key, sample), text="[EP1]")) for key in keys for sample in range(3)}
     assert len(answers) > 1
 
 
@@ -531,16 +531,16 @@ def test_a_script_is_looked_up_by_sample_step_tag_or_star(tmp_path: Path) -> Non
     ]
     script.write_text("\n".join(map(json.dumps, entries)) + "\n\n")
     with mock(policy="script", script=script) as server:
-        assert said(ask(server, request_id(key, 1))) == "by sample"
+        assert sentence(ask(server, request_id(key, 1))) == "by sample"
         first = ask(server, request_id(key, 0))
-        assert (said(first), first.json()["choices"][0]["message"]["reasoning_content"]) == ("by step", "hm")
-        assert said(ask(server, request_id(key._replace(step_index=3), 0))) == "by printed key"
-        assert said(ask(server, "other", text="[EP7]")) == "by tag"
+        assert (sentence(first), first.json()["choices"][0]["message"]["reasoning_content"]) == ("by step", "hm")
+        assert sentence(ask(server, request_id(key._replace(step_index=3), 0))) == "by printed key"
+        assert sentence(ask(server, "other", text="[EP7]")) == "by tag"
         missing = ask(server, "other")
         assert (missing.status_code, missing.json()["error"]["message"]) == (400, "the script has no reply for 'other'")
     script.write_text('{"key": "*", "reply": "whatever"}')
     with mock(policy="script", script=script) as server:
-        assert said(ask(server, "other")) == "whatever"
+        assert sentence(ask(server, "other")) == "whatever"
 
 
 @pytest.mark.parametrize("line", ["{", '{"key": "a"}', '{"key": "a", "reply": 3}'])
@@ -584,7 +584,7 @@ def test_it_runs_inside_an_event_loop() -> None:
     async def main() -> str:
         async with mock() as server, httpx.AsyncClient() as client:
             answer = await client.post(f"{server.base_url}/chat/completions", headers={"X-Request-Id": "r"})
-            return said(answer)
+            return sentence(answer)
 
     assert asyncio.run(main()) == "a rather long reply"
 
@@ -597,7 +597,7 @@ def test_serve_prints_its_url_and_ends_cleanly_on_ctrl_c() -> None:
         url = process.stdout.readline().split()[-1]
         try:
             answer = httpx.post(f"{url}/chat/completions", headers={"X-Request-Id": "r"})
-            assert said(answer) == "hi"
+            assert sentence(answer) == "hi"
             with pytest.raises(httpx.ReadTimeout):
                 httpx.post(f"{url}/chat/completions", headers={"X-Request-Id": "h"}, timeout=0.2)
         finally:

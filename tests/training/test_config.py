@@ -91,7 +91,7 @@ def test_hypertrack_rl_is_section_2_2() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"kind": "grop"}, "did you mean 'grpo'"),
         ({"rewrad": {}}, "unknown setting 'rewrad' (did you mean 'reward'?) in a training of kind grpo"),
@@ -110,10 +110,10 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training
     ],
 )
-def test_a_mistake_is_one_sentence(values: dict[str, Any], said: str) -> None:
+def test_a_mistake_is_one_sentence(values: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_config({**SMALL, **values})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_overrides_lie_over_the_file(tmp_path: Path) -> None:
@@ -150,5 +150,5 @@ def test_the_command_states_what_is_wrong(guieval: CommandLine, monkeypatch: pyt
     assert "did you mean 'semi-online'" in guieval.sentence("train", "semi-onlin", "--config", "ui-s1")
     assert "did you mean 'ui-s1'" in guieval.sentence("train", "semi-online", "--config", "ui-s")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    said = guieval.sentence("train", "grpo", "--config", "tiny-grpo")
-    assert "pip install 'guieval[train]'" in said and PACKAGES[0] in said
+    message = guieval.sentence("train", "grpo", "--config", "tiny-grpo")
+    assert "pip install 'guieval[train]'" in message and PACKAGES[0] in message

@@ -80,20 +80,22 @@ def test_many_conversations_in_a_row_cost_what_each_costs_alone(untrained: Polic
     monkeypatch.setattr(language, "autocast", nullcontext)  # so that they may be compared to the last digits
     dice = Dice("packed")
     seen = look_at(untrained, screens=2, seed=3)
-    told = [
+    result = [
         [draw_conversation(dice, each.screen, ADAPTER) for _ in range(count)] for each, count in zip(seen, (3, 1), strict=True)
     ]
     writer = RowWriter(untrained)
     with torch.no_grad():
-        packed, _ = token_losses(untrained, writer.batch([writer.row(each) for each in told]), seen)
+        packed, _ = token_losses(untrained, writer.batch([writer.row(each) for each in result]), seen)
         alone: list[Any] = []
-        for each, conversations in zip(seen, told, strict=True):
+        for each, conversations in zip(seen, result, strict=True):
             for question, answer, _ in conversations:
                 text = prompt(untrained, question) + answer + "<|im_end|>"
                 inputs = untrained.processor(text=[text], images=[each.screen.render()], return_tensors="pt")
-                said = len(untrained.processor.tokenizer(answer).input_ids) + 1
+                message = len(untrained.processor.tokenizer(answer).input_ids) + 1
                 logits = untrained.model(**inputs).logits[0]
-                alone.append(functional.cross_entropy(logits[-said - 1 : -1], inputs["input_ids"][0, -said:], reduction="none"))
+                alone.append(
+                    functional.cross_entropy(logits[-message - 1 : -1], inputs["input_ids"][0, -message:], reduction="none")
+                )
     assert torch.allclose(
         packed, torch.cat(alone), atol=0.1
     )  # both in bfloat16; another position or a seen neighbour costs more

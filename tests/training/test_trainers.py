@@ -312,8 +312,8 @@ def test_a_model_learns_from_its_own_right_replies(configured: Configured, scree
     config = configured("sft", journal=str(tmp_path / "run"))
     trainer = Parts(config).trainer()
     rows = [trainer.train_dataset[number] for number in range(len(trainer.train_dataset))]
-    said = [row["completion"][0]["content"][0]["text"] for row in rows]
-    assert sorted(said) == sorted(str(each.sample.raw_response) for each in exact.values()) and said
+    message = [row["completion"][0]["content"][0]["text"] for row in rows]
+    assert sorted(message) == sorted(str(each.sample.raw_response) for each in exact.values()) and message
     thoughts = [each.sample.thought for each in exact.values() if "model" in each.history]
     assert thoughts  # some step was shown the model's own past
     own = [row for row in rows if any(thought in str(row["prompt"]) for thought in thoughts if thought)]
@@ -385,7 +385,7 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (
             {"trainer": {"learning_rat": 1.0}},
@@ -404,7 +404,7 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
         ({"rollout": {"patch": "off-policy"}}, "needs 'rollout.thoughts'"),
     ],
 )
-def test_a_setting_that_cannot_be_is_one_sentence(given: dict[str, Any], said: str, configured: Configured) -> None:
+def test_a_setting_that_cannot_be_is_one_sentence(given: dict[str, Any], message: str, configured: Configured) -> None:
     with pytest.raises(UsageError) as caught:
         train(configured("semi-online", **given))
-    assert said in str(caught.value)
+    assert message in str(caught.value)

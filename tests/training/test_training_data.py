@@ -41,17 +41,17 @@ def test_a_sample_set_is_what_is_trained_on(pair: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("androidcontrol-curatd", "unknown sample set 'androidcontrol-curatd'"),
         ("none.json", "the sample set 'none.json' cannot be read"),
         ("", "setting 'sample_set' is ''"),
     ],
 )
-def test_a_wrong_sample_set_is_one_sentence(given: str, said: str) -> None:
+def test_a_wrong_sample_set_is_one_sentence(given: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         open_data(parse_config({**DEMO, "sample_set": given}))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("missing", [False, True])

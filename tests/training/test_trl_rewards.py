@@ -41,8 +41,8 @@ def policy(tmp_path: Path) -> dict[str, Any]:
     from trl import GRPOConfig
 
     model = open_scorer().model
-    said = [TASK.action, Click(point=Point(10.0, 10.0)), Wait()]
-    words = ["[pad]", "[end]", "[unknown]", *(model.render(TASK, action, THOUGHT) for action in said), "I do not know"]
+    message = [TASK.action, Click(point=Point(10.0, 10.0)), Wait()]
+    words = ["[pad]", "[end]", "[unknown]", *(model.render(TASK, action, THOUGHT) for action in message), "I do not know"]
     words_tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="[unknown]"))
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=words_tokenizer, pad_token="[pad]", eos_token="[end]", unk_token="[unknown]"

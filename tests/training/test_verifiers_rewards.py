@@ -28,9 +28,9 @@ class GuiTask(vf.Task[GuiData]):  # type: ignore[misc, name-defined]
 @pytest.mark.parametrize(("x", "expected"), [(500.0, 1.0), (10.0, 0.5)])
 def test_a_task_records_the_reward_of_the_last_reply(x: float, expected: float) -> None:
     task = GuiTask(GuiData(prompt="tap it", task=TASK.model_dump_json()))
-    said = SCORER.model.render(TASK, Click(point=Point(x, 500.0)), "I tap it")
-    told = traces.TraceTask.model_construct(type="GuiTask", data=task.data)
-    trace = traces.Trace(task=told, agent=traces.AgentInfo.model_construct(), root_reply=said)
+    message = SCORER.model.render(TASK, Click(point=Point(x, 500.0)), "I tap it")
+    result = traces.TraceTask.model_construct(type="GuiTask", data=task.data)
+    trace = traces.Trace(task=result, agent=traces.AgentInfo.model_construct(), root_reply=message)
     asyncio.run(task.score(trace))
     recorded = trace.rewards["ui-s1"]
     assert recorded is not None

@@ -99,7 +99,7 @@ def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("group", "said"),
+    ("group", "message"),
     [
         (None, "has no group 'guieval'"),
         ({}, r"'guieval\.model' is required"),
@@ -115,8 +115,8 @@ def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> No
         ({"model": "tiny-policy", "advantages": {"gama": 1}}, r"'guieval\.advantages\.gama' \(did you mean 'gamma'"),
     ],
 )
-def test_settings_that_cannot_be_are_named(group: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_settings_that_cannot_be_are_named(group: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         read_settings({} if group is None else {"guieval": group})
 
 

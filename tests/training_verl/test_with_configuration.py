@@ -98,17 +98,17 @@ def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("+guieval.reward.nmae=x", "unknown setting 'guieval.reward.nmae' (did you mean 'name'?)"),
         ("guieval.reward.name=ui-s2", "did you mean 'ui-s1'?"),
         ("algorithm.adv_estimator=gae", "has no critic, use grpo"),
     ],
 )
-def test_a_mistake_is_reported_before_verl_begins(tmp_path: Path, override: str, said: str) -> None:
+def test_a_mistake_is_reported_before_verl_begins(tmp_path: Path, override: str, message: str) -> None:
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-1x8", override]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert found.returncode == 2 and found.stderr.splitlines()[-1].startswith("error: ") and said in found.stderr
+    assert found.returncode == 2 and found.stderr.splitlines()[-1].startswith("error: ") and message in found.stderr
 
 
 def test_rows_are_written_from_the_command_line(tmp_path: Path) -> None:

@@ -175,5 +175,7 @@ def test_a_template_argument_that_is_missing_is_named(
     glm = ("guieval.model=glm-4.5v", "~guieval.model_options", "guieval.thinking=false")
     with pytest.raises(UsageError, match=r"add \+\+data\.apply_chat_template_kwargs\.enable_thinking=False"):
         roll(compose("ui-s1-1x8", *glm), policy, server, row_of(rows, episode))
-    told = compose("ui-s1-1x8", *glm, "data.max_prompt_length=20000", "++data.apply_chat_template_kwargs.enable_thinking=false")
-    assert len(roll(told, policy, server, row_of(rows, episode))) == 2  # both wrong, the first patched
+    result = compose(
+        "ui-s1-1x8", *glm, "data.max_prompt_length=20000", "++data.apply_chat_template_kwargs.enable_thinking=false"
+    )
+    assert len(roll(result, policy, server, row_of(rows, episode))) == 2  # both wrong, the first patched

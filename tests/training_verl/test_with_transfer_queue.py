@@ -52,10 +52,10 @@ class NotedUpdate:
     _dispatch_info = {"actor": [0, 1]}  # noqa: RUF012  # verl's own name and form
 
     def __init__(self) -> None:
-        self.told: dict[str, Any] = {}
+        self.result: dict[str, Any] = {}
 
     def update_actor(self, batch: Any) -> Any:
-        self.told = dict(batch.extra_info)
+        self.result = dict(batch.extra_info)
         return {"metrics": {"mfu": [0.0], "loss": [0.0]}}
 
 
@@ -146,7 +146,7 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnlineTrainer, data: Tra
     )
 
     trainer._update_actor(batch, metrics)
-    assert trainer.actor_rollout_wg.told["mini_batch_size"] * MINI_BATCHES == len(batch.keys)
+    assert trainer.actor_rollout_wg.result["mini_batch_size"] * MINI_BATCHES == len(batch.keys)
     assert trainer.config.actor_rollout_ref.actor.ppo_mini_batch_size == BATCH
     timing: defaultdict[str, float] = defaultdict(lambda: 1.0)
     timing["step"] = 1.0

@@ -160,15 +160,17 @@ def test_an_answer_ends_where_the_server_ends_it(engines: dict[str, Ask], make_r
     whole = agreed(engines, [make_request(0, 0, temperature=0, max_tokens=30)])[0]
     stop = whole[8:11]
     cut = whole.index(stop)
-    told: list[dict[str, Any]] = [
+    result: list[dict[str, Any]] = [
         {"max_tokens": 5},
         {"max_completion_tokens": 6},
         {"max_tokens": 30, "stop": stop},
         {"max_tokens": 30, "stop": [stop], "include_stop_str_in_output": True},
     ]
-    ends = agreed(engines, [make_request(0, 0, temperature=0, **each) for each in told])
+    ends = agreed(engines, [make_request(0, 0, temperature=0, **each) for each in result])
     assert ends == [whole[:5], whole[:6], whole[:cut], whole[: cut + 3]]
-    reasons = [reply.finish_reason for reply in engines["transformers"]([make_request(0, 0, temperature=0, **e) for e in told])]
+    reasons = [
+        reply.finish_reason for reply in engines["transformers"]([make_request(0, 0, temperature=0, **e) for e in result])
+    ]
     assert reasons == ["length", "length", "stop", "stop"]
 
 
@@ -202,15 +204,15 @@ def test_logprobs_of_the_server_are_those_of_the_checkpoint(
     from guieval.engines.in_process.chat_prompts import chat_options, pictures, prompt_text
 
     request = make_request(0, 3, temperature=0, max_tokens=8, logprobs=True, top_logprobs=2)
-    said = completion(server, request, return_token_ids=True)
-    tokens = said["choices"][0]["token_ids"]
+    message = completion(server, request, return_token_ids=True)
+    tokens = message["choices"][0]["token_ids"]
     processor = AutoProcessor.from_pretrained(checkpoint.path)
     model = AutoModelForImageTextToText.from_pretrained(checkpoint.path, dtype=torch.float32).eval()
     text = prompt_text(processor.tokenizer, processor.chat_template, request, chat_options(request).template)
     inputs = processor(text=[text + processor.tokenizer.decode(tokens[:-1])], images=pictures(request), return_tensors="pt")
     with torch.inference_mode():
         computed = model(**inputs).logits[0, -len(tokens) :].log_softmax(-1)
-    content = said["choices"][0]["logprobs"]["content"]
+    content = message["choices"][0]["logprobs"]["content"]
     assert [entry["logprob"] for entry in content] == pytest.approx(computed.max(-1).values.tolist(), abs=1e-3)
     second = computed.topk(2).values[:, 1].tolist()
     assert [entry["top_logprobs"][1]["logprob"] for entry in content] == pytest.approx(second, abs=1e-3)

@@ -108,7 +108,7 @@ def _make_it_say_text(model: Any, tokenizer: Any) -> None:
     import torch
 
     wanted = {*(chr(code) for code in range(ord("a"), ord("z") + 1)), *"0123456789 .,()=", "<|im_end|>"}
-    said = torch.tensor([tokenizer.decode([number]) in wanted for number in range(len(tokenizer))])
+    message = torch.tensor([tokenizer.decode([number]) in wanted for number in range(len(tokenizer))])
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.dim() > 1:
@@ -122,7 +122,7 @@ def _make_it_say_text(model: Any, tokenizer: Any) -> None:
             layer.self_attn.o_proj.weight[0] = 0.0
             layer.mlp.down_proj.weight[0] = 0.0
         model.lm_head.weight.normal_(0.0, 0.3)
-        model.lm_head.weight[:, 0] = torch.where(said, 0.0, -100.0)
+        model.lm_head.weight[:, 0] = torch.where(message, 0.0, -100.0)
         model.lm_head.weight[tokenizer.convert_tokens_to_ids("<|im_end|>"), 1:] *= 0.5  # an end now and then, not at once
 
 

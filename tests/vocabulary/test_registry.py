@@ -53,7 +53,7 @@ def test_a_file_may_use_postponed_annotations_with_dataclasses_and_pydantic(tmp_
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("import nothing_of_this_name", "cannot be imported: ModuleNotFoundError"),
         ("def f(:", "cannot be imported: SyntaxError"),
@@ -65,8 +65,8 @@ def test_a_file_may_use_postponed_annotations_with_dataclasses_and_pydantic(tmp_
         (WHOLE + "\n\nclass Other(Mine): ...\n", "found 2"),
     ],
 )
-def test_a_broken_adapter_file_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_broken_adapter_file_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         load_model("any name", adapter=written(tmp_path, text))
 
 

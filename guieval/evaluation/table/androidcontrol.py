@@ -120,7 +120,7 @@ PROTOCOLS = (
         failure=FailurePolicy(unparseable="left-out"),
         figures=(
             Figure("action_acc", "exact"),
-            TYPE_MATCH,
+            Figure("type_match_acc", "type"),
             Figure("grounding_acc", "exact-given-type", over=_POINTED),
             Figure("ep_acc", "success", failure=FailurePolicy()),
         ),

@@ -21,7 +21,7 @@ def count(name: str, steps: int, **more: Any) -> PublishedCount:
 
 
 @pytest.mark.parametrize(
-    ("told", "verdict", "sentence"),
+    ("result", "verdict", "sentence"),
     [
         (count("all", 27, episodes=9), "agrees", "all: 9 episodes, 27 steps (a paper)"),
         (count("all", 27, types={"CLICK": 18, "STOP": 9}), "agrees", "all: 27 steps (a paper)"),
@@ -42,13 +42,13 @@ def count(name: str, steps: int, **more: Any) -> PublishedCount:
         ),
     ],
 )
-def test_a_count_is_compared_with_the_same_part_of_the_data(told: PublishedCount, verdict: Verdict, sentence: str) -> None:
-    [comparison] = compare([told], DATA)
+def test_a_count_is_compared_with_the_same_part_of_the_data(result: PublishedCount, verdict: Verdict, sentence: str) -> None:
+    [comparison] = compare([result], DATA)
     assert (comparison.verdict, str(comparison)) == (verdict, sentence)
 
 
 @pytest.mark.parametrize(
-    ("told", "nearest"),
+    ("result", "nearest"),
     [
         ((count("with a finish step", 27), count("without", 18)), "with a finish step"),
         ((count("without", 18), count("with a finish step", 28)), "with a finish step"),
@@ -56,7 +56,7 @@ def test_a_count_is_compared_with_the_same_part_of_the_data(told: PublishedCount
         ((count("typed", 27, types={"TYPE": 27}), count("clicked", 27, types={"CLICK": 18})), "clicked"),
     ],
 )
-def test_of_several_figures_for_one_part_the_nearest_is_meant(told: tuple[PublishedCount, ...], nearest: str) -> None:
-    assert [each.published.name for each in compare(told, DATA)] == [nearest]
-    apart = compare([*told, count("train", 9, split="train")], DATA)
+def test_of_several_figures_for_one_part_the_nearest_is_meant(result: tuple[PublishedCount, ...], nearest: str) -> None:
+    assert [each.published.name for each in compare(result, DATA)] == [nearest]
+    apart = compare([*result, count("train", 9, split="train")], DATA)
     assert [each.published.name for each in apart] == [nearest, "train"]

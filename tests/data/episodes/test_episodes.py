@@ -24,18 +24,18 @@ def test_every_frame_gives_the_phone_back(tmp_path: Path) -> None:
     assert (benchmark.dataset, benchmark.setting, benchmark.protocol) == ("synthetic", "high", "guievalkit")
     for phone, episode in zip(played, benchmark, strict=True):
         assert [step.instruction for step in episode.steps] == [phone.task.instruction] * len(phone)
-        for index, (told, step) in enumerate(zip(phone.steps, episode.steps, strict=True)):
+        for index, (result, step) in enumerate(zip(phone.steps, episode.steps, strict=True)):
             assert (step.screenshot, step.screenshot_size) == (screenshot(phone, index), SIZE)
             assert read_screenshot(tmp_path, step.screenshot, SIZE).format == "png"
-            assert step.low_level_instruction == told.instruction
-            assert len(step.alternatives) == len(told.alternatives)
-            for ours, theirs in zip((step.action, *step.alternatives), (told.action, *told.alternatives), strict=True):
+            assert step.low_level_instruction == result.instruction
+            assert len(step.alternatives) == len(result.alternatives)
+            for ours, theirs in zip((step.action, *step.alternatives), (result.action, *result.alternatives), strict=True):
                 if isinstance(theirs, Click | LongPress | Scroll):
                     assert isinstance(ours, Click | LongPress | Scroll)
                     assert ours.point == pytest.approx(theirs.point, abs=1e-9)
                     ours = ours.model_copy(update={"point": theirs.point})
                 assert ours == theirs
-            assert step.boxes.array == pytest.approx(told.boxes.array, abs=1e-9)
+            assert step.boxes.array == pytest.approx(result.boxes.array, abs=1e-9)
 
 
 def test_the_reference_is_right_under_its_own_protocol(tmp_path: Path) -> None:

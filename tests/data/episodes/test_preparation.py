@@ -49,9 +49,9 @@ def files(out: Path) -> dict[str, bytes]:
 def without_source(out: Path) -> dict[str, bytes]:
     """Every file's bytes, and of ``prepared.json`` all but where the release was."""
     found = files(out)
-    told = json.loads(found.pop("prepared.json"))
-    told.pop("source")
-    return found | {"prepared.json": json.dumps(told).encode()}
+    result = json.loads(found.pop("prepared.json"))
+    result.pop("source")
+    return found | {"prepared.json": json.dumps(result).encode()}
 
 
 def expected(source: Path, tmp_path: Path) -> dict[str, bytes]:
@@ -70,16 +70,16 @@ def test_a_prepared_folder_gives_the_records_and_the_images_of_the_release(sourc
         for number in range(2):
             path = f"screenshots/{name}/{number}.png"
             assert (out / path).read_bytes() == png(sum(path.encode()))
-    told = prepared.preparation
-    assert (told.episodes, told.steps, told.complete, told.parts) == (9, 27, True, list(PARTS))
-    assert told.sha256 == hashlib.sha256((out / "episodes.jsonl").read_bytes()).hexdigest()
+    result = prepared.preparation
+    assert (result.episodes, result.steps, result.complete, result.parts) == (9, 27, True, list(PARTS))
+    assert result.sha256 == hashlib.sha256((out / "episodes.jsonl").read_bytes()).hexdigest()
     assert {path.name for path in out.iterdir()} == {"episodes.jsonl", "episodes.index.json", "prepared.json", "screenshots"}
 
 
 def test_progress_is_reported_for_every_episode(source: Path, tmp_path: Path) -> None:
-    told: list[tuple[int, int | None]] = []
-    prepare(scripted(), source, tmp_path / "out", on_progress=lambda *progress: told.append(progress))
-    assert told == [(number, 9) for number in range(10)]
+    result: list[tuple[int, int | None]] = []
+    prepare(scripted(), source, tmp_path / "out", on_progress=lambda *progress: result.append(progress))
+    assert result == [(number, 9) for number in range(10)]
 
 
 @pytest.mark.parametrize("moments", [range(0, 29, 4), range(1, 29, 5)])
@@ -242,7 +242,7 @@ def failing(path: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("image", "told"),
+    ("image", "result"),
     [
         (missing, "episode scripted/one-1: the screenshot 'screenshots/one-1/0.png' does not exist; --without-screenshots pre"),
         (failing, "step scripted/one-1#0: the screenshot 'screenshots/one-1/0.png' cannot be read: Permission denied"),
@@ -251,12 +251,12 @@ def failing(path: str) -> bytes:
         (lambda path: png(0, (9, 16)), "is 9x16 pixels, but its label says 8x16"),
     ],
 )
-def test_a_bad_image_is_named(image: Callable[[str], bytes], told: str, source: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=re.escape(told)):
+def test_a_bad_image_is_named(image: Callable[[str], bytes], result: str, source: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=re.escape(result)):
         prepare(scripted(script_with(image=image)), source, tmp_path / "out")
     assert names(tmp_path / "out") == ["one-0"]
     prepared = prepare(scripted(script_with(image=image)), source, tmp_path / "out", skip_damaged=True)
-    assert [told in each for each in prepared.preparation.skipped] == [True]
+    assert [result in each for each in prepared.preparation.skipped] == [True]
     assert names(tmp_path / "out") == [name for name in EVERY if name != "one-1"]
     alone = prepare(scripted(script_with(image=image)), source, tmp_path / "alone", screenshots=False)
     assert (alone.preparation.episodes, alone.preparation.screenshots) == (9, False)
@@ -303,7 +303,7 @@ def test_folders_that_cannot_be_used_are_refused(source: Path, tmp_path: Path) -
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("")
-    for given, out, told in (
+    for given, out, result in (
         (source, source, "--source and --out are the same folder"),
         (source, source / "out", "one lies in the other"),
         (source, source.parent, "one lies in the other"),
@@ -312,7 +312,7 @@ def test_folders_that_cannot_be_used_are_refused(source: Path, tmp_path: Path) -
         (source, tmp_path / "full", "is not empty and no preparation was begun in it"),
         (tmp_path / "none", tmp_path / "out", "does not exist; 'scripted' is prepared from a test's script"),
     ):
-        with pytest.raises(UsageError, match=re.escape(told)):
+        with pytest.raises(UsageError, match=re.escape(result)):
             prepare(scripted(), given, out)
     assert not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match="benchmark 'demo' makes its own data"):
@@ -372,9 +372,9 @@ def test_a_full_disk_is_reported_and_loses_nothing(source: Path, tmp_path: Path)
         "prepare(scripted(), Path(sys.argv[1]), Path(sys.argv[2]))"
     )
     done = subprocess.run([sys.executable, "-c", code, source, out], cwd=REPOSITORY, capture_output=True, text=True)
-    told = f"{str(out)!r}: File too large (the disk is full); what is there already is kept, and the same command continues"
+    result = f"{str(out)!r}: File too large (the disk is full); what is there already is kept, and the same command continues"
     assert "JournalError: cannot write to" in done.stderr
-    assert told in done.stderr
+    assert result in done.stderr
     kept = names(out)
     assert 0 < len(kept) < 9
     prepare(scripted(), source, out)
@@ -399,12 +399,12 @@ def test_a_release_that_has_grown_is_gone_on_with(source: Path, tmp_path: Path) 
 
 
 def test_what_was_prepared_is_compared_with_the_published(source: Path, tmp_path: Path) -> None:
-    told = (
+    result = (
         count("all", 27, episodes=9, types={"CLICK": 18, "STOP": 9}),
         count("o", 9, episodes=3, groups={"app": "o"}),
         count("train", 50, split="train"),
     )
-    prepared = prepare(scripted(published=told), source, tmp_path / "out")
+    prepared = prepare(scripted(published=result), source, tmp_path / "out")
     assert [(each.published.name, each.verdict) for each in prepared.comparisons] == [
         ("all", "agrees"),
         ("o", "agrees"),
@@ -590,10 +590,10 @@ def test_low_level_instructions_that_are_not_there_are_reported(shared_data: Pat
     file = tmp_path / "out" / "episodes.jsonl"
     file.write_text(re.sub(r'"low_level_instruction":"[^"]*",', "", file.read_text(), count=1))
     assert len(list(load_benchmark("androidcontrol", tmp_path / "out"))) == 2
-    told = (
+    result = (
         r"line 1, field steps\.0\.low_level_instruction: is missing, but the setting 'low' gives the model no other instruction"
     )
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=result):
         list(load_benchmark("androidcontrol-low", tmp_path / "out"))
 
 
@@ -601,13 +601,13 @@ def test_a_preparation_of_another_version_is_not_read(source: Path, tmp_path: Pa
     prepare(scripted(), source, tmp_path / "out")
     file = tmp_path / "out" / "prepared.json"
     text = file.read_text()
-    for changed, told in (
+    for changed, result in (
         (text.replace("guieval-episodes-1", "guieval-episodes-9"), "is of format 'guieval-episodes-9'; this version reads"),
         (text[:40], "prepared.json' cannot be read: "),
         (text.replace('"benchmark"', '"bench"'), "prepared.json' cannot be read: field benchmark: is missing"),
     ):
         file.write_text(changed)
-        with pytest.raises(UsageError, match=re.escape(told)):
+        with pytest.raises(UsageError, match=re.escape(result)):
             load_benchmark("screenspot", tmp_path / "out")
 
 

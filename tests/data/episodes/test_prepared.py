@@ -116,11 +116,11 @@ def test_what_a_line_does_not_say_has_its_default(tmp_path: Path) -> None:
 
 
 def test_a_line_does_not_speak_for_the_next(tmp_path: Path) -> None:
-    told = step(low_level_instruction="tap it")
+    result = step(low_level_instruction="tap it")
     first, second = loaded(
         tmp_path,
-        line(episode_id="a", dataset="androidcontrol", setting="low", steps=[told]),
-        line(episode_id="b", steps=[told]),
+        line(episode_id="a", dataset="androidcontrol", setting="low", steps=[result]),
+        line(episode_id="b", steps=[result]),
     )
     assert (first.steps[0].dataset, first.steps[0].setting) == ("androidcontrol", "low")
     assert (second.steps[0].dataset, second.steps[0].setting) == ("episodes", "high")
@@ -150,7 +150,7 @@ def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tm
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "result"),
     [
         (line(instrction="go"), "line 2, field instrction: is not known (did you mean 'instruction'?)"),
         (line(steps=[step(extras={"text_patterns": "tea"})]), "steps.0.extras: text_patterns must be a list of regular"),
@@ -234,9 +234,9 @@ def test_the_size_of_a_screenshot_is_read_from_the_image_when_it_is_not_given(tm
         ),
     ],
 )
-def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, told: str, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_by_file_line_and_field(wrong: Any, result: str, tmp_path: Path) -> None:
     lines = (line(episode_id="first"), wrong, line(episode_id="last"))
-    with pytest.raises(DataError, match=re.escape(told)) as caught:
+    with pytest.raises(DataError, match=re.escape(result)) as caught:
         loaded(tmp_path, *lines)
     assert str(caught.value).startswith(f"{tmp_path / 'episodes.jsonl'}, line 2")
     benchmark = load_benchmark("episodes", tmp_path)
@@ -420,11 +420,11 @@ def test_one_place_off_the_pixels_is_written_with_all_its_digits(tmp_path: Path)
 
 def test_an_episode_that_no_line_can_hold_is_reported(tmp_path: Path) -> None:
     found = only(tmp_path)
-    for changes, told in (
+    for changes, result in (
         ({"instruction": "half an emoji \ud83d"}, "episode episodes/e: cannot be written as JSON"),
         ({"extras": {"callable": print}}, "episode episodes/e: cannot be written as JSON"),
     ):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=result):
             episode_line(Episode(steps=(found.model_copy(update=changes),)))
     steps = [found.model_copy(update={"step_index": n, "episode_length": 2, "split": f"s{n}"}) for n in range(2)]
     with pytest.raises(DataError, match="episode episodes/e, step 1, field split: differs from that of step 0"):

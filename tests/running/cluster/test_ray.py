@@ -124,9 +124,9 @@ def test_three_modes_are_as_on_one_machine(nodes: Any, data: Path, server: MockS
     assert done.returncode == 0, done.stdout + done.stderr
     for mode in MODES:
         assert_same_run(directory / mode, alone / mode)
-        (told,) = json.loads((directory / mode / METRICS).read_text())["servers"]
-        assert told["name"].startswith(f"{server.base_url} on ") and told["in_flight"] == told["failed"] == 0
-        assert told["answered"] == recorded(directory / mode), "the workers' figures, added up"
+        (result,) = json.loads((directory / mode / METRICS).read_text())["servers"]
+        assert result["name"].startswith(f"{server.base_url} on ") and result["in_flight"] == result["failed"] == 0
+        assert result["answered"] == recorded(directory / mode), "the workers' figures, added up"
 
 
 def test_sigterm_outside_any_run_is_as_ctrl_c(nodes: Any, data: Path, server: MockServer, tmp_path: Path) -> None:
@@ -230,14 +230,14 @@ def test_a_budget_ends_the_run_of_every_worker_and_no_answer_is_lost(
 
 
 @pytest.mark.parametrize(
-    ("address", "said"), [("127.0.0.1:9", "no server answers at 127.0.0.1:9"), ("here", "expected auto, local or HOST:PORT")]
+    ("address", "message"), [("127.0.0.1:9", "no server answers at 127.0.0.1:9"), ("here", "expected auto, local or HOST:PORT")]
 )
 def test_a_cluster_that_is_not_there_is_reported_at_once(
-    data: Path, server: MockServer, tmp_path: Path, address: str, said: str
+    data: Path, server: MockServer, tmp_path: Path, address: str, message: str
 ) -> None:
     words = command(data, server, tmp_path / "run", "--cluster", "ray", "--cluster-address", address)
     done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists(), "nothing was begun"
 
 

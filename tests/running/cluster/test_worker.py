@@ -256,7 +256,7 @@ def test_it_waits_for_a_server_that_is_away_and_reports_it(opened: Runner, worke
         over.set()
         reader.join()
     assert ended == Ended("done")
-    assert any(said is not None and said.startswith(f"waiting for {url} for ") for said in waits)
+    assert any(message is not None and message.startswith(f"waiting for {url} for ") for message in waits)
     assert all(record.finished for record in Records(opened.directory / SHARDS / "now-0000"))
 
 

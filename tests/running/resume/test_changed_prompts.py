@@ -60,7 +60,7 @@ def test_a_run_from_before_the_fingerprint_goes_on(tmp_path: Path) -> None:
 
 def test_documentation_in_a_checkpoints_file_may_change(tmp_path: Path) -> None:
     scripted(ScriptedModel, tmp_path).execute(resume=False)
-    told = ModelConfig(
+    result = ModelConfig(
         name="scripted",
         adapter="scripted",
         frame="0-1000",
@@ -69,7 +69,7 @@ def test_documentation_in_a_checkpoints_file_may_change(tmp_path: Path) -> None:
         licence="MIT",
         notes="x",
     )
-    scripted(ScriptedModel, tmp_path, told).execute(resume=True)
+    scripted(ScriptedModel, tmp_path, result).execute(resume=True)
 
 
 def test_a_setting_that_an_adapter_refuses_is_part_of_what_it_does(tmp_path: Path) -> None:

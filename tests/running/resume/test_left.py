@@ -76,9 +76,9 @@ def test_what_an_error_interrupted_is_reported_and_left(tmp_path: Path, mode: st
     run, _ = made(tmp_path / "run", mode, Dying(STEPS - 1))
     with pytest.raises(FatalEngineError, match="it died; every answer before is kept"):
         run.execute(resume=False)
-    told = run.broken_off
-    assert told is not None and not (told.interrupted or told.gave_up)
-    summary = told.tally.summary(told.plan)
+    result = run.broken_off
+    assert result is not None and not (result.interrupted or result.gave_up)
+    summary = result.tally.summary(result.plan)
     assert summary.exact_match.count > 0 and not summary.complete
     again, ready = made(tmp_path / "run", mode)
     assert again.left()

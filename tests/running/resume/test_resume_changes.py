@@ -78,7 +78,7 @@ def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("instruction", "instruction was 'open a', is 'close a'"),
         ("label", "action was"),
@@ -90,7 +90,7 @@ def test_nothing_changed_is_resumed(guieval: CommandLine, run: Path) -> None:
     ],
 )
 def test_a_change_is_refused_with_what_differs_or_marked(
-    guieval: CommandLine, run: Path, data: Path, change: str, said: str, tmp_path: Path
+    guieval: CommandLine, run: Path, data: Path, change: str, message: str, tmp_path: Path
 ) -> None:
     more: list[str] = []
     lines = lines_of(data)
@@ -115,7 +115,7 @@ def test_a_change_is_refused_with_what_differs_or_marked(
         (run / "manifest.json").write_text(json.dumps(manifest))
     write(data, lines)
     refused = resume(guieval, run, *more)
-    assert refused.code == 2 and said in refused.err and "--accept-changes" in refused.err, refused
+    assert refused.code == 2 and message in refused.err and "--accept-changes" in refused.err, refused
     assert len(list(Records(run))) == 2 and "changes" not in read_manifest(run).to_json()
     done = resume(guieval, run, *more, "--accept-changes")
     assert done.code == 0 and f"{MODEL} (mixed)" in done.out, done

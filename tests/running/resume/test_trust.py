@@ -127,8 +127,8 @@ def test_no_program_that_a_folder_names_is_started(
     rewrite(finished, "config", "base_urls", value=[])
     rewrite(finished, "config", "vllm", value={name: str(program)})
     for more in ((), ("--trust-run",)):
-        said = guieval.sentence("run", "--resume", finished, *more)
-        assert f"start vLLM with {name}" in said and f"--set vllm.{name}={program}" in said
+        message = guieval.sentence("run", "--resume", finished, *more)
+        assert f"start vLLM with {name}" in message and f"--set vllm.{name}={program}" in message
     assert not (tmp_path / "executed").exists()
 
 
@@ -141,13 +141,13 @@ def test_a_key_goes_to_no_server_that_only_a_folder_names(
     asked = mock.requests
     rewrite(finished, "config", "api_key_env", value="AWS_SECRET")
     (finished / "steps.jsonl").write_text("")  # there is something to ask
-    said = guieval.sentence("run", "--resume", finished)
-    assert f"ask the server {mock.base_url!r} with the key in AWS_SECRET" in said and "--trust-run" in said
+    message = guieval.sentence("run", "--resume", finished)
+    assert f"ask the server {mock.base_url!r} with the key in AWS_SECRET" in message and "--trust-run" in message
     # the server named by the user, the variable by the folder: still not the user's decision
-    said = guieval.sentence("run", "--resume", finished, "--base-url", mock.base_url)
-    assert "AWS_SECRET" in said
+    message = guieval.sentence("run", "--resume", finished, "--base-url", mock.base_url)
+    assert "AWS_SECRET" in message
     assert mock.requests == asked, "something was sent"
-    assert KEY not in said
+    assert KEY not in message
     done = guieval("run", "--resume", finished, "--quiet", "--base-url", mock.base_url, "--api-key-env", "OPENAI_API_KEY")
     assert done.code == 0 and len(mock.requests) > len(asked)
 

@@ -187,7 +187,7 @@ class Loader(ListBenchmark):
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "message"),
     [
         (DataError("file x, line 3, field y: bad"), "line 3, field y"),
         (KeyError("bug"), "episode scripted/6 cannot be loaded: KeyError"),
@@ -196,10 +196,10 @@ class Loader(ListBenchmark):
     ],
 )
 def test_an_episode_that_cannot_be_loaded_ends_the_run_and_keeps_the_rest(
-    tmp_path: Path, result: Exception | Episode, said: str
+    tmp_path: Path, result: Exception | Episode, message: str
 ) -> None:
     run = a_run(tmp_path / "run", benchmark=Loader(result), concurrency=1)
-    with pytest.raises(DataError, match=said) as raised:
+    with pytest.raises(DataError, match=message) as raised:
         run.execute(resume=False)
     assert f"guieval run --resume {tmp_path / 'run'}" in str(raised.value)
     kept = len(list(Records(tmp_path / "run")))

@@ -271,7 +271,7 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "sentence"),
     [
         ({"mode": "soeval", "patch": "thought-free"}, "mode 'soeval' continues after a mismatch anyway"),
         ({"mode": "offline", "patch": "on-policy", "patch_budget": "unlimited"}, "--patch is for --mode sop"),
@@ -283,8 +283,8 @@ def test_no_patch_and_a_budget_of_nought_are_the_run_that_always_was(tmp_path: P
         ({"patch": "on-policy", "patch_model": "aux"}, "--patch-model is for --patch off-policy; on-policy patches ask no"),
     ],
 )
-def test_settings_that_do_not_go_together_are_reported(tmp_path: Path, settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_settings_that_do_not_go_together_are_reported(tmp_path: Path, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
         opened(tmp_path / "run", ScriptedEngine(policy()), **settings)
     assert not (tmp_path / "run").exists()
 

@@ -49,9 +49,9 @@ def test_an_empty_reply_that_was_cut_off() -> None:
     )
     watch = ReplyWatch()
     assert watch.add(StepRecord(task=step(Stop()), samples=(answer,))) is None
-    said = watch.close()
-    assert said is not None and said.startswith("the first reply could not be read") and "limit of tokens" in said
-    assert "the first is empty (no action" in said and watch.close() is None
+    sentence = watch.close()
+    assert sentence is not None and sentence.startswith("the first reply could not be read") and "limit of tokens" in sentence
+    assert "the first is empty (no action" in sentence and watch.close() is None
 
 
 def test_a_few_unreadable_replies_are_no_warning(tmp_path: Path, guieval: CommandLine) -> None:

@@ -15,7 +15,7 @@ AT = Point(500.0, 200.0)
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("message", "meant"),
     [
         ({"POINT": [500, 200]}, Click(point=AT)),
         ({"POINT": [0, 1000]}, Click(point=Point(0.0, 1000.0))),
@@ -38,12 +38,12 @@ AT = Point(500.0, 200.0)
         ({"CLEAR": None}, Unsupported(name="CLEAR")),
     ],
 )
-def test_an_object_means_one_unified_action(said: dict[str, Any], meant: Action) -> None:
-    assert compact_action(said) == meant
+def test_an_object_means_one_unified_action(message: dict[str, Any], meant: Action) -> None:
+    assert compact_action(message) == meant
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("message", "reason"),
     [
         (None, "no answer"),
         ('{"POINT":[1,2]', "not a JSON object"),
@@ -65,9 +65,9 @@ def test_an_object_means_one_unified_action(said: dict[str, Any], meant: Action)
         ({"OPEN_APP": "Maps"}, "no key 'OPEN_APP'"),
     ],
 )
-def test_what_the_schema_refuses_is_no_action(said: Any, reason: str) -> None:
+def test_what_the_schema_refuses_is_no_action(message: Any, reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
-        compact_action(said)
+        compact_action(message)
 
 
 def test_guievalkit_may_also_open_an_app() -> None:

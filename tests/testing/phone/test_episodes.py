@@ -65,8 +65,8 @@ def test_an_episode_is_the_same_every_time_and_states_what_to_do(seed: int, numb
 
 
 def test_episodes_differ_between_seeds_and_numbers() -> None:
-    told = {generate_episode(seed, number).task.instruction for seed in range(4) for number in range(5)}
-    assert len(told) >= 18
+    result = {generate_episode(seed, number).task.instruction for seed in range(4) for number in range(5)}
+    assert len(result) >= 18
 
 
 @pytest.fixture(scope="module")
