@@ -117,7 +117,7 @@ class ComputerUse(FamilyModel):
         return self._sent if self.fixed_frame is None else self.fixed_frame
 
     def environment(self, size: Size) -> Environment:
-        """What the model is said to operate, for a screenshot of ``size``."""
+        """What the prompt names as the device, for a screenshot of ``size``."""
         if self._options.environment != "auto":
             return self._options.environment
         return "mobile" if size[1] > size[0] else "desktop"

@@ -37,7 +37,7 @@ EPISODES = 200
 """Held-out episodes of an evaluation."""
 START, SAMPLED = "start-sampled", "sampled"
 ROLLED = 20
-"""Optimiser steps at both ends of a training whose own answers are told."""
+"""Optimiser steps at both ends of a training whose own answers are reported."""
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
 
 

@@ -77,7 +77,7 @@ class Cell(NamedTuple):
 
     @property
     def standard_error(self) -> float:
-        """Of the difference of the two shares, as if every click were drawn anew."""
+        """Of the difference of the two shares, as if every click were drawn independently."""
         spread = self.published * (1 - self.published)
         return math.sqrt(spread / self.judged + spread / self.labels)
 

@@ -1,7 +1,7 @@
 """Measures the step viewer on a large run: writing it, its size, and how long a browser takes to open and filter it.
 
 Run it as ``python perf/report.py [steps]`` (default 30,000). The run is made up, ten steps an episode, with 40 boxes a step and
-replies of a few hundred characters; it has no screenshots, whose cost is told apart, for one of 1080 x 2400 pixels.
+replies of a few hundred characters; it has no screenshots, whose cost is reported separately, for one of 1080 x 2400 pixels.
 The browser is /usr/bin/chromium through playwright; without it only writing is measured.
 """
 
@@ -87,7 +87,7 @@ def measure_writing(run: Path, out: Path) -> None:
     print(f"  {written.steps:,} steps under {len(protocols)} protocols")
     each = 1000 * (ended - opened) / written.steps
     print(f"  read {opened - started:.1f} s, written {ended - opened:.1f} s ({each:.2f} ms a step)")
-    print(f"  {size:.0f} MB, of which the index is {index:.1f} MB; the writer held at most {memory:.0f} MiB")
+    print(f"  {size:.0f} MB, the index of them {index:.1f} MB; the writer held at most {memory:.0f} MiB")
 
 
 def measure_screenshot(folder: Path, count: int = 8) -> None:

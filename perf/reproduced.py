@@ -195,7 +195,7 @@ def _reason(row: Row, theirs: bool) -> str:
     if isinstance(box, list) and len(box) > 4:
         x, y = row.numbers("pred", 2)
         if (box[0] <= x <= box[2] and box[1] <= y <= box[3]) == theirs:
-            return "the target is a polygon, of which that scorer takes the first four numbers for a box"
+            return "the target is a polygon; that scorer takes its first four numbers for a box"
     return "not explained"
 
 

@@ -14,7 +14,7 @@ from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord, Ste
 
 FAILED = StepOutcome(verdict="infrastructure_failure", reason="no answer")
 ANSWERED = StepOutcome(verdict="wrong")
-"""What stands in a journal is judged anew, so a test need not say more than that there was an answer."""
+"""What stands in a journal is judged again, so a test only needs an answer."""
 
 
 def step(

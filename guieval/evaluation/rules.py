@@ -52,7 +52,7 @@ class ScrollRule:
     ``direction``: the finger's directions are equal. ``axis``: both are vertical or both horizontal. ``type-only``: any scroll
     agrees. ``ui-s1-reward``: the word in ``task.extras["direction_label"]``, else the reference's own direction, with up and
     down swapped, equals the predicted finger direction. The last is UI-S1's training matcher as released: right where the
-    label tells the content's direction, upside down where there is no label. It is kept so that its numbers can be reproduced.
+    label states the content's direction, upside down where there is no label. It is kept so that its numbers can be reproduced.
     """
 
     compare: ScrollComparison = "direction"

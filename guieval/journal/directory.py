@@ -1,4 +1,4 @@
-"""Run directories: the manifest and the append-only journal of steps, both of which survive a kill.
+"""Run directories: the manifest and the append-only journal of steps, which both survive a kill.
 
 A run directory holds ``manifest.json`` (the configuration), ``episodes.json`` (the planned episodes and steps),
 ``steps.jsonl`` (one :class:`guieval.steps.StepRecord` per line, in the order of completion), ``metrics.json`` and ``lock``. A

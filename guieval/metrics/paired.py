@@ -61,7 +61,7 @@ class McNemar:
 def shared_steps(first: RunColumns, second: RunColumns) -> tuple[RunColumns, RunColumns]:
     """Both runs cut down to the steps that both planned, in the first one's order, so that row i is the same step in both.
 
-    An episode of which only a part is shared is that part from then on, also for figures of episodes: compare lengths before
+    An episode that is shared in part is that part from then on, also for figures of episodes: compare lengths before
     and after. Raises :class:`UsageError` where no step is shared.
     """
     places = {second.key_of(row): row for row in range(len(second))}
@@ -143,7 +143,7 @@ def ranks(figures: Sequence[float], p_values: Floats, alpha: float = 0.05) -> li
 
     Going down by figure, a run opens a new group where its (k, k) ``p_values`` (e.g. :func:`holm_pairs`) against the best run
     of the present group (against each of them, where several have that very figure) is below ``alpha``; NaN, nothing known,
-    opens none. A group's rank is 1 + the number of runs in better groups, so three runs of which the best two are alike are
+    opens none. A group's rank is 1 + the number of runs in better groups, so three runs with the best two alike are
     ranked 1, 1, 3; the order in which the runs are given changes no rank. Sharing a rank does not show that two runs are
     equal, and runs of neighbouring groups need not differ: one may not even differ from a better group's best run, where
     another that does has opened the group above it.

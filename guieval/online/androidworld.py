@@ -41,7 +41,7 @@ START = "start it with `docker run --privileged -p 5000:5000 android_world:lates
 class AndroidWorld(ABCEnvironment):
     """The task types of the servers at ``url`` (several, separated by commas, serve a device each).
 
-    A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn anew:
+    A seed chooses one of a type's instances: its number modulo theirs. With ``combinations`` above 0, the suite is drawn again:
     so many instances of each type of ``family``, from ``suite_seed``; otherwise it is as the server drew it. ``max_steps`` is
     the same for all tasks, since the server does not state their budgets.
     """

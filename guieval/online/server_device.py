@@ -1,4 +1,4 @@
-"""A device that occupies a server of its own until it is closed, as emulators behind an HTTP interface do."""
+"""A device that occupies a server of its own until it is closed, as emulators with an HTTP interface do."""
 
 from __future__ import annotations
 

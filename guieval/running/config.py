@@ -256,7 +256,7 @@ class RunConfig(BaseModel):
 
     @property
     def choice(self) -> Choice:
-        """What the settings say of which steps to run."""
+        """Which steps the settings choose."""
         episodes = None if self.episodes is None else Path(self.episodes)
         return Choice(self.split, self.subset, self.sample_set, episodes, self.limit, self.seed)
 

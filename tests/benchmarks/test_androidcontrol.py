@@ -1,4 +1,4 @@
-"""AndroidControl from both prepared forms: what each label becomes, where images are looked for, and how damage is told."""
+"""AndroidControl from both prepared forms: what each label becomes, where images are looked for, and how damage is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AndroidControl from its authors' release: what each record becomes, which are taken, and how damage is told."""
+"""AndroidControl from its authors' release: what each record becomes, which are taken, and how damage is reported."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ WAIT = {"action_type": "wait"}
 
 
 def write(root: Path, *records: Mapping[str, Feature] | bytes, splits: object = None, compressed: bool = True) -> Path:
-    """One shard with these records, all of the test split unless told otherwise."""
+    """One shard with these records, all of the test split unless set otherwise."""
     payloads = [item if isinstance(item, bytes) else example(item) for item in records]
     write_records(root / shard_name(0, 1), payloads, compressed=compressed)
     ids = [item["episode_id"][0] for item in records if not isinstance(item, bytes)]
@@ -642,7 +642,7 @@ def test_a_prepared_folder_is_the_release(folder: Path, tmp_path: Path) -> None:
 
 
 def test_preparing_goes_on_after_a_truncated_shard(folder: Path, tmp_path: Path) -> None:
-    """A download that was not finished is told; once it is whole, the same command does the rest and nothing twice."""
+    """An unfinished download is reported; once it is whole, the same command does the rest and nothing twice."""
     source = tmp_path / "source"
     source.mkdir()
     for file in folder.iterdir():

@@ -1,4 +1,4 @@
-"""HyperTrack by its description: several spellings, the stated assumptions and their options, and what is said when lost."""
+"""HyperTrack by its description: spellings, the stated assumptions and their options, and what is reported when lost."""
 
 from __future__ import annotations
 

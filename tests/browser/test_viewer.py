@@ -355,8 +355,8 @@ def test_scripts_that_are_not_the_reports_own_do_not_run(tab: Opened, plain: Pat
             for (const attempt of attempts) try { attempt(); } catch (error) { thrown.push(error.name); }
             const image = new Image();
             image.src = "https://example.org/x.png";
-            const told = () => [window.ran ?? null, thrown, refused.includes("img-src")];
-            return new Promise((done) => setTimeout(() => done(told()), 200));
+            const stored = () => [window.ran ?? null, thrown, refused.includes("img-src")];
+            return new Promise((done) => setTimeout(() => done(stored()), 200));
         }"""
     )
     tab.errors.clear()  # the browser's own words on what it refused

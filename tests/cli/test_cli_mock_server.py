@@ -1,4 +1,4 @@
-"""``guieval mock-server``: its options reach the server, and a mistake in one is told by the option's name."""
+"""``guieval mock-server``: its options reach the server, and a mistake in one is reported by the option's name."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_off_policy_thoughts_come_from_the_auxiliary_model(tmp_path: Path, data:
     assert {record.patch.thought for record in thought if record.patch is not None} == {THOUGHT}
     assert all(text.startswith(thought_prompt()[:40]) and HINT.partition("{")[0].strip() in text for text in seen)
     assert not any(thought_prompt()[:40] in text for text in own)
-    assert any(THOUGHT in text for text in own)  # the policy is told the thought of an earlier step as its own
+    assert any(THOUGHT in text for text in own)  # the policy sees the thought of an earlier step as its own
     later = [record for record in Records(run) if record.task.key[2] == thought[0].task.key[2]]
     assert len(later) == later[0].task.episode_length
 

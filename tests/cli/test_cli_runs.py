@@ -21,7 +21,7 @@ HERE, THERE = Click(point=Point(500, 500)), Click(point=Point(100, 900))
 
 
 def made(directory: Path, answered: int = 4, planned: int = 4, *, failed: bool = False, created: str = "") -> Path:
-    """A run over episodes of one step, of which every second answer is right."""
+    """A run over episodes of one step, in which every second answer is right."""
     tasks = [step(HERE, episode=f"e{number}") for number in range(planned)]
     records = [
         record(task) if failed else record(task, HERE if number % 2 else THERE) for number, task in enumerate(tasks[:answered])

@@ -170,7 +170,7 @@ def test_files_that_hold_their_steps_are_scored_by_themselves(
         assert done.code == 0 and f"note: read as format {format}\n" in done.err
         assert f"data:     the {len(rows)} steps of {benchmark} that rows.jsonl holds" in done.out
         assert re.search(rf"exact match +{exact} ", done.out)
-    result = tmp_path / "told.jsonl"
+    result = tmp_path / "received.jsonl"
     asked = ("score", file, "--protocol", "all")
     matrix = guieval(*asked, "--disagreements", result)
     assert [json.loads(line)["benchmark"] for line in result.read_text().splitlines()] == [benchmark] * (

@@ -45,22 +45,22 @@ def test_only_the_named_steps_change_and_only_by_what_is_added(tmp_path: Path) -
         line(1, text_patterns=["tea( bag)?s?", "TEA"]),
     )
     plain = {f"{task.episode_id}{task.step_index}": task for episode in EPISODES for task in episode.steps}
-    worn = steps(Overlaid(ListBenchmark(EPISODES), added))
-    assert {name for name in worn if worn[name] != plain[name]} == {"a0", "a1"}
-    assert worn["a0"].alternatives == (BACK,)  # told twice, and the reference itself, it is still one more
-    assert worn["a0"].boxes == Boxes([*plain["a0"].boxes, (0, 0, 9, 9)])
-    assert worn["a1"].extras["text_patterns"] == ["tea( bag)?s?", "TEA"]
-    assert worn["a0"].model_copy(update={"alternatives": (), "boxes": plain["a0"].boxes}) == plain["a0"]
+    overlaid = steps(Overlaid(ListBenchmark(EPISODES), added))
+    assert {name for name in overlaid if overlaid[name] != plain[name]} == {"a0", "a1"}
+    assert overlaid["a0"].alternatives == (BACK,)  # given twice, and once as the reference itself, it is still one more
+    assert overlaid["a0"].boxes == Boxes([*plain["a0"].boxes, (0, 0, 9, 9)])
+    assert overlaid["a1"].extras["text_patterns"] == ["tea( bag)?s?", "TEA"]
+    assert overlaid["a0"].model_copy(update={"alternatives": (), "boxes": plain["a0"].boxes}) == plain["a0"]
     judge = ActionEvaluator("guievalkit")
-    assert judge.evaluate(worn["a0"], BACK).exact_match and not judge.evaluate(plain["a0"], BACK).exact_match
-    assert judge.evaluate(worn["a0"], CLICK).exact_match
+    assert judge.evaluate(overlaid["a0"], BACK).exact_match and not judge.evaluate(plain["a0"], BACK).exact_match
+    assert judge.evaluate(overlaid["a0"], CLICK).exact_match
     assert (added.steps, len(added.sha256)) == (2, 64)
 
 
 def test_a_typed_text_may_match_an_added_pattern(tmp_path: Path) -> None:
-    worn = steps(Overlaid(ListBenchmark(EPISODES), overlay(tmp_path, line(1, text_patterns=["green +leaf"]))))
+    overlaid = steps(Overlaid(ListBenchmark(EPISODES), overlay(tmp_path, line(1, text_patterns=["green +leaf"]))))
     judge = ActionEvaluator("guievalkit")
-    assert judge.evaluate(worn["a1"], Type(text="green   leaf")).exact_match
+    assert judge.evaluate(overlaid["a1"], Type(text="green   leaf")).exact_match
     assert not judge.evaluate(EPISODES[0].steps[1], Type(text="green   leaf")).exact_match
 
 

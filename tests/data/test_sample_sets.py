@@ -136,7 +136,7 @@ def test_the_episodes_that_os_atlas_leaves_out_are_the_known_131(shared_data: Pa
 
 
 def test_uground_steps_are_the_screenshots_it_names(official: dict[str, list[dict[str, Any]]], shared_data: Path) -> None:
-    """The instruction beside each screenshot is that step's own, or *terminate* on the screenshot behind the last step."""
+    """The instruction beside each screenshot is that step's own, or *terminate* on the screenshot after the last step."""
     named: Steps = set()
     for row in rows(shared_data / "uground_offline" / "AndroidControl__plan_gpt-4o_low.jsonl.gz"):
         episode, index = str(row["episode_id"]), int(row["image"].rpartition("_")[2].removesuffix(".png"))

@@ -205,7 +205,7 @@ def test_whole_data_passes_the_decode_check(kind: str, mode: str) -> None:
 
 
 def test_the_same_content_is_decoded_once_by_all_runs_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told by what the files hold, not by their names or dates, so a file that changes is decoded again."""
+    """It depends on what the files hold, not by their names or dates, so a file that changes is decoded again."""
     decoded: list[Any] = []
     unpack = zlib.decompressobj
 

@@ -20,7 +20,7 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 
 
 class Unwell(http.server.BaseHTTPRequestHandler):
-    """What a server says while it is loading behind its front."""
+    """What a server answers while it is loading behind a proxy."""
 
     def do_GET(self) -> None:
         self.send_error(503)

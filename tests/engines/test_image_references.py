@@ -483,7 +483,7 @@ def test_only_what_is_sent_is_encoded(
 
 
 def settings_of(tmp_path: Path, **changes: Any) -> tuple[Path, OpenAISettings]:
-    """The data folder, and what the engine of a run is told."""
+    """The data folder, and the settings of a run's engine."""
     fields = {"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path / "demo"), **changes}
     config = RunConfig.model_validate(fields)
     server = None

@@ -442,7 +442,7 @@ def test_a_refusal_that_cannot_be_unpacked_is_still_a_refusal(make_request: Make
 
 
 def test_a_date_to_wait_for_is_read_by_the_servers_clock(make_request: MakeRequest) -> None:
-    """Whatever our clock says: the server's is ten years behind it, and asks for seven seconds."""
+    """Whatever our clock shows: the server's is ten years behind it, and asks for seven seconds."""
     dates = b"Date: Fri, 01 Jan 2016 23:59:58 GMT\r\nRetry-After: Sat, 02 Jan 2016 00:00:05 GMT\r\n"
     busy = response(b"", "429 Busy").replace(b"\r\n", b"\r\n" + dates, 1)
     sleeps = Sleeps()

@@ -231,7 +231,7 @@ def test_when_all_are_gone_they_are_asked_in_turn() -> None:
         routed.fail(last, gone=True)
         routed.router.sent(last)
         routed.answer(last)
-        assert routed.send("e") is last, "whoever answers is up"
+        assert routed.send("e") is last, "a server that answers is up"
         await routed.router.close()
 
     asyncio.run(main())

@@ -28,7 +28,7 @@ def words(name: str, **values: Any) -> list[str]:
 
 
 def own(**values: Any) -> list[str]:
-    """What the user's arguments make of the bare checkpoint's, behind the words that are always there."""
+    """What the user's arguments make of the bare checkpoint's, after the words that are always there."""
     return server_command(BARE, VLLMSettings.of(values), 1)[11:]
 
 

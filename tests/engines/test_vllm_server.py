@@ -1,4 +1,4 @@
-"""A launched server: it is ready when told so, and however things end none of its processes stays."""
+"""A launched server: it is ready when ordered so, and however things end none of its processes stays."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_one_that_is_killed_later_is_reported_at_once(tmp_path: Path, fake: Fake
         assert raised.value.lines[0] == "loading weights: 100%"
     if victim == "pids":
         assert fake.left == []
-    else:  # whoever left its group has nobody to look after it any more
+    else:  # a process that left its group is not looked after any more
         wait_until(lambda: fake.left == [start["pids"][2]])
 
 
@@ -356,7 +356,7 @@ def test_a_server_that_dies_midway_ends_the_run_which_then_goes_on(
     assert process.returncode == 1 and "Traceback" not in err, err
     assert "guieval: the vLLM server was ended by SIGKILL (out of memory?); its log is" in err and "  ready or not\n" in err
     assert f"resume:   guieval run --resume {folder} " in out and f"run:      {folder}\n" in out
-    assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is told"
+    assert "By group: type match / exact match" in out and (folder / METRICS).exists(), "what was answered is reported"
     kept = steps(folder)
     assert kept == len(list(Records(folder))), "no step is called failed for a server that is gone"
     assert kept >= 2 and fake.left == []

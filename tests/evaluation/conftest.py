@@ -13,7 +13,7 @@ from guieval.steps import StepTaskModel
 
 @pytest.fixture(scope="session")
 def step() -> Callable[..., StepTaskModel]:
-    """Makes a step of which only what a rule reads has to be said."""
+    """Makes a step with the fields that a rule reads; the rest has defaults."""
 
     def make(
         action: Action,

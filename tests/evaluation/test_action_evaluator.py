@@ -104,7 +104,7 @@ def test_among_alternatives_the_best_and_then_the_nearest_decides(step: Step) ->
         task = step(one, alternatives=[other])
         assert evaluator.evaluate(task, Click(point=AT)).distance == 200.0
         assert evaluator.evaluate(task, Click(point=Point(110, 500))).distance == 10.0
-    # A far exact match (in a box) is told before a near miss.
+    # A far exact match (in a box) is preferred to a near miss.
     boxed = step(Click(point=Point(100, 100)), [[0, 0, 300, 300]], alternatives=[Click(point=Point(301, 400))])
     outcome = ActionEvaluator(
         Protocol(name="p", source="s", summary="t", rules=StepRules(click=ClickRule(boxes="containing-reference")))

@@ -132,7 +132,7 @@ def test_11_up_to_200_ms_a_press_is_a_tap(step: Step) -> None:
     for protocol in ("guievalkit", "agentcpm", "magicgui"):
         assert right(protocol, task, LongPress(point=AT, duration=200))
         assert not typed_right(protocol, task, LongPress(point=AT, duration=201))
-        assert not typed_right(protocol, task, LongPress(point=AT))  # 1000 ms where none is told
+        assert not typed_right(protocol, task, LongPress(point=AT))  # 1000 ms where none is given
     assert not typed_right("osatlas", task, LongPress(point=AT, duration=200))
     # A label says its type itself: GUI-Odyssey's preparation writes 0 ms beside every labelled long press.
     labelled = step(LongPress(point=AT, duration=0), dataset="gui-odyssey")

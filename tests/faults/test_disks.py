@@ -117,9 +117,9 @@ def test_garbage_costs_what_it_hides(program: Program, tmp_path: Path, row: Row)
         scored = guieval("score", str(tmp_path / "run"), folder=tmp_path, code=1)
         assert "line 4 of" in scored
         kept = {record.task.key for record in Records(tmp_path / "run")}
-        anew = sum(lost_and_later(episode, kept) for episode in program.benchmark)
+        again = sum(lost_and_later(episode, kept) for episode in program.benchmark)
         row.check_seen(program.run(server.base_url, tmp_path / "run", resume=True))
-        assert server.stats()["requests"] - before == anew >= 4
+        assert server.stats()["requests"] - before == again >= 4
     program.check_whole(tmp_path / "run", once=False)
 
 

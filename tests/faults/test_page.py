@@ -7,7 +7,7 @@ from tests.faults.rows import tables
 
 
 def test_the_page_is_what_the_command_writes() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m tests.faults.page"
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it again: python -m tests.faults.page"
 
 
 def test_every_row_states_everything_once() -> None:

@@ -25,7 +25,7 @@ def obeyed(text: str) -> set[str]:
 
 
 def poisoned(value: Any) -> Any:
-    """A JSON value with EVIL behind its free texts."""
+    """A JSON value with EVIL after its free texts."""
     if isinstance(value, dict):
         return {
             key: f"{each}{EVIL}" if key in FREE and isinstance(each, str) else poisoned(each) for key, each in value.items()

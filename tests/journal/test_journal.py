@@ -1,4 +1,4 @@
-"""The run directory: one writer, torn lines cut, full disks told in a sentence, nothing already written lost."""
+"""The run directory: one writer, torn lines cut, full disks reported in a sentence, nothing already written lost."""
 
 from __future__ import annotations
 

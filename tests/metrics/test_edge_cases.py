@@ -125,6 +125,6 @@ def test_18_of_several_samples_the_first_the_vote_the_mean_and_any_are_four_figu
     columns = score_run(write_run(tmp_path / "run", records), [JUDGE])
     judged = columns.judged[JUDGE]
     assert found(EXACT_MATCH, columns, FailurePolicy()).value == judged.exact_match.mean() == 1 / 4
-    assert judged.vote.tolist() == [False, False, True, False]  # two each: the one that was said first
+    assert judged.vote.tolist() == [False, False, True, False]  # two each: the one that was given first
     assert (judged.exact_samples / columns.samples).mean() == (1 / 4 + 2 / 4 + 3 / 4 + 0) / 4
     assert (judged.exact_samples > 0).mean() == 3 / 4

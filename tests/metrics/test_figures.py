@@ -315,7 +315,7 @@ def test_terms_add_up_to_the_figure(
         assert 0.0 <= found.value <= 1.0
 
 
-# Answers that a box of a tenth of the screen judges as said, whatever the run's own protocol made of them.
+# Answers that a box of a tenth of the screen judges as stated, whatever the run's own protocol made of them.
 TARGET = Click(point=Point(500, 500))
 BOX = [[450.0, 450.0, 550.0, 550.0]]
 ANSWERS: dict[str, Action | None] = {

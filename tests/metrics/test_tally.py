@@ -151,9 +151,9 @@ def test_upper_bounds_stop_at_a_measured_mismatch() -> None:
     assert summary.progress_step_weighted.count == 1
     assert summary.progress_step_weighted.upper == 3 / 5
     assert summary.success_rate.value == 0.0 and summary.success_rate.upper is None
-    behind = offline(episode("a", "right", "wrong", "infrastructure_failure"), {"a": 3})
-    assert behind.progress_episode_mean.upper is None
-    assert (behind.exact_match.value, behind.exact_match.upper) == (1 / 3, 2 / 3)
+    trailing = offline(episode("a", "right", "wrong", "infrastructure_failure"), {"a": 3})
+    assert trailing.progress_episode_mean.upper is None
+    assert (trailing.exact_match.value, trailing.exact_match.upper) == (1 / 3, 2 / 3)
 
 
 def test_a_dead_server_cannot_raise_a_score() -> None:

@@ -62,7 +62,7 @@ def size_of(row: Row, sizes: dict[str, Size]) -> Size | None:
         if found := re.search(pattern, row.notes):
             return int(found[1]), int(found[2])
     if found := re.search(r"resized_size\(h,w\)=\[(\d+), (\d+)\]", row.notes):
-        return int(found[2]), int(found[1])  # of what the model saw; the original's is not told, only its shape counts
+        return int(found[2]), int(found[1])  # of what the model saw; the original's is not given, only its shape counts
     if found := re.search(r"\b(?:img|image)=(.*?\.\w+)(?:;|$)", row.notes):
         return sizes.get(found[1])
     return None

@@ -133,7 +133,7 @@ def test_calls_both_ways(action: Action, call: str) -> None:
         pytest.param("click(x=0.5, y=0.75)", id="no module"),
         pytest.param(f"Action: {WHOLE}", id="the call as the sentence"),
         pytest.param(f"{WHOLE}\npyautogui.write(message='a')", id="several calls"),
-        pytest.param(f"{WHOLE}<|diff_marker|>\nassistantos\npyautogui.click(x=0.1, y=0.1)", id="behind the end of the turn"),
+        pytest.param(f"{WHOLE}<|diff_marker|>\nassistantos\npyautogui.click(x=0.1, y=0.1)", id="after the end of the turn"),
         pytest.param(f"import time\ntime.sleep(1)\n{WHOLE}", id="other code before"),
         pytest.param(f"{WHOLE} # tap", id="comment"),
         pytest.param(f"I could call pyautogui.click(x=0.1, y=0.1).{TURN}{WHOLE}", id="call talked about in the words"),
@@ -212,7 +212,7 @@ def test_checkpoints() -> None:
 
 
 def test_recorded_replies(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """150 grounding replies, of which the source states each point in pixels of the screenshot: all agree.
+    """150 grounding replies; the source states each point in pixels of the screenshot: all agree.
 
     So do its verdicts: the point lies in the target's box where it says so, and nowhere else.
     """

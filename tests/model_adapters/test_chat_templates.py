@@ -26,7 +26,7 @@ CHAT: list[dict[str, Any]] = [
     {"role": "assistant", "content": "<think>\nx\n</think>\n\nb"},
     {"role": "user", "content": "c"},
 ]
-"""Not of any family: what the templates do with a past in turns, and with an image behind its text."""
+"""Not of any family: what the templates do with a past in turns, and with an image after its text."""
 
 
 def refuse(message: str) -> None:
@@ -54,8 +54,8 @@ def as_parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def prompt(name: str, prepared: ModelInput) -> str:
     """The prompt that a server makes of a request to the checkpoint ``name``.
 
-    A begun turn is continued as servers do it: the prompt is cut behind the last message's text, which has to stand in it to
-    the letter (else the server answers 400), and behind which there is nothing but the end of the turn.
+    A begun turn is continued as servers do it: the prompt is cut after the last message's text, which has to stand in it to
+    the letter (else the server answers 400), and after which there is nothing but the end of the turn.
     """
     images = tuple(Screenshot(b"", "png", (1080, 2400)) for _ in prepared.images)
     body = json.loads(chat_body(Request(prepared, images, {}, "id", step()), "m"))
@@ -127,7 +127,7 @@ def test_a_usual_request_to_aguvis_names_the_recipient_after_the_role(thinking: 
 
 @pytest.mark.parametrize("thought", ["I tap it.", "I tap <think>ing of </think>.", "I tap\n\n it.", "{{ I }} {% tap %}"])
 @pytest.mark.parametrize(
-    ("name", "thinking", "before", "behind"),
+    ("name", "thinking", "before", "after"),
     [
         ("qwen3-vl-8b-thinking", None, f"{QWEN_IMAGE}<|im_end|>\n<|im_start|>assistant\n<think>\n", "\n</think>\n\n"),
         ("glm-4.1v-9b-thinking", None, "<|assistant|>\n<think>", "</think>\n<answer>"),
@@ -136,12 +136,12 @@ def test_a_usual_request_to_aguvis_names_the_recipient_after_the_role(thinking: 
         ("aguvis-7b", True, "<|im_end|>\n<|im_start|>assistant<|recipient|>all\nThought: ", "\n"),
     ],
 )
-def test_a_given_thought_is_left_as_it_is(name: str, thinking: bool | None, before: str, behind: str, thought: str) -> None:
+def test_a_given_thought_is_left_as_it_is(name: str, thinking: bool | None, before: str, after: str, thought: str) -> None:
     model, task = load_model(name, thinking=thinking), example_episode().steps[1]
     begun = model.prepare_fixed_thought(task, past(1), thought)
     asked = texts(begun)[-2]
     whole = prompt(name, begun)
-    assert whole.endswith(f"{asked}{before}{thought}{behind}")
+    assert whole.endswith(f"{asked}{before}{thought}{after}")
     assert whole.count(asked) == 1
 
 

@@ -200,7 +200,7 @@ def test_the_worked_anchor() -> None:
         ("with thought and answer", f"<think>Hm.</think>\n<answer>{boxed(TAP)}</answer>", Click(point=MIDDLE)),
         ("answer not closed", f"<think>Hm.</think><answer>{boxed(TAP)}", Click(point=MIDDLE)),
         ("tried out in the thought", f"<think>{boxed(WAIT)}?</think>\n{boxed(TAP)}", Click(point=MIDDLE)),
-        ("tried out in a box, said without", f"<think>{boxed(WAIT)}?</think>\nAction: {TAP}", Click(point=MIDDLE)),
+        ("tried out in a box, answered without", f"<think>{boxed(WAIT)}?</think>\nAction: {TAP}", Click(point=MIDDLE)),
         ("no box tokens", f"Memory: None\nReason: x\nAction: {TAP}", Click(point=MIDDLE)),
         ("box not closed", f"Action: <|begin_of_box|>{TAP}", Click(point=MIDDLE)),
         ("fenced", f"Action:\n```json\n{TAP}\n```", Click(point=MIDDLE)),

@@ -2,7 +2,7 @@
 
 A new checkpoint, or a change that is meant, is written with ``GUIEVAL_WRITE_GOLDEN=1 pytest -k golden``; then read the diff.
 Checkpoints of a family with the same options share a file where they are sent the same. A text that stood in a file before is
-told by where it stood.
+recognised by its place.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def test_published_prompts_are_byte_exact(name: str, digest: str) -> None:
 
 
 def asked(model: ABCModel, history: tuple[HistoryEntry, ...] = (), **changes: Any) -> str:
-    """The text of the one message, behind the screenshot."""
+    """The text of the one message, after the screenshot."""
     task = step(**changes)
     (message,) = model.prepare_input(task, history).messages
     image, text = message.parts

@@ -104,7 +104,7 @@ TOLERATED: dict[str, tuple[str, Action]] = {
     "trailing prose": ("tap(500,750) opens the menu.", Click(point=AT)),
     "several calls": ("tap(500,750)\nfinish()", Click(point=AT)),
     "text before another call": ("text(1,2,hello)\ntap(3,4)", Type(text="hello")),
-    "missing bracket behind a word": ("scroll(500,750,up", Scroll(point=AT, direction="up")),
+    "missing bracket after a word": ("scroll(500,750,up", Scroll(point=AT, direction="up")),
     "special token": ("navigate_back()<|im_end|>", Press(button="BACK")),
     "no brackets": ("action_completed", Stop()),
     "case": ("Finish()", Stop()),

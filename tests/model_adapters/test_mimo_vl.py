@@ -194,7 +194,7 @@ def fenced(call: str) -> str:
         ("without a thought", f"[{TAP}]", Click(point=MIDDLE)),
         ("without the start of the thought", f"Hm.\n</think>\n\n```json\n[{TAP}]\n```", Click(point=MIDDLE)),
         (
-            "tried out in the thought, said without a fence",
+            "tried out in the thought, answered without a fence",
             f'<think>```json\n[{{"action": "wait"}}]```?</think>[{TAP}]',
             Click(point=MIDDLE),
         ),

@@ -1,4 +1,4 @@
-"""Models behind an API: what they are told and offered in each frame, and how their calls are read."""
+"""Models behind an API: the prompt and functions that they get in each frame, and how their calls are read."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ def test_replies_to_other_prompts_are_never_taken_for_an_action(shared_data: Pat
 
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-6", "gemini-2.5-pro"])
 def test_a_run_over_function_calls(name: str, tmp_path: Path) -> None:
-    """The mock server answers with calls in each frame; what it gets is functions, and an image of the size it is told."""
+    """The mock server answers with calls in each frame; what it gets is functions, and an image of the stated size."""
     demo = load_benchmark("demo", tmp_path / "demo", episodes=2, seed=2)
     settings = MockSettings(model=name, policy="reference", served_models=(name,), keep=1000)
     with MockServer(settings, benchmark=demo) as server:

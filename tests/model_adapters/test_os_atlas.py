@@ -139,7 +139,7 @@ def test_scroll_words(options: dict[str, Any], finger: Any) -> None:
         pytest.param("actions:\nCLICK <point>[[500,750]]</point> TYPE [a]", id="several actions in a line"),
         pytest.param("actions:\nCLICK <point>[[500,750]]</point> <point>[[1,2]]</point>", id="several points, no corners"),
         pytest.param("actions:\nclick <point>[[500,750]]</point>", id="lower case"),
-        pytest.param("actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>", id="prose behind the label"),
+        pytest.param("actions:\nClick the icon:\nCLICK <point>[[500,750]]</point>", id="prose after the label"),
         pytest.param("actions:\nCLICK <point>[[500,750]]", id="unclosed point"),
         pytest.param("actions:\nCLICK [[500.0,750.0]]", id="no tag, floats"),
         pytest.param("actions:\nCLICK (500, 750)", id="round brackets"),

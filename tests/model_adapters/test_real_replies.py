@@ -75,7 +75,7 @@ def test_the_table_names_every_file_and_every_explanation_is_needed(shared_data:
 
 
 def test_qwen2_5_vl(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """349 grounding replies, of which the source read 305 and states the point in pixels of the original screenshot.
+    """349 grounding replies; the source read 305 of them and states the point in pixels of the original screenshot.
 
     We disagree with it on three of them, all for one reason: the model wrote a point right of the screen's edge, which the
     source takes as it is (and counts wrong) and which is unparseable here. All others agree to the last digit of the

@@ -119,7 +119,7 @@ def test_places_are_fractions_of_the_screen() -> None:
         pytest.param('{"action_type": 4, "click_point": (0.4,0.7,0.6,0.8)}', id="box"),
         pytest.param('```json\n{"action_type": 4, "click_point": (0.50,0.75)}\n```', id="fence"),
         pytest.param('[1] I tap it: {"action_type": 4, "click_point": (0.50,0.75)}', id="prose before"),
-        pytest.param('{"action_type": 4, "click_point": (0.50,0.75)}. This [opens] it.', id="prose behind"),
+        pytest.param('{"action_type": 4, "click_point": (0.50,0.75)}. This [opens] it.', id="prose after it"),
         pytest.param('{"action_type": 4, "click_point": (0.50,0.75)}<|im_end|>\n<|endoftext|>', id="special tokens"),
         pytest.param('{"action_type": 4, "click_point": (0.50,0.75)', id="unclosed"),
         pytest.param('[{"action_type": 4, "click_point": (0.50,0.75)}, {"action_type": 5}]', id="list of actions"),

@@ -231,7 +231,7 @@ def tagged(call: str) -> str:
         ("fenced", tagged("```\nClick(box=(322, 714))\n```"), Click(point=MIDDLE)),
         ("special token at the end", tagged("Click(box=(322, 714))") + "<|im_end|>", Click(point=MIDDLE)),
         ("action not closed", "<think>a</think><action>Click(box=(322, 714))\n<conclusion>x", Click(point=MIDDLE)),
-        ("cut off behind the call", "<think>a</think>\n<action>\nClick(box=(322, 714))", Click(point=MIDDLE)),
+        ("cut off after the call", "<think>a</think>\n<action>\nClick(box=(322, 714))", Click(point=MIDDLE)),
         ("bracket missing at the end", "<action>Click(box=(322, 714)", Click(point=MIDDLE)),
         ("bracket missing at the end of a text", "<action>Type(content='a'</action>", Type(text="a")),
         ("thought not closed", "<think>The bar.\n<action>Click(box=(322, 714))</action>", Click(point=MIDDLE)),

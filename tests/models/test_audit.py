@@ -1,4 +1,4 @@
-"""The coordinate audit: real replies show their family's documented frame, and a run in a wrong one is told so in time."""
+"""The coordinate audit: real replies show their family's documented frame, and a run in a wrong one is warned in time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DOCUMENTED: dict[str, tuple[Frame, str, bool]] = {
     "qwen2_vl": (PER_1000, BOXED, False),  # 116 rows, 3 in their targets
 }
 """Per file of replies: the frame its model's authors document, where the numbers stand, and whether so many of the replies hit
-that a wrong declaration can be told."""
+that a wrong declaration can be detected."""
 
 
 def real_audit(shared_data: Path, sizes: dict[str, Size], file: str, declared: Frame) -> FrameAudit:

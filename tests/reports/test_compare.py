@@ -83,7 +83,7 @@ def other_benchmark(manifest: dict[str, Any]) -> None:
     manifest["benchmark"]["name"] = "demo"
 
 
-def worn(manifest: dict[str, Any]) -> None:
+def with_overlay(manifest: dict[str, Any]) -> None:
     manifest["overlay"] = {"sha256": "0123456789abcdef", "file": "more.jsonl", "steps": 1, "actions": 1}
 
 
@@ -92,7 +92,7 @@ def worn(manifest: dict[str, Any]) -> None:
     [
         ({"episodes": EPISODES[:7]}, r"the steps differ \(20 steps only in the first, e.g. scripted/e07#0, 28 in both\)"),
         ({"rewrite": other_benchmark}, "the benchmark differs"),
-        ({"rewrite": worn}, "the overlay of accepted actions differs"),
+        ({"rewrite": with_overlay}, "the overlay of accepted actions differs"),
         (
             {"protocol": "aitw-original"},
             r"the protocol differs \('guievalkit' and 'aitw-original', --protocol names one for both",
@@ -111,7 +111,7 @@ def test_unlike_runs_are_refused_with_the_reason_and_compared_anyway(
 
 def test_every_reason_is_named_at_once(tmp_path: Path) -> None:
     one = made_run(tmp_path / "a")
-    other = made_run(tmp_path / "b", episodes=EPISODES[2:], mode="sop", rewrite=worn)
+    other = made_run(tmp_path / "b", episodes=EPISODES[2:], mode="sop", rewrite=with_overlay)
     with pytest.raises(UsageError, match=r"overlay.*modes.*steps differ \(8 steps only in the first"):
         compare_runs(one, other)
 

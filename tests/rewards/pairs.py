@@ -24,7 +24,7 @@ from tests.model_adapters.replies import FAMILIES, OTHERS, rows, screenshot_size
 from tests.model_adapters.steps import PHONE, adapter, step
 
 UNJUDGED = StepOutcome(verdict="wrong")
-"""What stands in a journal before it is judged anew."""
+"""What stands in a journal before it is judged again."""
 
 
 class Pair(NamedTuple):

@@ -130,7 +130,7 @@ def test_a_row_without_its_step_is_reported(scorer: ReplyScorer) -> None:
 
 
 def test_a_reply_without_text_earns_nothing(scorer: ReplyScorer) -> None:
-    """Frameworks hand in ``None`` where a model said nothing."""
+    """Frameworks hand in ``None`` where a model answered nothing."""
     assert verl.compute_score("guieval", None, ROW, **NAMES)["score"] == 0.0  # type: ignore[arg-type]
     assert easyr1.compute_score({"ground_truth": ROW, "response": None}, **NAMES)["overall"] == 0.0
     assert nemo_rl.reward_function(scorer)(ROW, None) == (0.0, False)

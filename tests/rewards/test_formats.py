@@ -61,7 +61,7 @@ TURN = f"<think>\nIt loads.\n</think>\n{WAIT}"
 )
 def test_the_papers_form_is_one_thought_and_one_json_object(text: str, holds: bool) -> None:
     assert ThoughtAndAction().holds(text, Sample(action=Wait(), outcome=WRONG)) == holds
-    assert not ThoughtAndAction().holds(text, EMPTY)  # of which the adapter read no action
+    assert not ThoughtAndAction().holds(text, EMPTY)  # the adapter read no action in it
     assert not ThoughtAndAction().holds(TURN.replace("2}", "[" * 100_000), Sample(action=Wait(), outcome=WRONG))
 
 

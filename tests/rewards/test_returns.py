@@ -22,12 +22,12 @@ def test_natural_segments_end_with_the_mismatch_after_them() -> None:
 
 
 def test_the_trajectory_variant_looks_across_mismatches() -> None:
-    """From behind: 0.25; 1 + 0.125; 0.5 + 0.5625; 1 + 0.53125; 1 + 0.765625."""
+    """From the end: 0.25; 1 + 0.125; 0.5 + 0.5625; 1 + 0.53125; 1 + 0.765625."""
     assert step_returns(REWARDS, MATCHED, gamma=0.5, segment="trajectory") == [1.765625, 1.53125, 1.0625, 1.125, 0.25]
 
 
 def test_the_released_code_lets_a_mismatch_keep_its_reward() -> None:
-    """Steps 1 and 3 get nothing of the mismatches behind them; the mismatches have their own reward all the same."""
+    """Steps 1 and 3 get nothing of the mismatches after them; the mismatches have their own reward all the same."""
     assert step_returns(REWARDS, MATCHED, gamma=0.5, segment="released") == [1.5, 1.0, 0.5, 1.0, 0.25]
 
 
@@ -59,7 +59,7 @@ def test_the_recursion_is_equation_9(steps: list[tuple[float, bool]], gamma: flo
 
 @given(ROLLOUTS, st.lists(st.floats(-2, 2), min_size=8, max_size=8), st.sampled_from(["natural", "released"]))
 def test_a_mismatch_cuts_the_rollout(steps: list[tuple[float, bool]], others: list[float], segment: Segment) -> None:
-    """Whatever happens behind a patched step, what lies before it and it itself are not changed."""
+    """Whatever happens after a patched step, what lies before it and it itself are not changed."""
     cut = next((place for place, (_, match) in enumerate(steps) if not match), len(steps) - 1)
     changed = [*steps[: cut + 1], *((other, match) for other, (_, match) in zip(others, steps[cut + 1 :], strict=False))]
     one, other = (step_returns(*zip(*each, strict=True), gamma=0.5, segment=segment) for each in (steps, changed))

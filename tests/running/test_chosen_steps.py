@@ -1,4 +1,4 @@
-"""Runs over a choice of steps: what is asked, what the model is told of the rest, what is counted, and resuming."""
+"""Runs over a choice of steps: what is requested, what the history shows of the rest, what is counted, and resuming."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_part_of_a_run_over_chosen_steps_states_which_they_were(tmp_path: Path
 
 @pytest.mark.parametrize("mode", ["offline", "sop"])
 def test_an_unfinished_run_over_a_set_is_scored_over_that_set(tmp_path: Path, mode: str) -> None:
-    """An episode of which nothing was recorded is as long as the data said, though its last steps do not count."""
+    """An episode without records is as long as the data state, though its last steps do not count."""
 
     class Down(ScriptedEngine):
         async def generate(self, request: Request) -> Reply:

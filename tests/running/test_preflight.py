@@ -151,7 +151,7 @@ def test_what_the_ends_of_a_file_tell(data: Path, form: str, damage: str) -> Non
     benchmark = load_benchmark("episodes", data)
     refs = benchmark.index()
     found = inspect(benchmark, refs, {ref.key: range(ref.length) for ref in refs})
-    # the size of a JPEG or WebP image is not among its first bytes: that is told when the image is read
+    # the size of a JPEG or WebP image is not among its first bytes: that is reported when the image is read
     seen = damage != "none" and (damage != "another size" or form == "PNG")
     assert found.unusable == seen and found.missing == 0 and len(found.reasons) == seen
 

@@ -1,4 +1,4 @@
-"""Telling other programs of a run: what they are told, and that their trouble is never the run's.
+"""Reporting a run to other programs: what they receive, and that their failures are never the run's.
 
 The three clients run against their own local stores where they are installed; how a client that fails or hangs is dealt with is
 shown with a small module of wandb's interface.
@@ -31,7 +31,7 @@ import json, os
 from pathlib import Path
 
 def _write(kind, **values):
-    with (Path(os.environ["STAND_IN"]) / "told.jsonl").open("a") as stream:
+    with (Path(os.environ["STAND_IN"]) / "received.jsonl").open("a") as stream:
         stream.write(json.dumps({"kind": kind, **values}) + "\\n")
 
 class Settings:
@@ -80,7 +80,7 @@ def arguments(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A module of wandb's interface in its place; the folder where it writes down what it is told."""
+    """A module of wandb's interface in its place; the folder where it writes down what it receives."""
     folder = tmp_path / "stand_in"
     folder.mkdir()
     (folder / "wandb.py").write_text(STAND_IN)
@@ -94,7 +94,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def result(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "told.jsonl").read_text().splitlines()]
+    return [json.loads(line) for line in (folder / "received.jsonl").read_text().splitlines()]
 
 
 def figures_of(run: Path) -> Mapping[str, Any]:
@@ -139,7 +139,7 @@ def test_a_tracker_hears_no_secret(
     with MockServer(MockSettings(model=MODEL, api_key=SHORT)) as open_to_it:
         done = guieval(*(open_to_it.base_url if each == server else each for each in arguments), "--track", "wandb", *hidden)
     assert done.code == 0
-    text = (stand_in / "told.jsonl").read_text()
+    text = (stand_in / "received.jsonl").read_text()
     assert SHORT not in text and "password-7" not in text and "MY_KEY" not in text
     assert '"config.sampling.top_k": 5' in text
 
@@ -205,10 +205,10 @@ def test_live_figures_come_every_few_seconds_and_a_slow_tracker_gets_the_latest(
     for step in range(100):
         now[0] = float(step)
         guests.live(lambda step=step: asked.append(step) or {"step": float(step)}, step)  # type: ignore[misc, func-returns-value]
-    assert asked == list(range(0, 100, 5)), "figures are made only when they are told"
+    assert asked == list(range(0, 100, 5)), "figures are computed only when they are reported"
     Slow.go.set()
     guests.finish({}, {})
-    assert Slow.logged[-1] == -1, "the end is told whatever was left out"
+    assert Slow.logged[-1] == -1, "the end is reported whatever was left out"
     assert len(Slow.logged) <= 3
 
 

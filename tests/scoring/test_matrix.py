@@ -269,7 +269,7 @@ def test_several_samples_of_a_step(tmp_path: Path) -> None:
     answers: list[tuple[list[Action | None], int, bool]] = [
         ([TARGET, MISS, Click(point=Point(510, 500))], 2, True),
         ([MISS, TARGET, Click(point=Point(890, 110))], 1, False),
-        ([None, TARGET], 1, False),  # one each: the one that was said first
+        ([None, TARGET], 1, False),  # one each: the one that was given first
         ([TARGET, None, Unsupported(name="drag")], 1, True),
         ([MISS], 0, False),
     ]
@@ -293,7 +293,7 @@ def test_several_samples_of_a_step(tmp_path: Path) -> None:
         ([TARGET], 0),
         ([MISS, TARGET, Click(point=Point(540, 500))], 1),
         ([MISS, TARGET, Click(point=Point(540.1, 500))], 0),
-        # a group is told by its first action: the third is near the second only
+        # a group is represented by its first action: the third is near the second only
         ([Click(point=Point(500, 500)), Click(point=Point(530, 500)), Click(point=Point(560, 500)), MISS], 0),
         ([Click(point=Point(500, 500)), LongPress(point=Point(500, 500)), LongPress(point=Point(501, 500))], 1),
         ([Type(text="a"), Type(text=" Tea"), Type(text="tea ")], 1),

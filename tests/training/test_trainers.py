@@ -208,7 +208,7 @@ def test_training_goes_on_where_it_was(kind: str, configured: Configured) -> Non
 
 @pytest.mark.parametrize("kind", RL)
 def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, configured: Configured, tmp_path: Path) -> None:
-    """Broken off in its second epoch, whose tasks come in another order than the first's, with groups drawn anew."""
+    """Broken off in its second epoch, whose tasks come in another order than the first's, with groups drawn again."""
     data = {"limit": 4, "split": "train"} if kind == "semi-online" else {"episodes": str(tmp_path / "steps.txt")}
     if kind == "grpo":
         found = Parts(configured("grpo")).data

@@ -21,7 +21,7 @@ DEMO = {"kind": "sft", "model": "qwen2.5-vl-7b", "bench": "demo"}
 
 @pytest.fixture
 def pair(guieval: CommandLine, tmp_path: Path) -> dict[str, Any]:
-    """A sample set of two episodes of the demo, of which the first counts with its first step alone."""
+    """A sample set of two episodes of the demo, the first counts with its first step alone."""
     nested = guieval("select", "--bench", "demo", "--split", "all", "--nested", "2", "--out", tmp_path / "pair.txt")
     assert nested.code == 0
     lines = (tmp_path / "pair-2.txt").read_text().split()

@@ -1,4 +1,4 @@
-"""A server manager of verl that says what it is told to: the one part of a rollout that cannot run without an accelerator."""
+"""A server manager of verl that gives scripted answers: the one part of a rollout that cannot run without an accelerator."""
 
 from __future__ import annotations
 

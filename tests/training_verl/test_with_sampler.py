@@ -120,7 +120,7 @@ def test_a_policy_that_never_differs_ends_at_the_cap(make: Any, most_draws: int)
     uids, metrics = sampled(buffer)
     assert len(uids) == BATCH and store.count == most_draws * BATCH == metrics["training/filter_groups/groups_drawn"]
     assert metrics["training/filter_groups/kept_share"] == 0.0
-    # what was dropped is told by how good it was, in the form of verl's own table
+    # what was dropped is reported by its score, in the form of verl's own table
     if most_draws > 1:
         assert metrics["_dapo_filtered_reward_counts"] == {1.0 * sum(FLAT) / 2: (most_draws - 1) * BATCH}
 
@@ -158,7 +158,7 @@ def test_validation_is_not_filtered(make: Any) -> None:
 
 
 def test_a_group_without_a_step_is_replaced_even_at_the_cap(make: Any) -> None:
-    """verl may be told to replace groups whose every rollout failed; the cap must not leave the batch short then."""
+    """verl can be set to replace groups whose every rollout failed; the cap must not leave the batch short then."""
     store, buffer = make(lambda number: WIDE, most_draws=1)
     buffer.sync_refill_failed_groups = True
     store.tags["task2"]["status"] = "failure"

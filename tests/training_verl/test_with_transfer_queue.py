@@ -1,6 +1,6 @@
 """One training step as far as it goes without an accelerator: verl's workers, store, sampling and advantages are real.
 
-Only the answers (a scripted server) and the weights' update (a worker group that notes what it is told) are made up.
+Only the answers (a scripted server) and the weights' update (a worker group that records what it receives) are made up.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SETTINGS = (
 
 
 class NotedUpdate:
-    """Stands in for the workers that hold the weights: two data-parallel ranks, and what they were told."""
+    """Stands in for the workers that hold the weights: two data-parallel ranks, and what they received."""
 
     _dispatch_info = {"actor": [0, 1]}  # noqa: RUF012  # verl's own name and form
 

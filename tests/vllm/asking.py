@@ -1,4 +1,4 @@
-"""The three ways to ask the tiny model, behind one function, so that a test holds for each of them."""
+"""The three ways to query the tiny model, with one function, so that a test holds for each of them."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def texts(replies: Sequence[Reply]) -> list[str]:
 
 
 def counts(reply: Reply) -> tuple[Any, ...]:
-    """What must be equal whoever answers: tokens of prompt and answer, and why it ended."""
+    """What must be equal for every engine: tokens of prompt and answer, and why it ended."""
     usage = reply.usage
     return (usage.prompt_tokens, usage.completion_tokens, reply.finish_reason) if usage is not None else ()

@@ -99,10 +99,10 @@ class Gemini(NativeAPI):
         parts: list[dict[str, Any]] = []
         for call in turn.calls:
             answer = shown(call, conversation.images[-1])
-            said: dict[str, Any] = {"output": answer} if isinstance(answer, str) else {}
+            answered: dict[str, Any] = {"output": answer} if isinstance(answer, str) else {}
             if "safety_decision" in call.arguments:
-                said["safety_acknowledgement"] = "true"
-            response: dict[str, Any] = {"name": call.name, "response": said}
+                answered["safety_acknowledgement"] = "true"
+            response: dict[str, Any] = {"name": call.name, "response": answered}
             if call.id:
                 response["id"] = call.id
             if isinstance(answer, Screenshot):

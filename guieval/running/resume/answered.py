@@ -85,7 +85,7 @@ class Answered:
         return _unbroken(done, self._run.plan[ref.key]) if self._run.mode.sequential else done
 
     def is_over(self, ref: EpisodeRef, kept: Mapping[int, DoneStep]) -> bool:
-        """Whether an episode of which these steps are kept has ended."""
+        """Whether an episode with these kept steps has ended."""
         mismatches = sum(not step.exact for step in kept.values())
         return mismatches > self._run.mode.mismatches or len(kept) == len(self._run.plan[ref.key])
 

@@ -1,4 +1,4 @@
-"""The episodes format: what a line means, what is said of a wrong one, and records that survive writing and reading."""
+"""The episodes format: what a line means, what is reported for a wrong one, and records that survive writing and reading."""
 
 from __future__ import annotations
 

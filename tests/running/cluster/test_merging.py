@@ -50,7 +50,7 @@ def merge(directory: Path, mode: str, *shards: Sequence[bytes]) -> tuple[list[St
 
 
 def answer(thought: str, index: int, *, episode: Episode = EPISODES[0]) -> bytes:
-    """A line of an answer that is told from others by its thought."""
+    """A line of an answer that differs from others by its thought."""
     task = episode.steps[index]
     right = StepOutcome(type_match=True, exact_match=True, verdict="right")
     sample = Sample(raw_response="", thought=thought, action=task.action, outcome=right)
@@ -118,7 +118,7 @@ def test_a_torn_or_foreign_line_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_only_answers_with_an_unbroken_past_are_known(tmp_path: Path) -> None:
-    """Step 0 was answered anew after step 1, so step 1 will be too."""
+    """Step 0 was answered again after step 1, so step 1 will be too."""
     begun(tmp_path, "soeval")
     (tmp_path / STEPS).write_bytes(answer("old", 0) + answer("old", 1) + answer("new", 0))
     added, progress, known = merge(tmp_path, "soeval", [answer("new", 0), answer("new", 1)])
@@ -132,7 +132,7 @@ def test_samples_of_a_step_that_lacks_others_are_known_under_the_same_past_only(
             whole.model_copy(update={"samples": (whole.sample, failed_sample("generate", thought))}), compact=False
         )
 
-    lines = [some(0, "0"), answer("new", 0), some(1, "1"), some(2, "behind a gap")]
+    lines = [some(0, "0"), answer("new", 0), some(1, "1"), some(2, "after a gap")]
     for mode, expected in (("offline", [*lines[1:3], lines[3]]), ("soeval", lines[1:3])):
         begun(tmp_path / mode, mode)
         (tmp_path / mode / STEPS).write_bytes(b"".join(lines))

@@ -1,4 +1,4 @@
-"""A worker goes on with an episode that another one patched: it is told the patches, thoughts and all."""
+"""A worker goes on with an episode that another one patched: it receives the patches with their thoughts."""
 
 from __future__ import annotations
 

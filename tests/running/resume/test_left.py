@@ -1,4 +1,4 @@
-"""What is left of a run: nobody is made ready for nothing, and what an error broke off is told."""
+"""What is left of a run: nothing is prepared needlessly, and what an error interrupted is reported."""
 
 from __future__ import annotations
 

@@ -257,18 +257,18 @@ def test_a_damaged_line_is_asked_again_with_all_that_built_on_it(tmp_path: Path,
 
 
 def test_an_interrupted_redoing_goes_on_where_it_was_cut(tmp_path: Path) -> None:
-    """Steps behind a redone one are stale until they are redone too, also when a kill came in between."""
+    """Steps after a redone one are stale until they are redone too, also when a kill came in between."""
     episodes = [make_episode("a", ACTIONS)]
     run_scripted(tmp_path / "run", episodes, ScriptedEngine(right), mode="soeval")
     first, second, *rest = lines_of(tmp_path / "run")
     (tmp_path / "run" / STEPS).write_bytes(b"".join([first, *rest, second]))
-    engine = ScriptedEngine(lambda request: reply_with(request.task.action, "anew"))
+    engine = ScriptedEngine(lambda request: reply_with(request.task.action, "again"))
     run_scripted(tmp_path / "run", episodes, engine, mode="soeval", resume=True)
     assert [request.task.step_index for request in engine.requests] == [2, 3]
     assert [entry["thought"] for entry in past_of(engine.requests[1])] == [
         "thought scripted/a#0",
         "thought scripted/a#1",
-        "anew",
+        "again",
     ]
 
 

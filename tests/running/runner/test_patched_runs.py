@@ -175,7 +175,7 @@ def test_a_resume_rebuilds_the_same_history(tmp_path: Path, method: str, budget:
 
 
 def test_a_thought_that_cannot_be_had_is_asked_for_again(tmp_path: Path) -> None:
-    """The step stands as one without an answer: not wrong, not patched, and a resume asks both anew."""
+    """The step stands as one without an answer: not wrong, not patched, and a resume asks for both again."""
 
     def silent(request: Request) -> str:
         if asks_thought(request):

@@ -174,7 +174,7 @@ def test_of_a_step_with_a_missing_sample_that_one_is_asked(tmp_path: Path, mode:
 
 
 def test_samples_under_another_past_are_not_kept(tmp_path: Path) -> None:
-    """The record of an earlier step is lost: it is asked anew, and so is all of what came after it."""
+    """The record of an earlier step is lost: it is requested again, and so is everything after it."""
     engine = Unreliable()
     run_scripted(tmp_path / "run", EPISODES[:1], engine, mode="soeval", **WARM)
     journal = tmp_path / "run" / STEPS_FILE
