@@ -99,6 +99,23 @@ def _tapped(action: Action) -> Action:
 
 
 @dataclass(frozen=True)
+class NeverNamed(_Listed):
+    """Opening an app and pressing a button never match (ScreenSuite at 8e85edb).
+
+    The scorer takes the underscores out of a reply's call and compares the rest with ``open_app`` and ``navigate_back``.
+    """
+
+    pairs = frozenset({("OPEN", "OPEN"), ("PRESS", "PRESS")})
+    words = (
+        "opening an app and pressing a button never match, because the names of these calls are compared without underscores"
+    )
+
+    def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
+        """A mismatch, also in type."""
+        return Judgement(False, False, None, None, "a call's name without its underscores is no name of the label's")
+
+
+@dataclass(frozen=True)
 class AnyLongPress(_Listed):
     """Where a long press is labelled any long press is exact, wherever it is (GUI-R1, verl/utils/reward_score/r1gui.py)."""
 

@@ -145,6 +145,8 @@ def _terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: J
             (counted & ((matches & (fates == _JUDGED)) | (fates == _RIGHT))).astype(np.float64)
             for matches in (judged.exact_match, judged.type_match)
         )
+        if figure.measure == "graded":
+            exact = _graded(exact, typed * (fates == _JUDGED), judged)
         numerator = typed if figure.measure == "type" else exact
         denominator = typed if figure.measure == "exact-given-type" else counted.astype(np.float64)
     if figure.average in _OVER_CELLS:
@@ -154,6 +156,12 @@ def _terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: J
         if figure.average == "episodes":
             numerator, denominator = _shares(numerator, denominator)
     return Terms(numerator[:, None], denominator[:, None], pooled)
+
+
+def _graded(exact: Floats, typed: Floats, judged: Judged) -> Floats:
+    """(n,) each step's credit: of a point of the right type by its distance, of any other step its exact match."""
+    pointed = (typed > 0) & np.isfinite(judged.distance)
+    return np.where(pointed, np.maximum(0.0, 1.0 - math.sqrt(2.0) * judged.distance / 1000.0), exact)
 
 
 def _episodes(

@@ -19,7 +19,7 @@ Step = Callable[..., StepTaskModel]
 BOX = [[100.0, 200.0, 300.0, 400.0]]
 NAMES = [protocol.name for protocol in grounding.PROTOCOLS]
 INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding", "se-gui")]
-REFUSING = ("sspro-official", "infigui-g1", "osworld-g")
+REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes")
 
 
 def click(x: float, y: float) -> Click:
@@ -143,11 +143,13 @@ def test_what_has_no_target_must_be_refused(step: Step, target: Step, protocol: 
 
 
 @pytest.mark.parametrize("protocol", NAMES)
-def test_two_scorers_know_polygons(target: Step, protocol: str) -> None:
+def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
     triangle = [[100.0, 200.0], [300.0, 200.0], [100.0, 400.0]]
     task = target(extras={"polygon": triangle})
     assert right(protocol, task, click(150, 250))
-    assert right(protocol, task, click(250, 350)) is (protocol not in ("osworld-g", "infigui-g1"))
+    assert right(protocol, task, click(250, 350)) is (
+        protocol not in ("osworld-g", "infigui-g1", "lmms-osworld-g-corner-boxes")
+    )
 
 
 def test_a_reply_without_a_place_is_wrong_everywhere_and_a_lost_request_almost_everywhere() -> None:

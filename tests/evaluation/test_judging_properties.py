@@ -20,6 +20,7 @@ from guieval.evaluation.leniencies import (
     AnyPointedAction,
     AnyWrittenAction,
     LongPressIsClick,
+    NeverNamed,
     RecentIsHome,
 )
 from guieval.steps import StepTaskModel
@@ -56,6 +57,8 @@ def has_no_f1(rule: TextRule, text: str) -> bool:
 def refuses(rules: StepRules, action: Action) -> bool:
     """Whether a source takes a labelled action as wrong when it is predicted as it stands: its known defects."""
     match action:
+        case Open() | Press() if NeverNamed() in rules.leniencies:
+            return True
         case Click(point=point) if rules.click.zero_is_missing:
             return 0.0 in point
         case LongPress(point=point):  # labels say their type themselves, predictions by their duration

@@ -56,6 +56,11 @@ BY_HAND: list[tuple[Measure, Average, float, float, int]] = [
     ("exact-given-type", "episodes", (3 / 4 + 1) / 2, 1.75, 2),
     ("exact-given-type", "cells", (3 / 3 + 2 / 3) / 2, 5 / 3, 2),
     ("exact-given-type", "cells-by-size", (3 * 3 + 2 * 3) / (9 + 9), 5 / 3, 2),
+    # without distances a step's credit is its exact match
+    ("graded", "all", 5 / 7, 5, 7),
+    ("graded", "episodes", (3 / 4 + 1 + 0) / 3, 1.75, 3),
+    ("graded", "cells", (3 / 3 + 2 / 4) / 2, 1.5, 2),
+    ("graded", "cells-by-size", (3 * 3 + 2 * 4) / (9 + 16), 1.5, 2),
     ("progress", "all", 4 / 7, 4, 7),
     ("progress", "episodes", (2 / 4 + 1 + 0) / 3, 1.5, 3),
     # of an episode its first row's label: a and b are of kind x, c of y
@@ -85,6 +90,36 @@ def test_every_measure_and_average_has_its_row() -> None:
     assert {(measure, average) for measure, average, *_ in BY_HAND} == {
         (measure, average) for measure in get_args(Measure) for average in get_args(Average)
     }
+
+
+def test_a_points_credit_falls_with_its_distance_to_none() -> None:
+    columns = made_columns(
+        ["a"] * 6,
+        exact=[True, True, False, False, True, False],
+        typed=[True, True, True, False, True, True],
+        distance=[0.0, 250.0, 800.0, 100.0, np.nan, np.nan],
+        reference=["CLICK", "CLICK", "CLICK", "CLICK", "TYPE", "TYPE"],
+    )
+    # the third is beyond 0.7071 screens, the fourth of another type, the last two are texts
+    credits = [1.0, 1 - 2**0.5 * 0.25, 0.0, 0.0, 1.0, 0.0]
+    found = value_of(Figure("f", "graded"), columns)
+    assert (found.value, found.count) == pytest.approx((sum(credits) / 6, sum(credits)))
+    assert found.n == 6
+    assert value_of(Figure("f", "graded", over=frozenset({"CLICK"})), columns).value == pytest.approx(sum(credits[:4]) / 4)
+
+
+def test_a_step_that_the_policy_drops_earns_nothing_and_a_failed_one_could_earn_all() -> None:
+    columns = made_columns(
+        ["a", "a"],
+        exact=[True, False],
+        ends=["right", "infrastructure_failure"],
+        distance=[500.0, np.nan],
+        reference=["CLICK", "CLICK"],
+    )
+    credit = 1 - 2**0.5 / 2
+    found = value_of(Figure("f", "graded"), columns, FailurePolicy(missing="left-out"))
+    assert found.value == pytest.approx(credit) and found.strict == pytest.approx(credit / 2)
+    assert found.upper == pytest.approx((credit + 1) / 2)
 
 
 def test_cells_of_two_keys_leave_out_what_lacks_one() -> None:

@@ -318,6 +318,23 @@ PROTOCOLS = (
         ),
     ),
     _pointing(
+        name="lmms-osworld-g-corner-boxes",
+        source="EvolvingLMMs-Lab/lmms-eval, lmms_eval/tasks/osworld_g/utils.py (75571cfe)",
+        summary="grounding: as osworld-g, with a polygon of four numbers taken for the two corners of a box",
+        rules=_OR_POLYGON,
+        datasets=("osworld-g",),
+        figures=(Figure("osworld_g_acc", "exact"), Figure("osworld_g_refusal_acc", "exact", over=frozenset({"STOP"}))),
+        notes=(
+            "No polygon of the released lists has four numbers: all 40 have three corners or more, so that no score of theirs "
+            "depends on it. A polygon of an odd number of numbers, or of two, is never hit.",
+            "osworld_g_bbox_acc and osworld_g_polygon_acc are the first figure over the steps of the group target.",
+            "A refusal is a point with two negative numbers; a reply without a point is wrong.",
+            "A point is in screen fractions where both numbers are at most 1, else in pixels, so models that answer in "
+            "thousandths fail.",
+            "Its ray casting takes in only half of a polygon's border.",
+        ),
+    ),
+    _pointing(
         name="mmbench-gui-l2",
         source="MMBench-GUI paper; open-compass/MMBench-GUI, benchmarks/l2_element_grounding.py and matrics.py",
         summary="grounding: the point lies inside the target box, border included; the mean of basic and advanced instructions",
