@@ -97,13 +97,13 @@ def record(rng: random.Random, number: int, name: str) -> StepRecord:
         action=reference,
         boxes=boxes,
     )
-    message = (
+    answer = (
         reference
         if rng.random() < 0.5
         else action(rng, name if rng.random() < 0.7 else rng.choice(list(MIX)), near(rng, boxes))
     )
     reply = "Thought: " + "the button is below. " * 18 + str(number)
-    return StepRecord(task=task, samples=(Sample(raw_response=reply, action=message, outcome=StepOutcome(verdict="wrong")),))
+    return StepRecord(task=task, samples=(Sample(raw_response=reply, action=answer, outcome=StepOutcome(verdict="wrong")),))
 
 
 def random_boxes(rng: random.Random, count: int) -> Boxes:
