@@ -2,7 +2,8 @@
 
 Run it as ``python -m perf.online_correlation runs/correlation``; it may be stopped and started again. It writes two
 tables into the folder, for ``guieval correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all
-agents, and ``blind.yaml`` with those whose mistakes do not depend on the past that they see.
+agents, and ``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--environment miniwob``
+the tasks are pages of MiniWoB++, and the references are an expert's demonstrations.
 
 The agents are ``ocr-errant``. They know the right answer to the screens of the references (all, or a share), and
 err in stated ways: slips, slips that depend on the own past that they see, habits, and what they do on a screen that is on no
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +25,8 @@ import yaml
 
 import guieval
 from guieval.data.screenshots import read_screenshot
+from guieval.online.demonstrate import demonstrate
+from guieval.online.find import load_environment
 from guieval.registry import load_benchmark
 from guieval.reports.opened.online import OpenedOnlineRun
 
@@ -41,6 +45,37 @@ AGENTS: dict[str, dict[str, Any]] = {
     },
     **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.9, 0.75, 0.5, 0.25, 0.0)},
 }
+PAGE_AGENTS: dict[str, dict[str, Any]] = {
+    **{f"slips {slip:.0%}": {"slip": slip} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
+    **{f"slips {slip:.0%}, then lost": {"slip": slip, "after_slip": "lost"} for slip in (0.06, 0.15)},
+    **{f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit} for habit in (0.1, 0.2, 0.3)},
+    **{f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift} for drift in (0.1, 0.2, 0.3)},
+    "slips 30%, steadied by its past 25%": {"slip": 0.3, "drift": -0.25},
+    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.75, 0.5, 0.25, 0.0)},
+}
+"""The last one is the OCR baseline. A page has no home, so these agents guess on screens that they do not know."""
+PAGES = (
+    *(
+        "click-checkboxes",
+        "click-checkboxes-large",
+        "click-checkboxes-soft",
+        "click-collapsible-2",
+        "click-option",
+        "click-shades",
+    ),
+    *(
+        "click-tab-2-hard",
+        "copy-paste",
+        "email-inbox",
+        "email-inbox-forward",
+        "email-inbox-reply",
+        "enter-password",
+        "enter-text",
+    ),
+    *("find-word", "form-sequence-2", "form-sequence-3", "login-user", "login-user-popup", "multi-orderings", "navigate-tree"),
+    *("odd-or-even", "read-table-2", "search-engine", "social-media", "use-autocomplete", "choose-date-medium"),
+)
+"""Pages whose demonstrations take several steps, all of actions in the unified space (seed 0)."""
 COLUMNS = (
     ("offline_tm", "offline TM", "type match of recorded steps, reference history, %", "offline"),
     ("offline_em", "offline EM", "exact match of recorded steps, reference history, %", "offline"),
@@ -52,10 +87,32 @@ COLUMNS = (
 )
 
 
-def write_answers(file: Path, bench: str, options: dict[str, Any]) -> None:
+def phone(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of runs on recorded steps of the phone, and of runs on the phone."""
+    settings = {"bench": "demo", "bench_options": {"episodes": episodes}}
+    return settings, settings
+
+
+def miniwob(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of runs on the expert's demonstrations in :data:`PAGES`, and of runs on the pages; records them first."""
+    options, episodes = {"scale": 2, "max_steps": 15}, folder / "episodes"
+    if not episodes.exists():
+        making = folder / "episodes.tmp"
+        shutil.rmtree(making, ignore_errors=True)
+        made = demonstrate(load_environment("miniwob", **options), making, tasks=PAGES)
+        if made.episodes < len(PAGES):
+            raise SystemExit(f"the expert does not succeed in {', '.join(made.failed + made.unknown)}")
+        making.rename(episodes)
+    chosen = folder / "tasks.txt"
+    chosen.write_text("".join(f"{page}\n" for page in PAGES), encoding="utf-8")
+    acted = {"bench": "miniwob", "bench_options": options, "episodes": chosen, "environments": 3}
+    return {"bench": "episodes", "data": episodes}, acted
+
+
+def write_answers(file: Path, settings: dict[str, Any]) -> None:
     """The reference action for every recorded screen, as the agents know them."""
     errant = import_module("guieval.model_adapters.ocr_errant")
-    loader = load_benchmark(bench, file.parent / "data", **options)
+    loader = load_benchmark(settings["bench"], settings.get("data", file.parent / "data"), **settings.get("bench_options", {}))
     answers = {}
     for episode in loader:
         for step in episode.steps:
@@ -64,20 +121,21 @@ def write_answers(file: Path, bench: str, options: dict[str, Any]) -> None:
     file.write_text(json.dumps(answers), encoding="utf-8")
 
 
-def done(folder: Path, options: dict[str, Any], settings: dict[str, Any]) -> Path:
-    """One agent's runs in all modes, continued where they were stopped."""
-    if folder.exists():
-        result = guieval.run(resume=folder, progress=False)
-    else:
-        result = guieval.run(model="ocr-errant", mode=MODES, out=folder, options=options, progress=False, **settings)
-    if not result.complete:
-        raise SystemExit(f"the runs in {str(folder)!r} are not complete; start the command again")
-    return folder
+def done(folder: Path, options: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any]) -> list[Path]:
+    """One agent's runs in :data:`MODES`, continued where they were stopped."""
+    for out, mode, settings in ((folder / "recorded", MODES[:3], recorded), (folder / "online", MODES[3:], acted)):
+        if out.exists():
+            result = guieval.run(resume=out, progress=False)
+        else:
+            result = guieval.run(model="ocr-errant", mode=mode, out=out, options=options, progress=False, **settings)
+        if not result.complete:
+            raise SystemExit(f"the runs in {str(out)!r} are not complete; start the command again")
+    return [folder / "recorded" / mode for mode in MODES[:3]] + [folder / "online"]
 
 
-def figures(folder: Path) -> Iterator[float | None]:
+def figures(runs: Sequence[Path]) -> Iterator[float | None]:
     """The values of :data:`COLUMNS`, in percent."""
-    offline, soeval, sop, online = (guieval.open_run(folder / mode) for mode in MODES)
+    offline, soeval, sop, online = map(guieval.open_run, runs)
     assert not isinstance(offline, OpenedOnlineRun) and not isinstance(soeval, OpenedOnlineRun)
     assert not isinstance(sop, OpenedOnlineRun) and isinstance(online, OpenedOnlineRun)
     recorded, own, patched, acted = offline.figures(), soeval.figures(), sop.figures(), online.figures()
@@ -96,24 +154,25 @@ def figures(folder: Path) -> Iterator[float | None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--bench", default="demo")
-    parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--environment", choices=("phone", "miniwob"), default="phone")
+    parser.add_argument("--episodes", type=int, default=60, help="tasks of the phone")
     arguments = parser.parse_args()
     # the agents see the same screens, which are read once
     vars(import_module("guieval.model_adapters.ocr_baseline"))["REMEMBERED_SCREENS"] = 50_000
-    options = {"episodes": arguments.episodes}
-    settings = {"bench": arguments.bench, "bench_options": options}
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    on_phone = arguments.environment == "phone"
+    recorded, acted = phone(arguments.episodes) if on_phone else miniwob(arguments.folder.absolute())
+    agents = AGENTS if on_phone else PAGE_AGENTS
     answers = arguments.folder.absolute() / "answers.json"
     if not answers.exists():
-        write_answers(answers, arguments.bench, options)
+        write_answers(answers, recorded)
     rows = []
-    for name, own in AGENTS.items():
+    for name, own in agents.items():
         folder = arguments.folder / re.sub(r"\W+", "-", name)
-        rows.append({"model": name, "values": list(figures(done(folder, {"answers": str(answers), **own}, settings)))})
+        rows.append({"model": name, "values": list(figures(done(folder, {"answers": str(answers), **own}, recorded, acted)))})
         print(name, *rows[-1]["values"], flush=True)
     write_table(arguments.folder / "agents.yaml", rows)
-    blind = [row for row in rows if not {"drift", "habit", "after_slip"} & AGENTS[str(row["model"])].keys()]
+    blind = [row for row in rows if not {"drift", "habit", "after_slip"} & agents[str(row["model"])].keys()]
     write_table(arguments.folder / "blind.yaml", blind)
 
 
