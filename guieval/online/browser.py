@@ -14,7 +14,7 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from guieval.actions import (
     Click,
@@ -70,6 +70,7 @@ CLOCK_START = 1_600_000_000
 """The time in every page at its start, in seconds since 1970."""
 NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9")
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
+_STILL_CARET = "* { caret-animation: manual !important; }"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -108,6 +109,7 @@ class Browser:
         self._page: Page | None = None
         self._size = size
         self._scale = scale
+        self._caret: Literal["hide", "initial"] = "hide"
 
     @classmethod
     async def launch(cls, size: tuple[int, int], scale: float, *, allow_network: bool = False) -> Browser:
@@ -144,6 +146,8 @@ class Browser:
             await self._page.clock.install(time=CLOCK_START)
             await self._page.clock.pause_at(CLOCK_START + 1)
             await self._page.goto(address, wait_until="load")
+            # a caret that blinks would make screenshots differ from one another
+            self._caret = "initial" if await self._page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
         return self._page
 
     @property
@@ -166,9 +170,9 @@ class Browser:
             await self.page.clock.run_for(min(LONGEST_WAIT_MILLISECONDS, max(STEP_MILLISECONDS, math.ceil(wait))))
 
     async def screenshot(self) -> bytes:
-        """The page as PNG."""
+        """The page as PNG, with the text caret where Chromium can stop its blinking (version 140 can)."""
         async with failures("a screenshot"):
-            return await self.page.screenshot(animations="disabled")
+            return await self.page.screenshot(animations="disabled", caret=self._caret, style=_STILL_CARET)
 
     async def close(self) -> None:
         """End Chromium and Playwright's process."""

@@ -198,3 +198,28 @@ def test_a_phone_swipes_where_a_mouse_drags_and_has_no_pointer() -> None:
 def test_half_surrogates_in_device_actions_are_made_storable() -> None:
     action = Unsupported(name="answer", device=Answer(text="\ud800"))
     assert action_from_json(action_to_json(storable(action))) == storable(action)
+
+
+@needs_browser
+def test_a_text_field_with_the_focus_shows_its_caret_and_the_caret_does_not_blink(tmp_path: Path) -> None:
+    """Else a model cannot see whether it may type; and a caret that blinks would make every run different."""
+    file = tmp_path / "page.html"
+    file.write_text("<textarea id=field style='outline: none'>text</textarea>", encoding="utf-8")
+
+    async def look() -> tuple[bool, bytes, set[bytes]]:
+        browser = await Browser.launch((400, 200), 1)
+        try:
+            page = await browser.new_page(file.as_uri())
+            known = await page.evaluate("CSS.supports('caret-animation', 'manual')")
+            before = await browser.screenshot()
+            await page.focus("#field")
+            focused = set()
+            for _ in range(6):
+                focused.add(await browser.screenshot())
+                await asyncio.sleep(0.25)
+            return known, before, focused
+        finally:
+            await browser.close()
+
+    known, before, focused = asyncio.run(look())
+    assert len(focused) == 1 and (before not in focused) == known
