@@ -68,6 +68,8 @@ _KEYS = {
 }
 CLOCK_START = 1_600_000_000
 """The time in every page at its start, in seconds since 1970."""
+_LOAD_MILLISECONDS = 4000
+"""How long a page lasts before its first screenshot, or a multiple of it; a multiple of a frame's 16 ms."""
 NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9")
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
 _STILL_CARET = "* { caret-animation: manual !important; }"
@@ -146,9 +148,20 @@ class Browser:
             await self._page.clock.install(time=CLOCK_START)
             await self._page.clock.pause_at(CLOCK_START + 1)
             await self._page.goto(address, wait_until="load")
+            await self._align_clock()
             # a caret that blinks would make screenshots differ from one another
             self._caret = "initial" if await self._page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
         return self._page
+
+    async def _align_clock(self) -> None:
+        """Let every page begin at the same time, and at the same distance from its next animation frame.
+
+        Frames are counted from the page's creation, which the clock does not stop: how long a page takes to load would decide
+        where its moving parts are.
+        """
+        elapsed = int(await self.page.evaluate("performance.now()"))
+        await self.page.clock.run_for(_LOAD_MILLISECONDS - elapsed % _LOAD_MILLISECONDS)
+        await self.page.clock.set_system_time(CLOCK_START + _LOAD_MILLISECONDS // 1000)
 
     @property
     def page(self) -> Page:

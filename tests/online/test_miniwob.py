@@ -18,7 +18,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from guieval.actions import Click, ExecutableAction, Point, Press, Stop, Type
+from guieval.actions import Click, ExecutableAction, Hover, Point, Press, Stop, Type, Wait
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 
@@ -129,6 +129,18 @@ def test_actions_after_the_end_or_a_stop_do_nothing() -> None:
         assert not seen.over and seen.screenshot == first.screenshot
 
     on_page(MiniWoB(), work)
+
+
+@pytest.mark.parametrize("name", ["chase-circle", "moving-items"])
+def test_moving_parts_are_at_the_same_places_however_long_a_page_loads(name: str) -> None:
+    async def work(device: ABCDevice) -> list[bytes]:
+        screens = [await device.reset(task(name), 3)]
+        for action in (Hover(point=Point(500, 600)), Wait(duration=700.0), Click(point=Point(10, 10))):
+            screens.append(await device.step([action]))
+        return [screen.screenshot for screen in screens]
+
+    first, *others = (on_page(MiniWoB(), work) for _ in range(3))
+    assert others == [first, first] and len(set(first)) == len(first)
 
 
 def test_a_page_reaches_no_network() -> None:
