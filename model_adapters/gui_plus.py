@@ -17,18 +17,13 @@ from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace
-from guieval.frames import PER_1000
-from guieval.history import HistoryEntry, describe
-from guieval.models import Message, ModelInput, ParsedResponse, Part, fill
-from guieval.parsing import call_tables as calls
-from guieval.parsing import first_round, split_reasoning
+from guieval.actions import Action
+from guieval.history import HistoryEntry
+from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.steps import StepTaskModel, whole_text
 
-from . import _qwen_tools as tools
-from ._family import FamilyModel, Options, chat, main_instruction, past_sentence, template
-
-CALLS = calls.CallTable(tools.CALLS, drag=calls.dragged((), ("coordinate",)), **calls.outside("interact"))
+from ._family import Options, chat, main_instruction, template
+from ._mobile_agent import MobileAgentModel
 
 
 class GUIPlusOptions(Options):
@@ -38,34 +33,29 @@ class GUIPlusOptions(Options):
     date: str = Field("2026年02月26日 星期四", description="today's date in the prompt's words; by default the model's own")
 
 
-class GUIPlus(tools.QwenToolsModel):
+class GUIPlus(MobileAgentModel):
     """Adapter of GUI-Plus. Options: :class:`GUIPlusOptions`. The service cannot be given a thought."""
 
     _options: GUIPlusOptions
-    table = CALLS
-    fixed_frame = PER_1000
-    action_space = ActionSpace()
+    step_label = "Step "
     thinking_switch = True
     source = frame_source = "help.aliyun.com/zh/model-studio/gui-automation (Alibaba Cloud Model Studio)"
-    _opening = FamilyModel._opening
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         extra = {"vl_high_resolution_images": True, "enable_thinking": self.thinking is not False}
         if task.setting == "grounding":
             return chat(self._image(task), task.instruction, system=template("gui_plus-computer-system"), extra=extra)
-        shown = self._options.max_images - 1
-        older = history[: max(0, len(history) - shown)]
+        most = self._options.max_images
         request = fill(
             template("gui_plus-mobile-user"),
             date=self._options.date,
             instruction=main_instruction(task),
-            history="\n".join(f"Step {number}: {self._sentence(entry)}" for number, entry in enumerate(older, 1)) or "None",
+            history=self._older(history, most) or "None",
         )
-        turns: list[tuple[Part, ...]] = [()] * len(older) + [(request,), *[()] * (len(history) - len(older))]
-        messages = [*self._conversation(task, history, turns, shown + 1)][len(older) :]
-        if history and shown:
+        messages = self._messages(task, history, request, template("gui_plus-mobile-system"), most)
+        if history and most > 1:
             messages[-1] = Message("user", ("<tool_response>\n", self._image(task), "\n</tool_response>"))
-        return ModelInput((Message("system", (template("gui_plus-mobile-system"),)), *messages), extra=extra)
+        return ModelInput(tuple(messages), extra=extra)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
         # an end tag without a block closes many of its replies in place of the call's own
@@ -73,22 +63,6 @@ class GUIPlus(tools.QwenToolsModel):
 
     def _action(self, task: StepTaskModel, call: Any) -> Action:
         return super()._action(task, _plain(call))
-
-    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
-        call = self._call(task, action)
-        if task.setting == "grounding":
-            call["name"] = "computer_use"
-        before = self._thinking(thought) if thought and self.thinking is not False else ""
-        return f"{before}Action: {conclusion or describe(action)}\n{tools.call_text(call)}"
-
-    def _past_reply(self, entry: HistoryEntry) -> str:
-        """A past reply without its thought, as the service's own clients send it back."""
-        if entry.raw_response is not None:
-            return split_reasoning(first_round(entry.raw_response), "<tool_call>")[1].lstrip()
-        return self._written(entry.task, entry.action, None, self._sentence(entry))
-
-    def _sentence(self, entry: HistoryEntry) -> str:
-        return past_sentence(entry, PER_1000)
 
 
 def _plain(call: Any) -> Any:

@@ -95,7 +95,8 @@ def phone(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def miniwob(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of runs on the expert's demonstrations in :data:`PAGES`, and of runs on the pages; records them first."""
-    options, episodes = {"scale": 2, "max_steps": 15}, folder / "episodes"
+    options: dict[str, Any] = {"scale": 2, "max_steps": 15}
+    episodes = folder / "episodes"
     if not episodes.exists():
         making = folder / "episodes.tmp"
         shutil.rmtree(making, ignore_errors=True)

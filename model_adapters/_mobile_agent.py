@@ -1,0 +1,62 @@
+"""The conversation of Mobile-Agent-v3.5: older steps are named in the request, the last ones are turns with their screenshots.
+
+Source: X-PLUG/MobileAgent@11cea57 ``Mobile-Agent-v3.5/mobile_use/utils.py``. A reply is an ``Action:`` sentence and a call in
+tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from guieval.actions import Action, ActionSpace
+from guieval.frames import PER_1000
+from guieval.history import HistoryEntry, describe
+from guieval.models import Message, Part
+from guieval.parsing import call_tables as calls
+from guieval.parsing import first_round, split_reasoning
+from guieval.steps import StepTaskModel
+
+from . import _qwen_tools as tools
+from ._family import FamilyModel, past_sentence
+
+CALLS = calls.CallTable(tools.CALLS, drag=calls.dragged((), ("coordinate",)), **calls.outside("interact"))
+
+
+class MobileAgentModel(tools.QwenToolsModel):
+    """An adapter with this conversation, in thousandths of the screen."""
+
+    table = CALLS
+    fixed_frame = PER_1000
+    action_space = ActionSpace()
+    step_label: ClassVar[str]
+    """What precedes an older step's number in the request."""
+    _opening = FamilyModel._opening
+
+    def _older(self, history: Sequence[HistoryEntry], max_images: int) -> str:
+        """The steps without a screenshot, a line each; empty where there are none."""
+        older = history[: max(0, len(history) - max_images + 1)]
+        return "\n".join(f"{self.step_label}{number}: {self._sentence(entry)}" for number, entry in enumerate(older, 1))
+
+    def _messages(
+        self, task: StepTaskModel, history: Sequence[HistoryEntry], request: str, system: str, max_images: int
+    ) -> list[Message]:
+        older = max(0, len(history) - max_images + 1)
+        turns: list[tuple[Part, ...]] = [()] * older + [(request,), *[()] * (len(history) - older)]
+        return [Message("system", (system,)), *[*self._conversation(task, history, turns, max_images)][older:]]
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        call = self._call(task, action)
+        if task.setting == "grounding":
+            call["name"] = "computer_use"
+        before = self._thinking(thought) if thought and self.thinking is not False else ""
+        return f"{before}Action: {conclusion or describe(action)}\n{tools.call_text(call)}"
+
+    def _past_reply(self, entry: HistoryEntry) -> str:
+        """A past reply without its thought, as the authors' clients send it back."""
+        if entry.raw_response is not None:
+            return split_reasoning(first_round(entry.raw_response), "<tool_call>")[1].lstrip()
+        return self._written(entry.task, entry.action, None, self._sentence(entry))
+
+    def _sentence(self, entry: HistoryEntry) -> str:
+        return past_sentence(entry, PER_1000)
