@@ -1,0 +1,195 @@
+"""Python code of ``pyautogui`` calls as models write it: read with :mod:`ast`, never run.
+
+Arguments may be given by name or by position, which are those of pyautogui itself. A step's calls are one action: a place that
+``moveTo`` goes to is where the next call acts.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from guieval.actions import Action, Click, DoubleClick, Drag, Hotkey, Press, RightClick, Scroll, StopStatus, Wait
+from guieval.errors import ParseError
+from guieval.frames import Frame, Size
+from guieval.parsing import call_tables as calls
+from guieval.steps import whole_text
+
+NOTCHES = 5
+"""How far a scroll is written to turn the wheel: the direction alone is evaluated."""
+_MODULES = ("pyautogui", "computer", "time")
+_XY = ("x", "y")
+_POSITIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("write", "typewrite"), ("message",)),
+    **dict.fromkeys(("press", "hotkey", "keyDown", "keyUp"), ("keys",)),
+    **dict.fromkeys(("scroll", "hscroll", "vscroll"), ("clicks", *_XY)),
+    "sleep": ("seconds",),
+    "terminate": ("status",),
+}
+"""The names of arguments by position; a place for all other calls."""
+_FENCED = re.compile(r"^[ \t]*```[a-z]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_CALL_LINE = re.compile(rf"^[ \t`]*((?:{'|'.join(_MODULES)})\.\w+\(.*?\))[ \t`]*$", re.MULTILINE)
+
+
+class Call(NamedTuple):
+    """A call of a function by its name without the module's, with its arguments by their names."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+def calls_in(text: str) -> list[Call]:
+    """The calls in a reply's code: in its first fence, else the lines that are calls. Raises :class:`ParseError`."""
+    fenced = _FENCED.search(text)
+    code = fenced[1] if fenced is not None else "\n".join(_CALL_LINE.findall(text))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that Python does not know
+            body = ast.parse(code.strip()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ParseError(f"the reply's code cannot be read: {code.strip()[:80]!r}") from None
+    found = [_call(statement) for statement in body if not isinstance(statement, ast.Import | ast.ImportFrom)]
+    if not found:
+        raise ParseError(f"the reply holds no call: {text.strip()[:80]!r}")
+    return found
+
+
+def _call(statement: ast.stmt) -> Call:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        raise ParseError(f"the reply's code holds more than calls: {type(statement).__name__}")
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if module in _MODULES:
+            pass
+        case _:
+            raise ParseError("the reply's code calls a function that is not pyautogui's")
+    given = [_value(argument) for argument in call.args]
+    if name in ("hotkey", "press") and len(given) > 1 and all(isinstance(key, str) for key in given):
+        given = [given]
+    arguments = dict(zip(_POSITIONS.get(name, _XY), given, strict=False))
+    return Call(name, arguments | {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg is not None})
+
+
+def _value(node: ast.expr) -> Any:
+    try:
+        return _plain(ast.literal_eval(node))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise ParseError("the reply's code has an argument that is not a constant") from None
+
+
+def _plain(value: object) -> Any:
+    """A constant as JSON can hold it."""
+    match value:
+        case str():
+            return whole_text(value)
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case None | bool():
+            return value
+        case int() | float() if abs(value) < 1e15 and math.isfinite(value):
+            return value
+    raise ValueError(value)
+
+
+def action_of(found: list[Call], table: calls.CallTable, frame: Frame, size: Size) -> Action:
+    """What the calls of a step mean: the first one that acts, at the place of the ``moveTo`` before it."""
+    moved: dict[str, Any] = {}
+    for number, (name, arguments) in enumerate(found, 1):
+        last = number == len(found)
+        if name == "sleep" and not last:
+            continue
+        if name == "moveTo" and not last:
+            moved = {key: arguments[key] for key in _XY if key in arguments}
+            continue
+        if name in ("dragTo", "drag") and len(moved) == 2:
+            arguments = {"start": [moved["x"], moved["y"]], **arguments}
+        elif name not in ("write", "typewrite", "press", "hotkey"):
+            arguments = {**moved, **arguments}
+        return table.read(name, arguments, frame, size)
+    raise ParseError("the reply's code moves the pointer only")
+
+
+def written(action: Action, table: calls.CallTable, frame: Frame, size: Size) -> str:
+    """The code for an action; ``ValueError`` where the table has none."""
+    name, arguments = table.write(action, lambda point: [_number(side) for side in frame.quantise(point, size)])
+    lead = ""
+    if isinstance(action, Scroll):
+        if action.point != calls.MIDDLE:
+            x, y = map(_number, frame.quantise(action.point, size))
+            lead = f"pyautogui.moveTo(x={x}, y={y})\n"
+        return f"{lead}pyautogui.{name}({arguments['clicks']})"
+    module = "computer" if name in ("terminate", "wait", "triple_click") else "pyautogui"
+    return f"{module}.{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+def _number(side: float) -> float | int:
+    return int(side) if side == int(side) else side
+
+
+# --- what each call means ---------------------------------------------------------------------------------------------
+
+
+def _click(call: calls.Arguments) -> Action:
+    button, count = call.values.get("button", "left"), call.values.get("clicks", 1)
+    point = call.point(*calls.XY)
+    if button == "left" and count == 1:
+        return Click(point=point)
+    if button == "right" and count == 1:
+        return call.unsupported(RightClick(point=point))
+    return call.unsupported(DoubleClick(point=point) if (button, count) == ("left", 2) else None)
+
+
+def _press(call: calls.Arguments) -> Action:
+    keys, times = call.keys("keys", "key").keys, call.values.get("presses", 1)
+    if len(keys) != 1 or times != 1:
+        return call.unsupported()
+    return calls.ENTER if keys[0].lower() in ("enter", "return") else call.unsupported(Hotkey(keys=keys))
+
+
+def _wheel(positive: str, negative: str) -> calls.Form:
+    """A turn of the wheel, positive or negative, as the finger's direction."""
+
+    def read(call: calls.Arguments) -> Action:
+        clicks = call.needed("clicks", "amount", "page")
+        if isinstance(clicks, bool) or not isinstance(clicks, int | float) or not clicks:
+            raise ParseError(f"{call.name} has {clicks!r:.80} as 'clicks'")
+        point = call.point(*calls.XY) if call.found(*calls.XY) is not None else calls.MIDDLE
+        return Scroll.model_validate({"point": point, "direction": positive if clicks > 0 else negative})
+
+    def write(action: Any, writing: calls.Writing) -> dict[str, Any] | None:
+        sign = {positive: 1, negative: -1}.get(action.direction)
+        return None if sign is None else {"clicks": sign * NOTCHES}
+
+    return calls.Form(Scroll, read, write)
+
+
+def _drag(call: calls.Arguments) -> Drag:
+    return Drag(start=call.point("start") if "start" in call.values else None, end=call.point(*calls.XY))
+
+
+_STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible", "fail": "impossible"}
+CALLS = calls.CallTable(
+    {
+        **dict.fromkeys(("click", "leftClick"), calls.Form(Click, _click, calls.tap(*calls.XY).write)),
+        **dict.fromkeys(("write", "typewrite"), calls.typed("message")),
+        "press": calls.Form(Press, _press, lambda action, _: {"keys": ["enter"]} if action == calls.ENTER else None),
+        # a positive number moves the view up or right, hence the finger down or left
+        **dict.fromkeys(("scroll", "vscroll"), _wheel("down", "up")),
+        "hscroll": _wheel("left", "right"),
+        "terminate": calls.stopped("status", _STATUSES),
+        "wait": Wait(),
+        "sleep": calls.waited("seconds"),
+        "doubleClick": calls.double_clicked(*calls.XY),
+        "rightClick": calls.right_clicked(*calls.XY),
+        "moveTo": calls.hovered(*calls.XY),
+        "dragTo": calls.on_device(_drag),
+        "hotkey": calls.pressed_together("keys"),
+        **calls.outside("triple_click", "tripleClick", "middleClick", "moveRel", "dragRel", "move", "drag"),
+        **calls.outside("keyDown", "keyUp", "mouseDown", "mouseUp"),
+    }
+)
+"""pyautogui's calls, and the ``computer`` ones that OpenCUA's prompts add."""
