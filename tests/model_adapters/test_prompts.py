@@ -29,6 +29,8 @@ DIGESTS = {
     "computer_use-grounding-system": "153c42fc016e36ef",
     "computer_use-mobile-functions": "74a433be0be092a6",
     "computer_use-system": "5cb501974dec0233",
+    "fara-system": "b1b316d6040ae618",
+    "fara-user-next": "9788655fb4f8d541",
     "glm-grounding": "77135b990770eba0",
     "glm_4_1v-mobile": "3f98679a5b72218f",
     "glm_4_5v-mobile": "2fd55e26aa925d6a",

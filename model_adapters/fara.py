@@ -1,0 +1,165 @@
+"""Fara-7B (Qwen2.5-VL-7B based): a thought and a ``computer_use`` call on web pages, in pixels of the resized screenshot.
+
+Source: microsoft/fara@3f3f1fd, ``src/fara/_prompts.py`` and ``src/fara/qwen_helpers/fncall_prompt.py`` (the system prompt),
+``src/fara/fara_agent.py`` (the conversation: the task, then each reply with the screenshots of the last two; image limits; what
+each action does).
+
+``type`` clicks on its place, empties the field where asked to, types, and presses Enter by default. The typing is
+scored, and mode online carries out all of it. The wheel turns up and down only. Not published: a step instruction and a
+grounding query take the task's place. The agent names the page's address with every screenshot after the first, which
+benchmarks do not record, so that line is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from guieval.actions import Action, ActionSpace, Click, Hotkey, Press, Scroll, Type, Unsupported, Wait
+from guieval.errors import ParseError
+from guieval.history import HistoryEntry
+from guieval.models import Message, ModelInput, ParsedResponse, fill
+from guieval.parsing import call_tables as calls
+from guieval.steps import StepTaskModel, whole_text
+
+from . import _qwen_tools as tools
+from ._family import ImageLimits, main_instruction, template
+from ._hosted import keys_pressed
+
+PAGE = 800
+"""How many pixels a scroll is written to move by: the agent moves by a page, whatever the number."""
+
+
+@dataclass(frozen=True)
+class UpAndDown(ActionSpace):
+    """An action space whose scrolls are vertical."""
+
+    def __contains__(self, action: Action) -> bool:
+        return super().__contains__(action) and not (isinstance(action, Scroll) and action.direction in ("left", "right"))
+
+
+def _scroll(call: calls.Arguments) -> Action:
+    try:
+        pixels = float(call.needed("pixels"))
+    except (TypeError, ValueError, OverflowError):
+        pixels = 0.0
+    if not abs(pixels) > 0:
+        raise ParseError(f"scroll has {call.values['pixels']!r:.80} as 'pixels'")
+    point = call.point("coordinate") if call.found("coordinate") is not None else calls.MIDDLE
+    return Scroll(point=point, direction="down" if pixels > 0 else "up")
+
+
+def _wait(call: calls.Arguments) -> Action:
+    key = "time" if "time" in call.values else "duration"
+    return Wait(duration=call.milliseconds(key)) if key in call.values else Wait(duration=3000.0)
+
+
+def _pixels(action: Scroll, writing: calls.Writing) -> dict[str, Any] | None:
+    sign = {"down": 1, "up": -1}.get(action.direction)
+    return None if sign is None else {"pixels": sign * PAGE}
+
+
+CALLS = calls.CallTable(
+    {
+        # the second names of actions are those that the agent takes too
+        **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
+        **dict.fromkeys(
+            ("type", "input_text"),
+            calls.Form(
+                Type,
+                calls.typed("text", "text_value").read,
+                lambda action, _: {"text": action.text, "press_enter": False, "delete_existing_text": False},
+            ),
+        ),
+        **dict.fromkeys(
+            ("key", "keypress"),
+            calls.Form(
+                Press,
+                lambda call: keys_pressed(call.keys("keys", "text").keys, call),
+                lambda action, _: {"keys": ["Enter"]} if action == calls.ENTER else None,
+            ),
+        ),
+        "scroll": calls.Form(Scroll, _scroll, _pixels),
+        "history_back": calls.BACK,
+        **dict.fromkeys(("wait", "sleep"), calls.Form(Wait, _wait, calls.waited("time").write)),
+        **dict.fromkeys(("terminate", "stop"), tools.CALLS["terminate"]),
+        **dict.fromkeys(("mouse_move", "hover"), calls.hovered("coordinate")),
+        **calls.outside("visit_url", "web_search", "pause_and_memorize_fact"),
+    }
+)
+
+
+class FaraOptions(ImageLimits):
+    """Options of Fara; image limits default to those of the authors' agent."""
+
+    max_images: int = Field(3, ge=1, description="screenshots per request, the current one included")
+
+
+class Fara(tools.QwenToolsModel):
+    """Adapter of Fara. Options: :class:`FaraOptions`."""
+
+    _options: FaraOptions
+    table = CALLS
+    pixels = 3136, 12_845_056
+    action_space = UpAndDown(
+        types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER", "BACK"})
+    )
+    source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py, src/fara/fara_agent.py"
+    frame_source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py"
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        past = () if task.setting == "grounding" else history
+        messages = [Message("system", (fill(template("fara-system"), **self._screen(task)),))]
+        for index, step in enumerate((*(entry.task for entry in past), task)):
+            words = template("fara-user-next") if index else main_instruction(task)
+            if index > len(past) - self._options.max_images:
+                messages.append(Message("user", (self._image(step), words)))
+            elif not index:
+                messages.append(Message("user", (words,)))
+            if index < len(past):
+                messages.append(Message("assistant", (self._past_reply(past[index]),)))
+        return ModelInput(tuple(messages))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read a reply: what stands before the call is the thought."""
+        text = whole_text(text)
+        reply = tools.split_reply(text)
+        action = self._action(task, reply.call)
+        thought = reply.thought or text.partition("<tool_call>")[0].strip() if "<tool_call>" in text else reply.thought
+        return ParsedResponse(action, thought or None, batch=self._batch(task, reply.call, action))
+
+    def _batch(self, task: StepTaskModel, call: Any, action: Action) -> tuple[Action, ...]:
+        """All that a ``type`` does."""
+        arguments = call.get("arguments") if isinstance(call, dict) else None
+        if not isinstance(action, Type) or not isinstance(arguments, dict):
+            return ()
+        batch: list[Action] = [action]
+        if arguments.get("delete_existing_text", False) is True:
+            batch.insert(0, Unsupported(name="key", arguments={"keys": ["Control", "a"]}, device=Hotkey(keys=("ctrl", "a"))))
+        if arguments.get("coordinate") is not None:
+            values = calls.Arguments("type", arguments, self.frame(task), task.screenshot_size)
+            batch.insert(0, Click(point=values.point("coordinate")))
+        if arguments.get("press_enter", True) is not False:
+            batch.append(calls.ENTER)
+        return tuple(batch) if len(batch) > 1 else ()
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        words = thought or conclusion
+        return (self._thinking(words) if words else "") + tools.call_text(self._call(task, action))
+
+    def _thinking(self, thought: str) -> str:
+        return f"{thought}\n"
+
+    def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
+        frame, size = self.frame(task), task.screenshot_size
+        try:
+            name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
+        except ValueError:
+            if action in self.action_space:
+                raise
+            # the past may hold what the family has no word for, which the base model has
+            return {**tools.call_of(action, frame, size), "name": "computer_use"}
+        return {"name": "computer_use", "arguments": {"action": name, **arguments}}
