@@ -73,6 +73,10 @@ _LOAD_MILLISECONDS = 4000
 NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9")
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
 _STILL_CARET = "* { caret-animation: manual !important; }"
+_REFUSED = "Unable to capture screenshot"
+"""Chromium's message where it refuses a capture for a moment, e.g. after its start on a busy machine."""
+_CAPTURE_WAITS = (0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts at a capture."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -184,8 +188,20 @@ class Browser:
 
     async def screenshot(self) -> bytes:
         """The page as PNG, with the text caret where Chromium can stop its blinking (version 140 can)."""
+        from playwright.async_api import Error
+
         async with failures("a screenshot"):
-            return await self.page.screenshot(animations="disabled", caret=self._caret, style=_STILL_CARET)
+            for wait in _CAPTURE_WAITS:
+                try:
+                    return await self._capture()
+                except Error as error:
+                    if _REFUSED not in str(error):
+                        raise
+                await asyncio.sleep(wait)  # the page's time stands still, so a later capture shows the same
+            return await self._capture()
+
+    async def _capture(self) -> bytes:
+        return await self.page.screenshot(animations="disabled", caret=self._caret, style=_STILL_CARET)
 
     async def close(self) -> None:
         """End Chromium and Playwright's process."""

@@ -27,7 +27,7 @@ from guieval.actions import (
     action_to_json,
     executable,
 )
-from guieval.errors import UsageError
+from guieval.errors import EnvironmentFailure, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols
 from guieval.models.scored_reply import storable
@@ -47,6 +47,7 @@ def missing_browser() -> str:
 
 
 needs_browser = pytest.mark.skipif(bool(missing_browser()), reason=missing_browser() or "there is a browser")
+REFUSED = "Unable to capture screenshot"
 PAGE = """<!doctype html><body style="margin:0;height:3000px;width:2000px">
 <textarea id=t style="width:90px;height:40px"></textarea>
 <script>
@@ -223,3 +224,42 @@ def test_a_text_field_with_the_focus_shows_its_caret_and_the_caret_does_not_blin
 
     known, before, focused = asyncio.run(look())
     assert len(focused) == 1 and (before not in focused) == known
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("refusals", "message", "captured"), [(2, REFUSED, True), (99, REFUSED, False), (1, "Target crashed", False)]
+)
+def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
+    refusals: int, message: str, captured: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from playwright.async_api import Error, Page
+
+    monkeypatch.setattr("guieval.online.browser._CAPTURE_WAITS", (0.01, 0.01))
+    file = tmp_path / "page.html"
+    file.write_text("<p>text</p>", encoding="utf-8")
+    capture, attempts = Page.screenshot, []
+
+    async def refuse(self: Page, **options: Any) -> bytes:
+        attempts.append(options)
+        if len(attempts) <= refusals:
+            raise Error(f"Page.screenshot: Protocol error (Page.captureScreenshot): {message}")
+        return await capture(self, **options)
+
+    async def look() -> tuple[bytes, bytes]:
+        browser = await Browser.launch((200, 100), 1)
+        try:
+            await browser.new_page(file.as_uri())
+            undisturbed = await browser.screenshot()
+            monkeypatch.setattr(Page, "screenshot", refuse)
+            return undisturbed, await browser.screenshot()
+        finally:
+            await browser.close()
+
+    if captured:
+        first, second = asyncio.run(look())
+        assert first == second and len(attempts) == 3
+    else:
+        with pytest.raises(EnvironmentFailure, match=message):
+            asyncio.run(look())
+        assert len(attempts) == (3 if message == REFUSED else 1)
