@@ -145,4 +145,4 @@ class MAIUI(FamilyModel):
         return json.dumps(call, separators=(",", ":"))
 
 
-_THOUGHT = re.compile(r"\A\s*(?:<thinking>)?(.*?)</think(?:ing)?>", re.DOTALL)
+_THOUGHT = re.compile(r"\A\s*+(?:<thinking>)?(.*?)</think(?:ing)?>", re.DOTALL)
