@@ -1,24 +1,31 @@
-"""Replies of a model, to every adapter: an action or a reason, and a record that can be read again."""
+"""Replies of a model, to every adapter: an action or a reason, soon, and a record that can be read again."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from pathlib import Path
 from random import Random
 from typing import ClassVar
 
 from guieval.actions import Action
-from guieval.errors import GuievalError
+from guieval.errors import GuievalError, ParseError
 from guieval.evaluation import ActionEvaluator
 from guieval.history import HistoryEntry
 from guieval.models import ABCModel, ModelConfig
 from guieval.models.scored_reply import read_reply
 from guieval.registry import adapter_class, list_adapters
+from guieval.steps import StepTaskModel
 from guieval.testing.conformance import example_actions
-from tests.model_adapters.adversarial import replies
+from tests.model_adapters.adversarial import LONGEST, replies
 
 from . import mutations
 from .engine import TASKS, Target, Wrong, sentence, stored
+
+MILLISECONDS = 5.0
+"""CPU time in which a reply as long as any that is asked for has to be read, and longer ones in proportion; the least of several
+readings, since other work makes single ones slow."""
 
 
 class Replies(Target):
@@ -39,6 +46,10 @@ class Replies(Target):
         model, task = self._models[number], dice.choice(TASKS)
         material = dice.choice(self._own[number]) if dice.random() < 0.5 else dice.choice(self._any)
         text = mutations.text(dice, material, dice.choice(self._any))
+        allowed = MILLISECONDS * max(1.0, len(text) / LONGEST)
+        took = _milliseconds(model, task, text, allowed)
+        if took > allowed:
+            raise Wrong(f"{model.config.name} takes {took:.1f} ms for a reply of {len(text)} characters")
         sample = read_reply(model, self._judge, task, text)
         if not sample.answered:
             raise Wrong(f"{model.config.name} on a reply of {len(text)} characters: {sample.error}")
@@ -55,3 +66,15 @@ class Replies(Target):
 
 def _rendered(model: ABCModel, action: Action) -> str:
     return model.render(TASKS[0], action, "I see the switch.", "Tap the switch.")
+
+
+def _milliseconds(model: ABCModel, task: StepTaskModel, text: str, enough: float) -> float:
+    best = float("inf")
+    for _ in range(10):
+        began = time.process_time()
+        with contextlib.suppress(ParseError):
+            model.parse_response(task, text)
+        best = min(best, (time.process_time() - began) * 1000)
+        if best <= enough:
+            break
+    return best
