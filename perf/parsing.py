@@ -5,6 +5,7 @@ input with eight past steps, 20 us for a run's watch over coordinate frames. Rep
 (``GUIEVAL_SHARED_DATA``, as for the tests); without it only the times are measured. Every adapter is measured by being there.
 
     python -m perf.parsing            # from the repository's root: half a minute
+    python -m perf.parsing --table    # the table of docs/models.md
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import os
 import platform
 import random
+import sys
 import time
 import timeit
 from collections import Counter
@@ -31,7 +33,7 @@ from guieval.registry import list_adapters, load_model
 from guieval.steps import Sample, StepTaskModel
 from guieval.testing.conformance import every_model
 from tests.model_adapters.adversarial import LONGEST, replies
-from tests.model_adapters.replies import EXPLAINED, FAMILIES, OTHERS, kind, readings, rows, screenshot_sizes
+from tests.model_adapters.replies import EXPLAINED, FAMILIES, OTHERS, agreement, kind, readings, rows, screenshot_sizes
 from tests.model_adapters.steps import adapter, step
 
 CHARACTERS = 2000
@@ -62,6 +64,12 @@ def print_agreement(data: Path) -> None:
     print(f"no replies were found of: {', '.join(name for name in list_adapters() if name not in recorded)}")
     for file, what in OTHERS.items():
         print(f"{file}: {sum(1 for _ in rows(data, file))} rows not read ({what})")
+
+
+def print_table(data: Path) -> None:
+    sizes = screenshot_sizes(data)
+    for family in FAMILIES:
+        print(agreement(family, adapter(family.adapter, **family.options), data, sizes))
 
 
 def microseconds(call: Callable[[], object], number: int = 50) -> float:
@@ -177,8 +185,11 @@ def print_watch(steps: int = 5000) -> None:
 
 
 if __name__ == "__main__":
-    print(f"Python {platform.python_version()}, {platform.machine()}")
     recorded = Path(os.environ.get("GUIEVAL_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
+    if sys.argv[1:] == ["--table"]:
+        print_table(recorded)
+        raise SystemExit
+    print(f"Python {platform.python_version()}, {platform.machine()}")
     if recorded.is_dir():
         print_agreement(recorded)
     print_times()

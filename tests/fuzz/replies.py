@@ -24,8 +24,8 @@ from . import mutations
 from .engine import TASKS, Target, Wrong, sentence, stored
 
 MILLISECONDS = 5.0
-"""CPU time in which a reply as long as any that is asked for has to be read, and longer ones in proportion; the least of several
-readings, since other work makes single ones slow."""
+"""CPU time in which a reply as long as any that is asked for has to be read, and a longer one in proportion. The least of
+several readings counts, since other work makes single ones slow."""
 
 
 class Replies(Target):

@@ -241,6 +241,16 @@ def readings(family: Family, model: ABCModel, shared_data: Path, sizes: dict[str
             yield _read(family, model, row, size_of(row, sizes))
 
 
+def agreement(family: Family, model: ABCModel, shared_data: Path, sizes: dict[str, Size]) -> str:
+    """A family's row in docs/models.md: rows, read ones, those that the source read too, and equal ones."""
+    found = list(readings(family, model, shared_data, sizes))
+    compared = [reading for reading in found if reading.difference is not None]
+    same = sum(not reading.difference for reading in compared)
+    read = sum(reading.action is not None for reading in found)
+    share = f"{100 * same / len(compared):.1f} %" if compared else ""
+    return f"| `{family.adapter}` | `{family.file}` | {len(found):,} | {read:,} | {len(compared):,} | {same:,} | {share} |"
+
+
 def _read(family: Family, model: ABCModel, row: Row, size: Size | None) -> Reading:
     action: Action | None = None
     reason = ""
