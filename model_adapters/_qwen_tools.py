@@ -24,6 +24,8 @@ from guieval.steps import StepTaskModel, whole_text
 from ._family import FamilyModel, own_reply, past_sentence, step_instruction, template
 
 TOOL = "mobile_use"
+CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
+"""The rest of a call that was begun up to its coordinate's bracket."""
 _TOOLS = frozenset({"mobile_use", "computer_use", "mobile_for_gui_owl", "function"})
 _STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 

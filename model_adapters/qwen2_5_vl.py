@@ -9,7 +9,6 @@ paper, appendix E (the ``<thinking>`` block of a given thought, printed there fo
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Click
@@ -46,7 +45,7 @@ class Qwen25VL(tools.QwenToolsModel):
         return chat(question, image, system=system)
 
     def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
-        continued = _CONTINUED.match(text) if task.setting == "grounding" else None
+        continued = tools.CONTINUED.match(text) if task.setting == "grounding" else None
         if continued is not None:
             return ParsedResponse(Click(point=decoded(continued[1], self.frame(task), task.screenshot_size)))
         return super().parse_response(task, text)
@@ -65,4 +64,3 @@ class Qwen25VL(tools.QwenToolsModel):
 
 
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
-_CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")

@@ -123,7 +123,7 @@ def _os_atlas_setting(row: Row) -> Setting:
 
 FAMILIES = (
     Family("qwen2_5_vl", "qwen2_5_vl", setting=_always_grounding),
-    Family("qwen2_5_vl", "se_gui", setting=_always_grounding),
+    Family("se_gui", "se_gui", setting=_always_grounding),
     Family("qwen3_vl", "qwen3_vl"),
     Family("ui_tars", "ui_tars", 0.95, lambda row: "CAGUI" not in row.notes, sizes=((1000, 1000),)),
     Family("ui_tars_1_5", "ui_tars", 0.3, which=lambda row: "CAGUI" in row.notes),

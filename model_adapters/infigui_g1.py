@@ -1,0 +1,51 @@
+"""InfiGUI-G1 (Qwen2.5-VL based): a thought, then a list of candidate points in resized pixels, of which the first counts.
+
+Source: InfiXAI/InfiGUI-G1@22208e4, ``eval/prompts.py`` (prompts with and without thinking, the first point is scored),
+``eval/eval.py`` and ``eval/data.py`` (a screenshot is shrunk to 5600 tokens' pixels before it is rounded to the patches).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from guieval.actions import Action
+from guieval.frames import ResizedPixels
+from guieval.history import HistoryEntry
+from guieval.models import ModelInput, ParsedResponse, fill
+from guieval.steps import StepTaskModel, whole_text
+
+from . import _qwen_tools as tools
+from ._family import HELPFUL, PATCH, chat, main_instruction, template
+from ._grounder import CLICKS
+from .infigui_r1 import InfiGUIR1
+
+
+class InfiGUIG1(InfiGUIR1):
+    """Adapter of InfiGUI-G1. Options: ``min_pixels`` and ``max_pixels``, for the rounding to patches."""
+
+    pixels = 4 * PATCH**2, 12_845_056
+    grounding_pixels = pixels
+    action_space = CLICKS
+    source = "github.com/InfiXAI/InfiGUI-G1@22208e4 eval/prompts.py"
+    frame_source = "github.com/InfiXAI/InfiGUI-G1@22208e4 eval/eval.py"
+
+    @property
+    def _first_resize(self) -> ResizedPixels:
+        return ResizedPixels(1, 1, 5600 * PATCH**2)
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        system = template("infigui_g1-system") if self.thinking is not False else HELPFUL
+        question = fill(template("infigui_g1-user"), instruction=main_instruction(task), **self._screen(task))
+        return chat(self._image(task), question, system=system)
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        return self._grounded(task, whole_text(text))
+
+    def _action(self, task: StepTaskModel, call: Any) -> Action:
+        return tools.action_of(call, self.frame(task), task.screenshot_size, grounding=True)
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        before = self._thinking(thought) if thought and self.thinking is not False else ""
+        return before + json.dumps([{"point_2d": self._call(task, action)["arguments"]["coordinate"]}])
