@@ -137,8 +137,8 @@ class Browser:
             raise
         return cls(playwright, chromium, size, scale)
 
-    async def new_page(self, address: str) -> Page:
-        """Open an address in a page of its own: no cookies or storage of earlier ones, and the clock at its start."""
+    async def new_page(self, address: str, start: int = CLOCK_START) -> Page:
+        """Open an address in a page of its own, without cookies or storage of earlier ones; ``start`` is the time there."""
         async with failures(f"opening {address}"):
             if self._page is not None:
                 await self._page.context.close()
@@ -149,15 +149,15 @@ class Browser:
                 timezone_id="UTC",
             )
             self._page = await context.new_page()
-            await self._page.clock.install(time=CLOCK_START)
-            await self._page.clock.pause_at(CLOCK_START + 1)
+            await self._page.clock.install(time=start)
+            await self._page.clock.pause_at(start + 1)
             await self._page.goto(address, wait_until="load")
-            await self._align_clock()
+            await self._align_clock(start)
             # a caret that blinks would make screenshots differ from one another
             self._caret = "initial" if await self._page.evaluate("CSS.supports('caret-animation', 'manual')") else "hide"
         return self._page
 
-    async def _align_clock(self) -> None:
+    async def _align_clock(self, start: int) -> None:
         """Let every page begin at the same time, and at the same distance from its next animation frame.
 
         Frames are counted from the page's creation, which the clock does not stop: how long a page takes to load would decide
@@ -165,7 +165,7 @@ class Browser:
         """
         elapsed = int(await self.page.evaluate("performance.now()"))
         await self.page.clock.run_for(_LOAD_MILLISECONDS - elapsed % _LOAD_MILLISECONDS)
-        await self.page.clock.set_system_time(CLOCK_START + _LOAD_MILLISECONDS // 1000)
+        await self.page.clock.set_system_time(start + _LOAD_MILLISECONDS // 1000)
 
     @property
     def page(self) -> Page:

@@ -1,0 +1,91 @@
+"""A BrowserGym environment behind a pipe: requests and answers are lines of JSON.
+
+It runs in the Python that has BrowserGym, where guieval need not be installed, so it imports neither guieval nor its packages.
+Source: ServiceNow/BrowserGym at 9e779f0, ``browsergym/core/src/browsergym/core/{env,registration}.py``.
+"""
+
+import base64
+import importlib
+import importlib.metadata
+import io
+import json
+import os
+import sys
+from typing import Any
+
+
+class Worker:
+    """One environment of BrowserGym at a time, with its actions by coordinates."""
+
+    def __init__(self, benchmark: str) -> None:
+        import gymnasium
+        from browsergym.core.action.highlevel import HighLevelActionSet  # type: ignore[import-not-found]
+
+        importlib.import_module(f"browsergym.{benchmark}")
+        self._make = gymnasium.make
+        self._ids = sorted(name for name in gymnasium.registry if name.startswith(f"browsergym/{benchmark}."))
+        self._actions = HighLevelActionSet(subsets=["chat", "infeas", "coord"], multiaction=True)
+        self._environment: Any = None
+        self._reward = 0.0
+        self._over = False
+
+    def list(self) -> dict[str, Any]:
+        """The names of the tasks, and the package's version."""
+        return {"tasks": self._ids, "version": importlib.metadata.version("browsergym-core")}
+
+    def reset(self, task: str, seed: int) -> dict[str, Any]:
+        """Begin a task."""
+        self.close()
+        self._environment = self._make(task, action_mapping=self._actions.to_python_code, headless=True)
+        seen, _ = self._environment.reset(seed=seed)
+        self._reward, self._over = 0.0, False
+        return self._shown(seen)
+
+    def step(self, actions: str) -> dict[str, Any]:
+        """Carry out calls of the action set, one a line."""
+        seen, reward, terminated, truncated, _ = self._environment.step(actions)
+        self._reward, self._over = float(reward), bool(terminated or truncated)
+        return self._shown(seen)
+
+    def close(self) -> dict[str, Any]:
+        """Close the environment, if there is one."""
+        if self._environment is not None:
+            self._environment.close()
+            self._environment = None
+        return {}
+
+    def _shown(self, seen: Any) -> dict[str, Any]:
+        from PIL import Image
+
+        stream = io.BytesIO()
+        Image.fromarray(seen["screenshot"]).save(stream, format="PNG", compress_level=1)
+        texts = [part["text"] for part in seen["goal_object"] if part["type"] == "text"]
+        return {
+            "goal": "\n".join(texts) or str(seen["goal"]),
+            "screenshot": base64.b64encode(stream.getvalue()).decode(),
+            "reward": self._reward,
+            "over": self._over,
+            "error": seen["last_action_error"],
+        }
+
+
+def main(benchmark: str) -> None:
+    """Answer requests until the pipe is closed."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what BrowserGym prints is no answer
+    worker: Any = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            worker = worker or Worker(benchmark)
+            answer = getattr(worker, request.pop("do"))(**request)
+        except Exception as error:
+            answer = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    if worker is not None:
+        worker.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,182 @@
+"""BrowserGym, with stand-ins for gymnasium and browsergym that have the published interface; and the real one where
+GUIEVAL_BROWSERGYM_PYTHON names a Python that has it (with MINIWOB_URL set)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+
+from guieval.actions import Click, Open, Point, Stop, Type
+from guieval.errors import EnvironmentFailure, UsageError
+from guieval.online import ABCDevice
+from guieval.online.browsergym import BrowserGym
+from guieval.online.conformance import check_environment
+
+GYMNASIUM = """
+registry = dict.fromkeys(["browsergym/counting.two", "browsergym/counting.one", "browsergym/other.task", "CartPole-v1"])
+
+
+def make(name, **arguments):
+    from browsergym.counting import Counting
+
+    return Counting(int(name.endswith("two")) + 1, **arguments)
+"""
+COUNTING = """
+import numpy as np
+
+print("a line that is no answer")
+
+
+class Counting:
+    def __init__(self, goal, *, action_mapping, headless):
+        assert headless
+        self.goal, self.mapping, self.log = goal, action_mapping, []
+
+    def reset(self, seed=None):
+        self.count, self.noise = 0, seed
+        return self.seen(""), {}
+
+    def step(self, action):
+        error = ""
+        for call in self.mapping(action):
+            if call == "mouse_click(50, 25)":
+                self.count += 1
+            elif call == "keyboard_type('crash')":
+                raise SystemExit(3)
+            elif call == "keyboard_type('fault')":
+                raise RuntimeError("a fault")
+            elif not call.startswith(("noop", "send_msg_to_user", "report_infeasible")):
+                error = "NameError: " + call
+        reward = float(self.count == self.goal)
+        return self.seen(error), reward, bool(reward), False, {}
+
+    def seen(self, error):
+        pixels = np.full((50, 100, 3), self.noise % 256, np.uint8)
+        pixels[: self.count] = 200
+        goal = [{"type": "text", "text": f"Count to {self.goal}."}]
+        return {"screenshot": pixels, "goal_object": goal, "goal": "", "last_action_error": error}
+
+    def close(self):
+        pass
+"""
+HIGHLEVEL = """
+class HighLevelActionSet:
+    def __init__(self, subsets, multiaction):
+        assert subsets == ["chat", "infeas", "coord"] and multiaction
+
+    def to_python_code(self, text):
+        return text.splitlines()
+"""
+BUTTON = Click(point=Point(500.0, 500.0))
+_Result = TypeVar("_Result")
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in (
+        ("gymnasium/__init__.py", GYMNASIUM),
+        ("browsergym/counting/__init__.py", COUNTING),
+        ("browsergym/core/action/highlevel.py", HIGHLEVEL),
+        ("browsergym_core-9.9.dist-info/METADATA", "Metadata-Version: 2.1\nName: browsergym-core\nVersion: 9.9\n"),
+    ):
+        file = tmp_path / "packages" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
+    return tmp_path / "packages"
+
+
+def acting(environment: BrowserGym, work: Callable[[ABCDevice], Awaitable[_Result]]) -> _Result:
+    async def opened() -> _Result:
+        device = await environment.open()
+        try:
+            return await work(device)
+        finally:
+            await device.close()
+
+    return asyncio.run(opened())
+
+
+@pytest.mark.usefixtures("packages")
+def test_it_keeps_the_contract() -> None:
+    environment = BrowserGym(benchmark="counting")
+    assert list(check_environment(environment)) == []
+    assert [task.id for task in environment.tasks()] == ["one", "two"] and environment.version == "browsergym-9.9-counting"
+
+
+@pytest.mark.usefixtures("packages")
+def test_the_reward_judges() -> None:
+    environment = BrowserGym(benchmark="counting")
+    _, two = environment.tasks()
+
+    async def work(device: ABCDevice) -> None:
+        seen = await device.reset(two, 7)
+        assert (seen.goal, seen.size, seen.over) == ("Count to 2.", (100, 50), False)
+        seen = await device.step([Open(app="Clock"), BUTTON])
+        assert not seen.over and not (await device.score()).success
+        assert not (await device.step([])).over
+        seen = await device.step([BUTTON])
+        score = await device.score()
+        assert seen.over and score.success and score.progress == 1.0 and score.reason == "BrowserGym's reward is 1"
+        assert (await device.step([BUTTON])).over, "a task that has ended takes no further action"
+        await device.reset(two, 7)
+        await device.step([Stop(), BUTTON, BUTTON])
+        assert not (await device.score()).success
+
+    acting(environment, work)
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize(
+    ("text", "message"), [("crash", "process has ended"), ("fault", "BrowserGym failed: RuntimeError: a fault")]
+)
+def test_what_fails_is_an_environment_failure_and_no_process_is_left(text: str, message: str) -> None:
+    environment = BrowserGym(benchmark="counting")
+
+    async def work(device: ABCDevice) -> None:
+        await device.reset(environment.tasks()[0], 0)
+        with pytest.raises(EnvironmentFailure, match=message):
+            await device.step([Type(text=text)])
+
+    acting(environment, work)
+    assert not [child for child in psutil.Process().children() if "counting" in child.cmdline()]
+
+
+@pytest.mark.usefixtures("packages")
+def test_mistakes_give_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="option benchmark is 'a-b'; expected the name of a package"):
+        BrowserGym(benchmark="a-b")
+    with pytest.raises(UsageError, match="option python is 'no-such-python', which is no program"):
+        BrowserGym(python="no-such-python")
+    with pytest.raises(UsageError, match="option max_steps is 0"):
+        BrowserGym(max_steps=0)
+    with pytest.raises(UsageError, match=r"No module named 'browsergym\.webarena'; pip install browsergym-webarena"):
+        BrowserGym(benchmark="webarena").tasks()
+    monkeypatch.setenv("PYTHONPATH", "")
+    with pytest.raises(UsageError, match=r"cannot be used in .*: ModuleNotFoundError"):
+        BrowserGym(python=sys.executable).tasks()
+    with pytest.raises(UsageError, match="does not answer"):
+        BrowserGym(python="true").tasks()
+
+
+def test_the_real_one() -> None:
+    python = os.environ.get("GUIEVAL_BROWSERGYM_PYTHON")
+    if python is None:
+        pytest.skip("GUIEVAL_BROWSERGYM_PYTHON does not name a Python with browsergym-miniwob")
+    environment = BrowserGym(python=python)
+    task = next(task for task in environment.tasks() if task.id == "click-test")
+
+    async def work(device: ABCDevice) -> str:
+        seen = await device.reset(task, 0)
+        await device.step([BUTTON])
+        await device.score()
+        return seen.goal
+
+    assert acting(environment, work) == "Click the button."
