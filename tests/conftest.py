@@ -36,6 +36,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What guieval remembers of its user stays out of the home folder, and no terminal's width folds what tests read."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
     os.environ.pop("COLUMNS", None)
+    os.unsetenv("COLUMNS")  # readline, which pytest imports, sets it past os.environ
 
 
 @pytest.fixture(autouse=True)
