@@ -137,7 +137,7 @@ SE_GUI = "YXB-NKU+SE-GUI__rec_results_android_studio_macos_8k_SFT_0.json.gz"
     [
         ("Tongyi-MAI+MAI-UI__server_SSV2.jsonl.gz", "screenspot-v2", "mai_ui", {}, 1207),
         ("Tongyi-MAI+MAI-UI__server_MMBench.jsonl.gz", "mmbench-gui-l2", "mai_ui", {}, 3190),
-        (SE_GUI, "screenspot-pro", "qwen2_5_vl", {"max_pixels": 3_500_000}, 12),
+        (SE_GUI, "screenspot-pro", "se_gui", {"max_pixels": 3_512_320}, 12),
     ],
 )
 def test_raw_replies_give_the_stated_score(
