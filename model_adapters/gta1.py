@@ -1,21 +1,60 @@
-"""GTA1 (trained from UI-TARS-1.5, later from OpenCUA): a point ``(x,y)`` in pixels of the resized screenshot.
+"""GTA1: the point or the ``pyautogui`` click for a description, in pixels of the resized screenshot.
 
-Source: Yan98/GTA1@81f0c4c, ``src/grpo_grounding.py`` (prompt) and ``README.md`` (layout, resize rule, how a reply is read:
-the first pair in brackets). The prompt is the training's; the README gives one script for all checkpoints.
+Source: Yan98/GTA1@81f0c4c, ``src/grpo_grounding.py`` (the prompt of the first checkpoint, which was trained from
+UI-TARS-1.5) and ``README.md`` (layout, resize rule, how a point is read). The later checkpoints are trained from OpenCUA. The
+repository's script does not tell them apart; public servers of these send OpenCUA's grounding prompt and read its code, as is
+done here (option ``form``). Their model cards could not be read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from guieval.actions import Action
+from guieval.history import HistoryEntry
+from guieval.models import ModelInput, ParsedResponse
+from guieval.steps import StepTaskModel, whole_text
+
+from . import _pyautogui as code
+from ._family import ImageLimits, chat, main_instruction, template
 from ._grounder import Grounder
 
 
-class GTA1(Grounder):
-    """Adapter of GTA1. Options: ``min_pixels`` and ``max_pixels``."""
+class GTA1Options(ImageLimits):
+    """Options of GTA1; image limits default to those of the README."""
 
+    form: Literal["point", "pyautogui"] = Field(
+        "point", description="point: (x,y), of the first checkpoint (2507); pyautogui: code, of those trained from OpenCUA"
+    )
+
+
+class GTA1(Grounder):
+    """Adapter of GTA1. Options: :class:`GTA1Options`."""
+
+    _options: GTA1Options
     system = "gta1-system"
     pixels = 3136, 4096 * 2160
     source = "github.com/Yan98/GTA1@81f0c4c src/grpo_grounding.py"
     frame_source = "github.com/Yan98/GTA1@81f0c4c README.md"
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if self._options.form == "point":
+            return super().prepare_input(task, history)
+        return chat(self._image(task), main_instruction(task), system=template("opencua-grounding-system"))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        if self._options.form == "point":
+            return super().parse_response(task, text)
+        found = code.calls_in(whole_text(text))
+        return ParsedResponse(code.action_of(found, code.CALLS, self.frame(task), task.screenshot_size))
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        if self._options.form == "point":
+            return super()._written(task, action, thought, conclusion)
+        return f"```python\n{code.written(action, code.CALLS, self.frame(task), task.screenshot_size)}\n```"
 
     def _answer(self, x: str, y: str) -> str:
         return f"({x},{y})"

@@ -2,8 +2,8 @@
 
 Source: hcompai/hai-cookbook@2ba8961, ``holo1_5/openai_client/invoke_localization.ipynb`` (prompt, layout) and ``holo1_5/
 holo_1_5_quickstart.ipynb`` (the checkpoint's own image limits, the form of a reply). The notebook for the makers' service
-shrinks screenshots to 1280 tokens (``max_pixels``: 1003520). What it is given to constrain the reply to the schema is not sent.
-The schema in the prompt is as pydantic writes it. How the model is asked for other actions than a click is not published.
+shrinks screenshots to 1280 tokens (``max_pixels``: 1003520). It also constrains the reply to the schema on the server, which
+is not done here. How the model is asked for other actions than a click is not published.
 """
 
 from __future__ import annotations

@@ -92,6 +92,16 @@ def test_the_prompt_states_the_size_that_the_model_sees(name: str, screen: tuple
     assert stated in adapter(name).prepare_input(step(screenshot_size=screen, setting="grounding"), ()).text
 
 
+def test_gta1_trained_from_opencua_answers_in_code() -> None:
+    model = adapter("gta1", form="pyautogui")
+    task = step(screenshot_size=SIZE, setting="grounding")
+    assert model.prepare_input(task, ()).text.endswith("pyautogui actions to complete the task.\nTurn on Wi-Fi")
+    assert model.parse_response(task, "```python\npyautogui.click(x=980, y=560)\n```").action == Click(point=MIDDLE)
+    assert model.render(task, Click(point=MIDDLE)) == "```python\npyautogui.click(x=980, y=560)\n```"
+    with pytest.raises(ParseError):
+        model.parse_response(task, "(980,560)")
+
+
 def test_ugrounds_places_are_thousandths() -> None:
     assert adapter("uground").frame(step()) == PER_1000
 
