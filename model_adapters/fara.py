@@ -7,7 +7,8 @@ each action does).
 ``type`` clicks on its place, empties the field where asked to, types, and presses Enter by default. The typing is
 scored, and mode online carries out all of it. The wheel turns up and down only. Not published: a step instruction and a
 grounding query take the task's place. The agent names the page's address with every screenshot after the first, which
-benchmarks do not record, so that line is left out.
+benchmarks do not record, so that line is left out; the last thought, which it takes for the answer to the task, is not sent to
+a device.
 """
 
 from __future__ import annotations
