@@ -168,6 +168,11 @@ class Browser:
         await self.page.clock.set_system_time(start + _LOAD_MILLISECONDS // 1000)
 
     @property
+    def chromium(self) -> ChromiumProcess:
+        """The process, for pages that another program opens and drives."""
+        return self._chromium
+
+    @property
     def page(self) -> Page:
         """The page of the last :meth:`new_page`."""
         if self._page is None:
