@@ -328,6 +328,17 @@ def path_direction(start: tuple[float, float], end: tuple[float, float]) -> Dire
 OPPOSITE: dict[Direction, Direction] = {"up": "down", "down": "up", "left": "right", "right": "left"}
 
 
+NOTCH_PIXELS = 100
+"""How far a page moves at one notch of a mouse wheel, about."""
+
+
+def wheel_distance(notches: object, direction: Direction, size: tuple[int, int]) -> float | None:
+    """The distance of a scroll by so many notches on a screen of ``size`` in pixels; ``None`` for what is no number of them."""
+    if isinstance(notches, bool) or not isinstance(notches, int | float) or not 0 < abs(notches) < 1e9:
+        return None
+    return 1000.0 * abs(notches) * NOTCH_PIXELS / size[0 if direction in ("left", "right") else 1]
+
+
 def scroll_path(action: Scroll, length: float = 300.0) -> tuple[Point, Point]:
     """Start and end of a scroll as a path of ``length`` thousandths on the screen.
 

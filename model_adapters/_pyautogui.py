@@ -13,14 +13,27 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from guieval.actions import Action, Click, DoubleClick, Drag, Hotkey, Press, RightClick, Scroll, StopStatus, Wait
+from guieval.actions import (
+    Action,
+    Click,
+    Direction,
+    DoubleClick,
+    Drag,
+    Hotkey,
+    Press,
+    RightClick,
+    Scroll,
+    StopStatus,
+    Wait,
+    wheel_distance,
+)
 from guieval.errors import ParseError
 from guieval.frames import Frame, Size
 from guieval.parsing import call_tables as calls
 from guieval.steps import whole_text
 
 NOTCHES = 5
-"""How far a scroll is written to turn the wheel: the direction alone is evaluated."""
+"""How far a scroll without a distance is written to turn the wheel; offline, the direction alone is evaluated."""
 _MODULES = ("pyautogui", "computer", "time")
 _XY = ("x", "y")
 _POSITIONS: dict[str, tuple[str, ...]] = {
@@ -150,7 +163,7 @@ def _press(call: calls.Arguments) -> Action:
     return calls.ENTER if keys[0].lower() in ("enter", "return") else call.unsupported(Hotkey(keys=keys))
 
 
-def _wheel(positive: str, negative: str) -> calls.Form:
+def _wheel(positive: Direction, negative: Direction) -> calls.Form:
     """A turn of the wheel, positive or negative, as the finger's direction."""
 
     def read(call: calls.Arguments) -> Action:
@@ -158,7 +171,8 @@ def _wheel(positive: str, negative: str) -> calls.Form:
         if isinstance(clicks, bool) or not isinstance(clicks, int | float) or not clicks:
             raise ParseError(f"{call.name} has {clicks!r:.80} as 'clicks'")
         point = call.point(*calls.XY) if call.found(*calls.XY) is not None else calls.MIDDLE
-        return Scroll.model_validate({"point": point, "direction": positive if clicks > 0 else negative})
+        direction = positive if clicks > 0 else negative
+        return Scroll(point=point, direction=direction, distance=wheel_distance(clicks, direction, call.size))
 
     def write(action: Any, writing: calls.Writing) -> dict[str, Any] | None:
         sign = {positive: 1, negative: -1}.get(action.direction)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from guieval.actions import OPPOSITE, Action, Click, Drag, Press, Scroll
+from guieval.actions import OPPOSITE, Action, Click, Drag, Press, Scroll, wheel_distance
 from guieval.errors import ParseError
 from guieval.frames import Size
 from guieval.parsing import call_tables as calls
@@ -56,7 +56,8 @@ def _drag(call: calls.Arguments) -> Action:
 
 def _scroll(call: calls.Arguments) -> Action:
     direction = call.one_of(SIDES, "scroll_direction")
-    return scroll_by(call, direction, None, keys=("coordinate",))
+    distance = wheel_distance(call.found("scroll_amount"), direction, call.size)
+    return scroll_by(call, direction, distance, keys=("coordinate",))
 
 
 def _written_scroll(action: Scroll, writing: calls.Writing) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from guieval.actions import (
+    NOTCH_PIXELS,
     Click,
     DoubleClick,
     Drag,
@@ -20,8 +21,6 @@ from guieval.actions import (
 )
 from guieval.online.pixels import pixel
 
-NOTCH_PIXELS = 100
-"""How far a page moves at one notch of a mouse wheel, about."""
 SCROLL_SHARE = 0.5
 """The part of the screen that one scroll without a distance moves the content by."""
 

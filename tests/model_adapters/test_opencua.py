@@ -26,6 +26,7 @@ from guieval.actions import (
 from guieval.errors import ParseError, UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.models import Message
+from guieval.online.pyautogui_code import pyautogui_code
 from guieval.registry import load_model
 
 from .steps import adapter, past, step
@@ -49,9 +50,13 @@ def read(text: str, **changes: Any) -> Action:
         ('pyautogui.write("pyautogui.click(1, 2)")', Type(text="pyautogui.click(1, 2)")),
         ("pyautogui.press(keys=['enter'])", Press(button="ENTER")),
         ("pyautogui.press('return')", Press(button="ENTER")),
-        ("pyautogui.scroll(-5)", Scroll(point=MIDDLE, direction="up")),
-        ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down")),
-        ("pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)", Scroll(point=CORNER, direction="left")),
+        ("pyautogui.scroll(-5)", Scroll(point=MIDDLE, direction="up", distance=500_000 / 1120)),
+        ("pyautogui.scroll(3, x=0, y=0)", Scroll(point=CORNER, direction="down", distance=300_000 / 1120)),
+        ("pyautogui.scroll(-1e12)", Scroll(point=MIDDLE, direction="up")),
+        (
+            "pyautogui.moveTo(x=0, y=0)\ntime.sleep(1)\npyautogui.hscroll(10)",
+            Scroll(point=CORNER, direction="left", distance=1_000_000 / 1960),
+        ),
         ("computer.wait()", Wait()),
         ("time.sleep(2)", Wait(duration=2000.0)),
         ("computer.terminate(status='success')", Stop()),
@@ -145,3 +150,9 @@ def test_opencua_cannot_be_given_a_thought_where_its_prompt_asks_for_none() -> N
     assert given.parts == ("## Thought:\nIt is there.\n\n",)
     with pytest.raises(UsageError, match="asks for no thought"):
         adapter("opencua", reasoning="l1").prepare_fixed_thought(step(), (), "It is there.")
+
+
+@pytest.mark.parametrize("code", [f"pyautogui.{call}" for call in ("scroll(-5)", "scroll(12)", "hscroll(3)", "hscroll(-1)")])
+def test_a_desktop_turns_the_wheel_as_far_as_the_reply_states(code: str) -> None:
+    carried_out = pyautogui_code(Scroll.model_validate(read(code).model_dump()), SIZE)
+    assert carried_out is not None and carried_out.splitlines()[-1].replace("; ", "").endswith(code)
