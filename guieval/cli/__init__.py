@@ -39,6 +39,7 @@ COMMANDS = {
     **{"benchmarks": "data.benchmarks", "audit": "models.audit", "protocols": "models.protocols"},
     **{
         "sample-sets": "data.sample_sets",
+        "download": "data.download",
         "prepare": "data.prepare",
         "export": "data.export",
         "record": "data.record",

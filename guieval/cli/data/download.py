@@ -1,0 +1,80 @@
+"""``guieval download``: get a benchmark's files from the Hugging Face hub, or say where they are published."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guieval.cli.data.doctor import doctor
+from guieval.cli.settings import path_option
+from guieval.cli.tables import echo, say
+from guieval.data.doctor.counts import counted
+from guieval.data.hub.client import Offer, get, in_units, look_up
+from guieval.data.hub.table import Download, read_downloads
+from guieval.errors import UsageError
+from guieval.registry import BENCHMARKS_GROUP, benchmark_class
+
+
+def download(
+    bench: Annotated[str, typer.Argument(help="Benchmark, see `guieval benchmarks`.")],
+    out: Annotated[Path | None, path_option("Folder to create, or to continue (default: data/BENCH).")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of the data set (default: the table's).")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Download without asking.")] = False,
+) -> None:
+    """Get a benchmark from the Hugging Face hub, or say where it is published.
+
+    Licence and size are shown first. The same command continues an interrupted download. `guieval doctor` checks the folder
+    at the end.
+    """
+    kind = benchmark_class(bench)
+    wanted = _downloads().get(bench)
+    if wanted is None:
+        if not kind.needs_data:
+            say(f"{bench} needs no download: it makes its own data.")
+            return
+        say(f"{bench} is not downloaded by guieval; get it from {kind.source}")
+        say(f"licence: {kind.licence or 'none stated'}")
+        say(f"then: guieval doctor {bench} --data DIR")
+        raise typer.Exit(1)
+    folder = out or Path("data") / bench
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is a file, not a folder")
+    offer = look_up(wanted if revision is None else wanted.model_copy(update={"revision": revision}))
+    _show(bench, offer, kind.licence, folder)
+    if not yes and not _agreed(bench):
+        raise typer.Exit(1)
+    try:
+        get(offer, folder)
+    except KeyboardInterrupt:
+        echo("guieval: stopped; the same command continues from there", err=True)
+        raise typer.Exit(130) from None
+    if wanted.then:
+        say(f"downloaded; what is left: {wanted.then}")
+        say(f"then: guieval doctor {bench} --data {folder}")
+        return
+    doctor(bench, data=folder)
+
+
+def _downloads() -> dict[str, Download]:
+    with as_file(files(BENCHMARKS_GROUP) / "downloads.yaml") as table:
+        return dict(read_downloads(table))
+
+
+def _show(bench: str, offer: Offer, licence: str, folder: Path) -> None:
+    wanted = offer.download
+    missing = offer.missing(folder)
+    rest = "" if missing == offer.size else f", of which {in_units(missing)} are still missing"
+    echo(f"{bench}: huggingface.co/datasets/{wanted.repository} at {wanted.revision} ({offer.commit[:12]})")
+    echo(f"licence: {licence or 'none stated'}; the data set's card: {offer.licence or 'none stated'}")
+    echo(f"size:    {in_units(offer.size)} in {counted(len(offer.files), 'file')}{rest}")
+    echo(f"folder:  {folder}")
+
+
+def _agreed(bench: str) -> bool:
+    try:
+        return typer.confirm("Download?")
+    except typer.Abort:
+        raise UsageError(f"nobody answered whether to download {bench}: add --yes") from None

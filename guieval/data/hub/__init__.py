@@ -1,0 +1,1 @@
+"""Downloads of benchmarks from the Hugging Face hub."""

@@ -1,0 +1,146 @@
+"""Gets a benchmark's files from the hub with ``huggingface_hub``, which resumes what was interrupted.
+
+``HF_ENDPOINT`` names another hub (a mirror) and ``HF_TOKEN`` an account, as everywhere with that library.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guieval.data.hub.table import Download
+from guieval.errors import DataError, UsageError, nearest
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the hub has: the commit that the revision names, the card's licence, and the files with their sizes in bytes."""
+
+    download: Download
+    commit: str
+    licence: str
+    files: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        return sum(self.files.values())
+
+    def missing(self, folder: Path) -> int:
+        """How many bytes are still to be downloaded into ``folder``; a file of the right size counts as there."""
+        there = {name for name, size in self.files.items() if (path := folder / name).is_file() and path.stat().st_size == size}
+        return sum(size for name, size in self.files.items() if name not in there)
+
+
+def _api() -> HfApi:
+    try:
+        from huggingface_hub import HfApi
+    except ImportError:
+        raise UsageError("downloads need the package huggingface_hub: pip install 'guieval[hub]'") from None
+    return HfApi()
+
+
+@contextmanager
+def _sentences(download: Download, api: HfApi) -> Iterator[None]:
+    """The hub's refusals as sentences."""
+    from huggingface_hub import errors
+
+    place = f"{api.endpoint}/datasets/{download.repository}"
+    try:
+        yield
+    except errors.GatedRepoError:
+        raise UsageError(f"{place} asks for its terms to be accepted: accept them there, then set HF_TOKEN") from None
+    except errors.RevisionNotFoundError:
+        names = _revisions(api, download.repository)
+        known = f"; known: {', '.join(names)}" if names else ""
+        close = nearest(download.revision, names)
+        raise UsageError(f"{place} has no revision {download.revision!r}{close}{known}, or a commit") from None
+    except errors.RepositoryNotFoundError:
+        raise UsageError(f"{place} does not exist, or is private (set HF_TOKEN to an account that may read it)") from None
+    except (errors.HTTPError, errors.LocalEntryNotFoundError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UsageError(f"{place} could not be read: {reason}; give the command again to continue") from None
+
+
+def _revisions(api: HfApi, repository: str) -> list[str]:
+    from huggingface_hub import errors
+
+    try:
+        refs = api.list_repo_refs(repository, repo_type="dataset")
+    except errors.HTTPError:
+        return []
+    return [ref.name for ref in (*refs.branches, *refs.tags)]
+
+
+def look_up(download: Download) -> Offer:
+    """Ask the hub for the files of a download and their sizes."""
+    api = _api()
+    with _sentences(download, api):
+        info = api.dataset_info(download.repository, revision=download.revision, files_metadata=True)
+    files = {
+        file.rfilename: file.size or 0
+        for file in info.siblings or []
+        if any(fnmatch(file.rfilename, pattern) for pattern in download.files)
+    }
+    if not files:
+        raise UsageError(
+            f"{api.endpoint}/datasets/{download.repository} has none of the expected files at revision "
+            f"{download.revision!r}: {', '.join(download.files)}"
+        )
+    stated = info.card_data.get("license") if info.card_data is not None else None
+    licence = ", ".join(stated) if isinstance(stated, list) else str(stated or "")
+    return Offer(download, str(info.sha), licence, files)
+
+
+def get(offer: Offer, folder: Path) -> None:
+    """Download an offer's files into ``folder``, continuing an earlier attempt, and unpack its archives."""
+    from huggingface_hub import snapshot_download
+
+    needed = offer.missing(folder)
+    above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(above).free
+    if needed > free:
+        raise UsageError(f"{str(folder)!r} has room for {in_units(free)}; {in_units(needed)} are to be downloaded")
+    with _sentences(offer.download, _api()):
+        snapshot_download(
+            offer.download.repository,
+            repo_type="dataset",
+            revision=offer.commit,
+            local_dir=folder,
+            allow_patterns=list(offer.download.files),
+        )
+    for name in offer.download.unpack:
+        if name in offer.files:
+            _unpack(folder / name)
+
+
+def _unpack(archive: Path) -> None:
+    """Unpack a ZIP file where it lies, leaving out what is there in full; refuses names that lead out of the folder."""
+    folder = archive.parent.resolve()
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            for member in packed.infolist():
+                target = (folder / member.filename).resolve()
+                if not target.is_relative_to(folder) or stat.S_ISLNK(member.external_attr >> 16):
+                    raise DataError(f"{str(archive)!r} holds {member.filename!r}, which leads out of its folder")
+                if not (target.is_file() and target.stat().st_size == member.file_size):
+                    packed.extract(member, folder)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise DataError(f"{str(archive)!r} cannot be unpacked: {error}; delete it and give the command again") from None
+
+
+def in_units(size: int) -> str:
+    """A number of bytes as people read it."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}" if size < 1000 * factor else f"{size / factor:,.0f} {unit}"
+    return f"{size} bytes"

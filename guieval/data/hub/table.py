@@ -1,0 +1,31 @@
+"""The table of what is downloaded for each benchmark, ``downloads.yaml`` beside the loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from guieval.data.yaml_text import read_yaml
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Download(BaseModel):
+    """The files of a data set on the hub that a loader reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    revision: Text
+    files: Annotated[tuple[Text, ...], Field(min_length=1)]
+    unpack: tuple[Text, ...] = ()
+    gigabytes: Annotated[float, Field(gt=0)] | None = None
+    then: str = ""
+
+
+def read_downloads(file: Path) -> Mapping[str, Download]:
+    """The downloads by benchmark."""
+    return TypeAdapter(dict[str, Download]).validate_python(read_yaml(file.read_text(encoding="utf-8")))

@@ -1,0 +1,116 @@
+"""``guieval download`` from a hub on this machine, with the real client."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from guieval.registry import benchmarks
+from tests.data.hub.local_hub import COMMIT, LocalHub, serving
+
+pytest.importorskip("huggingface_hub")
+
+REPOSITORY = "OS-Copilot/ScreenSpot-v2"
+ARCHIVE = "screenspotv2_image.zip"
+
+
+def released(folder: Path, filler: int = 0) -> dict[str, bytes]:
+    """The loader's example as its authors publish it: lists, an archive of the images, and files that nobody needs."""
+    benchmarks()["screenspot-v2"].write_example(folder)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for image in sorted((folder / "screenspotv2_image").rglob("*.png")):
+            archive.write(image, image.relative_to(folder))
+        archive.writestr("screenspotv2_image/filler.bin", bytes(filler))
+    lists = {file.name: file.read_bytes() for file in folder.glob("*.json")}
+    return {**lists, ARCHIVE: packed.getvalue(), "README.md": b"license: apache-2.0", "other.bin": b"x" * 1000}
+
+
+def download(hub: str, *arguments: str | Path, answer: str = "") -> subprocess.CompletedProcess[str]:
+    names = {name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()}
+    return subprocess.run(
+        [sys.executable, "-m", "guieval", "download", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        input=answer,
+        env={**names, "HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"},
+    )
+
+
+def test_a_download_that_broke_off_is_continued_and_checked(tmp_path: Path) -> None:
+    files, out = released(tmp_path / "release", filler=24_000_000), tmp_path / "out"  # the client keeps pieces of 10 MiB
+    with serving(LocalHub(REPOSITORY, files, cut=ARCHIVE)) as hub:
+        done = download(hub.url, "screenspot-v2", "--out", out, "--yes")
+        assert done.returncode == 0, done.stderr
+        ranges = [asked for name, asked in hub.transfers if name == ARCHIVE]
+        assert len(ranges) == 2 and ranges[0] == "" and int(ranges[1].removeprefix("bytes=").split("-")[0]) > 0
+        assert {name for name, _ in hub.transfers} == files.keys() - {"README.md", "other.bin"}
+        assert (out / ARCHIVE).read_bytes() == files[ARCHIVE]
+        assert f"huggingface.co/datasets/{REPOSITORY} at main ({COMMIT[:12]})" in done.stdout
+        assert "licence: Apache-2.0; the data set's card: apache-2.0" in done.stdout
+        assert f"screenspot-v2 at {out}" in done.stdout and "no errors" in done.stdout  # doctor's own words
+
+        hub.transfers.clear()
+        again = download(hub.url, "screenspot-v2", "--out", out, "--yes")
+        assert again.returncode == 0 and not hub.transfers
+        assert "of which 0 bytes are still missing" in again.stdout
+
+
+def test_nothing_is_downloaded_without_consent(tmp_path: Path) -> None:
+    with serving(LocalHub(REPOSITORY, released(tmp_path / "release"))) as hub:
+        refused = download(hub.url, "screenspot-v2", "--out", tmp_path / "out", answer="n\n")
+        silent = download(hub.url, "screenspot-v2", "--out", tmp_path / "out")
+        assert not hub.transfers and not (tmp_path / "out").exists()
+        assert refused.returncode == 1
+        assert silent.returncode == 2 and "add --yes" in silent.stderr
+        agreed = download(hub.url, "screenspot-v2", "--out", tmp_path / "out", answer="y\n")
+        assert agreed.returncode == 0 and hub.transfers
+
+
+@pytest.mark.parametrize(
+    ("error", "arguments", "words"),
+    [
+        (None, ("--revision", "mainn"), "has no revision 'mainn' (did you mean 'main'?); known: main, or a commit"),
+        ((401, "RepoNotFound"), (), "does not exist, or is private"),
+        ((403, "GatedRepo"), (), "asks for its terms to be accepted"),
+        ((500, ""), (), "could not be read"),
+    ],
+)
+def test_what_the_hub_refuses_is_one_sentence(
+    tmp_path: Path, error: tuple[int, str] | None, arguments: tuple[str, ...], words: str
+) -> None:
+    with serving(LocalHub(REPOSITORY, {"README.md": b""}, error=error)) as hub:
+        done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out", *arguments)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and words in done.stderr, done.stderr
+
+
+def test_other_files_at_the_hub_and_a_hub_that_is_away(tmp_path: Path) -> None:
+    with serving(LocalHub(REPOSITORY, {"README.md": b""})) as hub:
+        done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
+        assert done.returncode == 2 and "has none of the expected files" in done.stderr
+    away = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
+    assert away.returncode == 2 and "could not be read" in away.stderr and away.stderr.count("\n") == 1
+
+
+def test_an_archive_cannot_write_outside_the_folder(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../escaped.txt", "x")
+    with serving(LocalHub(REPOSITORY, {ARCHIVE: packed.getvalue()})) as hub:
+        done = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "a" / "out")
+    assert done.returncode == 2 and "leads out of its folder" in done.stderr
+    assert not (tmp_path / "a" / "escaped.txt").exists()
+
+
+def test_what_is_not_on_the_hub(tmp_path: Path) -> None:
+    elsewhere = download("http://127.0.0.1:1", "osworld-g")
+    assert elsewhere.returncode == 1 and "github.com/xlang-ai/OSWorld-G" in elsewhere.stdout
+    assert download("http://127.0.0.1:1", "demo").stdout == "demo needs no download: it makes its own data.\n"
+    wrong = download("http://127.0.0.1:1", "screenspot-v3")
+    assert wrong.returncode == 2 and "did you mean 'screenspot-v2'?" in wrong.stderr
