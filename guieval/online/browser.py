@@ -72,7 +72,9 @@ _LOAD_MILLISECONDS = 4000
 """How long a page lasts before its first screenshot, or a multiple of it; a multiple of a frame's 16 ms."""
 NO_NETWORK = ("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9")
 """Options of Chromium under which a page reaches no host; loopback addresses are exempt from proxies."""
-_STILL_CARET = "* { caret-animation: manual !important; }"
+_CAPTURE_STYLE = "* { caret-animation: manual !important; } html { will-change: opacity !important; }"
+"""Stops the caret's blinking, and lets Chromium divide the page into layers as if it had drawn nothing before: else pixels at
+round corners depend on how many frames of an animation it drew, thus on the load of the machine."""
 _REFUSED = "Unable to capture screenshot"
 """Chromium's message where it refuses a capture for a moment, e.g. after its start on a busy machine."""
 _CAPTURE_WAITS = (0.2, 0.5, 1.0, 2.0)
@@ -206,7 +208,7 @@ class Browser:
             return await self._capture()
 
     async def _capture(self) -> bytes:
-        return await self.page.screenshot(animations="disabled", caret=self._caret, style=_STILL_CARET)
+        return await self.page.screenshot(animations="disabled", caret=self._caret, style=_CAPTURE_STYLE)
 
     async def close(self) -> None:
         """End Chromium and Playwright's process."""

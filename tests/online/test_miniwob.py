@@ -143,6 +143,28 @@ def test_moving_parts_are_at_the_same_places_however_long_a_page_loads(name: str
     assert others == [first, first] and len(set(first)) == len(first)
 
 
+def test_a_page_that_fades_in_is_the_same_on_a_busy_machine() -> None:
+    """The calendar of book-flight fades in; how many frames of that Chromium draws depends on the machine's load."""
+    environment = MiniWoB(scale=1)
+
+    async def seen() -> list[bytes]:
+        device, screens = await environment.open(), []
+        try:
+            for _ in range(3):
+                await device.reset(task("book-flight"), 3)
+                for point in (Point(300, 450), Point(500, 500), Point(700, 800)):
+                    screen = await device.step([Click(point=point)])
+                screens.append(screen.screenshot)
+        finally:
+            await device.close()
+        return screens
+
+    async def together() -> set[bytes]:
+        return {screenshot for screens in await asyncio.gather(*(seen() for _ in range(6))) for screenshot in screens}
+
+    assert len(asyncio.run(together())) == 1
+
+
 def test_a_page_reaches_no_network() -> None:
     async def work(device: ABCDevice) -> None:
         await device.reset(task("click-test"), 0)
