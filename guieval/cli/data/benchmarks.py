@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from guieval.cli.data.download import downloads
 from guieval.cli.tables import echo, say, show
 from guieval.data.benchmark import ABCBenchmark, PublishedCount
 from guieval.online import ABCEnvironment
@@ -61,6 +62,9 @@ def _details(kind: type[ABCBenchmark]) -> Iterator[str]:
         "data": f"--data DIR, {'needed' if kind.needs_data else 'not needed: it makes its own'}",
     }
     yield from (f"{title + ':':10}{value}" for title, value in facts.items() if value)
+    if kind.name in (known := downloads()):
+        size = known[kind.name].gigabytes
+        yield f"{'download:':10}guieval download {kind.name} --out DIR" + (f" (about {size:g} GB)" if size else "")
     if kind.needs_data:
         yield f"{'prepare:':10}guieval prepare {kind.name} --source RELEASE --out DIR, where the release is not read in place"
         yield f"{'check:':10}guieval doctor {kind.name} --data DIR"

@@ -30,7 +30,7 @@ def download(
     at the end.
     """
     kind = benchmark_class(bench)
-    wanted = _downloads().get(bench)
+    wanted = downloads().get(bench)
     if wanted is None:
         if not kind.needs_data:
             say(f"{bench} needs no download: it makes its own data.")
@@ -58,7 +58,8 @@ def download(
     doctor(bench, data=folder)
 
 
-def _downloads() -> dict[str, Download]:
+def downloads() -> dict[str, Download]:
+    """What can be downloaded, by benchmark."""
     with as_file(files(BENCHMARKS_GROUP) / "downloads.yaml") as table:
         return dict(read_downloads(table))
 
