@@ -1,4 +1,4 @@
-"""Finds environments by name: modules of this package, and entry points in the group ``guieval.environments``."""
+"""Finds environments by name: modules of :data:`PACKAGES`, and entry points in the group ``guieval.environments``."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from guieval.online.contract import ABCEnvironment
 from guieval.registry import entry_value, list_benchmarks, module_names, plugin_classes
 
 GROUP = "guieval.environments"
+PACKAGES = ("guieval.online", "guieval.online.pages", "guieval.online.servers")
 
 
 @cache
 def environments() -> dict[str, type[ABCEnvironment]]:
     """All environment classes by registered name, in name order."""
     classes: dict[str, type[ABCEnvironment]] = {}
-    for name in module_names("guieval.online"):
-        for item in plugin_classes(importlib.import_module(f"guieval.online.{name}"), ABCEnvironment):
-            classes[item.name] = item
+    for package in PACKAGES:
+        for name in module_names(package):
+            for item in plugin_classes(importlib.import_module(f"{package}.{name}"), ABCEnvironment):
+                classes[item.name] = item
     for entry in entry_points(group=GROUP):
         classes.setdefault(entry.name, entry_value(entry))
     return dict(sorted(classes.items()))

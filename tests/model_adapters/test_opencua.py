@@ -26,7 +26,7 @@ from guieval.actions import (
 from guieval.errors import ParseError, UsageError
 from guieval.frames import RELATIVE, ResizedPixels
 from guieval.models import Message
-from guieval.online.pyautogui_code import pyautogui_code
+from guieval.online.servers.pyautogui_code import pyautogui_code
 from guieval.registry import load_model
 
 from .steps import adapter, past, step

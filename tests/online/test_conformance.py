@@ -9,9 +9,9 @@ import pytest
 from guieval.actions import ExecutableAction
 from guieval.errors import UsageError
 from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
-from guieval.online.browser import find_chromium
 from guieval.online.conformance import check_environment
 from guieval.online.find import environments, load_environment
+from guieval.online.pages.browser import find_chromium
 from guieval.online.phone import PhoneEnvironment
 from tests.command_line import CommandLine
 
@@ -22,6 +22,7 @@ def test_environments_keep_their_promises(name: str) -> None:
         environment = load_environment(name)
         if name == "miniwob":
             find_chromium("")
+        environment.tasks()
     except UsageError as error:
         pytest.skip(str(error))
     assert check_environment(environment) == []

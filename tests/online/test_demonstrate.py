@@ -26,8 +26,8 @@ HANDFUL = ["click-test-2", "enter-text", "drag-box", "choose-list", "scroll-text
 def pages() -> Iterator[ABCEnvironment]:
     pytest.importorskip("playwright.async_api", reason="playwright is not installed")
     pytest.importorskip("miniwob", reason="miniwob is not installed")
-    from guieval.online.browser import find_chromium
-    from guieval.online.miniwob import MiniWoB
+    from guieval.online.pages.browser import find_chromium
+    from guieval.online.pages.miniwob import MiniWoB
 
     try:
         find_chromium("")

@@ -31,7 +31,7 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.evaluation.protocols import list_protocols
 from guieval.models.scored_reply import storable
-from guieval.online.browser import Browser, find_chromium, key_name, require_playwright
+from guieval.online.pages.browser import Browser, find_chromium, key_name, require_playwright
 from guieval.online.phone import PhoneEnvironment
 from guieval.testing.conformance import example_step
 
@@ -235,7 +235,7 @@ def test_a_capture_that_chromium_refuses_for_a_moment_is_attempted_again(
 ) -> None:
     from playwright.async_api import Error, Page
 
-    monkeypatch.setattr("guieval.online.browser._CAPTURE_WAITS", (0.01, 0.01))
+    monkeypatch.setattr("guieval.online.pages.browser._CAPTURE_WAITS", (0.01, 0.01))
     file = tmp_path / "page.html"
     file.write_text("<p>text</p>", encoding="utf-8")
     capture, attempts = Page.screenshot, []

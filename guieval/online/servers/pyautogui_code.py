@@ -19,7 +19,7 @@ from guieval.actions import (
     Scroll,
     Type,
 )
-from guieval.online.pixels import pixel
+from guieval.online.servers.pixels import pixel
 
 SCROLL_SHARE = 0.5
 """The part of the screen that one scroll without a distance moves the content by."""

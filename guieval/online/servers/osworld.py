@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 from guieval.actions import ExecutableAction, Stop, Wait
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
-from guieval.online.foreign_screenshots import checked_screenshot
-from guieval.online.pyautogui_code import pyautogui_code
+from guieval.online.servers.foreign_screenshots import checked_screenshot
+from guieval.online.servers.pyautogui_code import pyautogui_code
 
 _Result = TypeVar("_Result")
 

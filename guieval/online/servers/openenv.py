@@ -18,10 +18,10 @@ from pydantic import ValidationError
 
 from guieval.actions import ExecutableAction
 from guieval.errors import EnvironmentFailure, UsageError, one_line
-from guieval.online.browsergym_actions import browsergym_call
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
-from guieval.online.foreign_screenshots import read_screenshot
-from guieval.online.service import MOST_BYTES, Service, checked_address, look_up, why
+from guieval.online.pages.browsergym_actions import browsergym_call
+from guieval.online.servers.foreign_screenshots import read_screenshot
+from guieval.online.servers.service import MOST_BYTES, Service, checked_address, look_up, why
 
 if TYPE_CHECKING:
     import aiohttp

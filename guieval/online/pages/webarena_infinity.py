@@ -20,9 +20,9 @@ from typing import Any, Literal, NamedTuple
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
-from guieval.online.browser import Browser, require_playwright
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
-from guieval.online.service import Service
+from guieval.online.pages.browser import Browser, require_playwright
+from guieval.online.servers.service import Service
 
 PAGE_TIME = 1_773_144_000
 """The time in every page at its start, in seconds since 1970: 10 March 2026, 12:00 UTC, when most of the apps' data end."""
@@ -210,7 +210,7 @@ class _App(ABCDevice):
 
 async def _child(*arguments: str) -> Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "guieval.online.webarena_child", *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        *(sys.executable, "-m", "guieval.online.pages.webarena_child", *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
     )
 
 

@@ -25,8 +25,8 @@ from guieval.online import ABCDevice, EnvironmentTask
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 pytest.importorskip("miniwob", reason="miniwob is not installed")
 
-from guieval.online.browser import STEP_MILLISECONDS, find_chromium
-from guieval.online.miniwob import MiniWoB
+from guieval.online.pages.browser import STEP_MILLISECONDS, find_chromium
+from guieval.online.pages.miniwob import MiniWoB
 
 try:
     find_chromium("")
@@ -211,7 +211,7 @@ def test_a_dead_browser_is_an_environment_failure() -> None:
 def test_nothing_is_left_of_a_killed_process(tmp_path: Path) -> None:
     script = tmp_path / "hold.py"
     script.write_text(
-        "import asyncio\nfrom guieval.online.miniwob import MiniWoB\n"
+        "import asyncio\nfrom guieval.online.pages.miniwob import MiniWoB\n"
         "async def hold():\n    device = await MiniWoB().open()\n"
         "    await device.reset(MiniWoB().tasks()[0], 0)\n    print('ready', flush=True)\n    await asyncio.sleep(60)\n"
         "asyncio.run(hold())\n"

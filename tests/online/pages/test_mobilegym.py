@@ -41,8 +41,8 @@ from tests.online.in_thread import InThread
 
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 
-from guieval.online.browser import find_chromium
-from guieval.online.mobilegym import MobileGym, mobilegym_action
+from guieval.online.pages.browser import find_chromium
+from guieval.online.pages.mobilegym import MobileGym, mobilegym_action
 
 try:
     find_chromium("")

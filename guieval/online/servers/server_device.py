@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from guieval.errors import EnvironmentFailure
 from guieval.online.contract import ABCDevice
-from guieval.online.service import Servers, Service
+from guieval.online.servers.service import Servers, Service
 
 TEAR_DOWN_SECONDS = 10.0
 

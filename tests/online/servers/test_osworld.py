@@ -36,9 +36,9 @@ from guieval.actions import (
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, EnvironmentTask
 from guieval.online.conformance import check_environment
-from guieval.online.osworld import OSWorld
-from guieval.online.pyautogui_code import pyautogui_code
-from tests.online.test_openenv import outcomes
+from guieval.online.servers.osworld import OSWorld
+from guieval.online.servers.pyautogui_code import pyautogui_code
+from tests.online.servers.test_openenv import outcomes
 from tests.online.test_runs import AGENT
 
 STAND_IN = '''

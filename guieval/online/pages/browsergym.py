@@ -1,7 +1,7 @@
 """BrowserGym: the tasks of its benchmarks (MiniWoB++, WebArena, WorkArena, ...), by its gymnasium interface.
 
 BrowserGym requires another version of Playwright than guieval, so it runs in a process of the Python that has it
-(:mod:`guieval.online.browsergym_worker`). Source: ServiceNow/BrowserGym at 9e779f0 (Apache-2.0).
+(:mod:`guieval.online.pages.browsergym_worker`). Source: ServiceNow/BrowserGym at 9e779f0 (Apache-2.0).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from guieval.actions import ExecutableAction, Stop
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.online.browsergym_actions import browsergym_call
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
-from guieval.online.foreign_screenshots import read_screenshot
+from guieval.online.pages.browsergym_actions import browsergym_call
+from guieval.online.servers.foreign_screenshots import read_screenshot
 
 WORKER = Path(__file__).with_name("browsergym_worker.py")
 """Run as text: as a file, it would find the modules beside it before the packages of the same names."""

@@ -28,10 +28,10 @@ from guieval.actions import (
 )
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
-from guieval.online.foreign_screenshots import read_screenshot
-from guieval.online.pixels import pixel
-from guieval.online.server_device import ServerDevice
-from guieval.online.service import Servers, Service, look_up
+from guieval.online.servers.foreign_screenshots import read_screenshot
+from guieval.online.servers.pixels import pixel
+from guieval.online.servers.server_device import ServerDevice
+from guieval.online.servers.service import Servers, Service, look_up
 
 NAME = "the AndroidWorld server"
 EXAMPLE = "http://127.0.0.1:5000"

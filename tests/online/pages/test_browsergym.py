@@ -16,8 +16,8 @@ import pytest
 from guieval.actions import Click, Open, Point, Stop, Type
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice
-from guieval.online.browsergym import BrowserGym
 from guieval.online.conformance import check_environment
+from guieval.online.pages.browsergym import BrowserGym
 
 GYMNASIUM = """
 registry = dict.fromkeys(["browsergym/counting.two", "browsergym/counting.one", "browsergym/other.task", "CartPole-v1"])

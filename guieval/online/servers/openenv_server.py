@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from guieval.errors import UsageError
 from guieval.online.contract import ABCEnvironment, EnvironmentTask
-from guieval.online.openenv_session import (
+from guieval.online.servers.openenv_session import (
     ACTION,
     SPLIT,
     ServedObservation,

@@ -35,12 +35,12 @@ from guieval.actions import (
 )
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask
-from guieval.online.androidworld import AndroidWorld, android_action
 from guieval.online.conformance import check_environment
-from guieval.online.mobileworld import MobileWorld, mobile_action
-from tests.online.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
+from guieval.online.servers.androidworld import AndroidWorld, android_action
+from guieval.online.servers.mobileworld import MobileWorld, mobile_action
 from tests.online.in_thread import InThread
-from tests.online.test_openenv import outcomes
+from tests.online.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
+from tests.online.servers.test_openenv import outcomes
 from tests.online.test_runs import AGENT
 
 RIGHT, LEFT = Click(point=Point(900, 500)), Click(point=Point(100, 500))

@@ -23,10 +23,10 @@ from guieval.errors import EnvironmentFailure, UsageError
 from guieval.journal import Records
 from guieval.online import ABCDevice, EnvironmentTask, Observation, Score
 from guieval.online.conformance import check_environment
-from guieval.online.openenv import OpenEnv
-from guieval.online.openenv_server import Server
-from guieval.online.openenv_session import Session
 from guieval.online.phone import PhoneEnvironment
+from guieval.online.servers.openenv import OpenEnv
+from guieval.online.servers.openenv_server import Server
+from guieval.online.servers.openenv_session import Session
 from guieval.online.trajectory import Outcome, read_outcome
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
@@ -410,7 +410,7 @@ def test_openenv_s_own_client_acts_on_our_server() -> None:
 def test_our_client_acts_on_openenv_s_own_server() -> None:
     """A server of OpenEnv's classes with a small environment: rows of pixels, rewards, and no tasks listed."""
     pytest.importorskip("openenv", reason="the package openenv is not installed")
-    from tests.online.openenv_counter import running
+    from tests.online.servers.openenv_counter import running
 
     with running() as address:
         remote = OpenEnv(url=address, seeds=2, max_steps=5)

@@ -37,10 +37,10 @@ from guieval.actions import (
     scroll_path,
 )
 from guieval.errors import EnvironmentFailure, UsageError, nearest, one_line
-from guieval.online.browser import Browser, require_playwright
 from guieval.online.contract import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score
-from guieval.online.foreign_screenshots import checked_screenshot
-from guieval.online.service import Service, checked_address, look_up
+from guieval.online.pages.browser import Browser, require_playwright
+from guieval.online.servers.foreign_screenshots import checked_screenshot
+from guieval.online.servers.service import Service, checked_address, look_up
 
 NAME = "MobileGym's page"
 EXAMPLE = "http://127.0.0.1:4173"

@@ -23,7 +23,7 @@ from guieval.actions import (
     Type,
     Wait,
 )
-from guieval.online.browser import SCROLL_SHARE, key_name
+from guieval.online.pages.browser import SCROLL_SHARE, key_name
 
 
 def browsergym_call(action: ExecutableAction, size: tuple[int, int]) -> str | None:

@@ -24,8 +24,8 @@ from guieval.online.conformance import check_environment
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 pytest.importorskip("requests", reason="requests is not installed")
 
-from guieval.online.browser import find_chromium
-from guieval.online.webarena_infinity import WebArenaInfinity
+from guieval.online.pages.browser import find_chromium
+from guieval.online.pages.webarena_infinity import WebArenaInfinity
 
 try:
     find_chromium("")
@@ -186,14 +186,14 @@ def test_a_dead_server_is_an_environment_failure_and_the_next_task_has_another(c
 
 
 def servers_of(parent: psutil.Process) -> list[psutil.Process]:
-    return [child for child in parent.children(recursive=True) if "guieval.online.webarena_child" in child.cmdline()]
+    return [child for child in parent.children(recursive=True) if "guieval.online.pages.webarena_child" in child.cmdline()]
 
 
 def test_servers_listen_on_this_machine_only_and_none_outlives_a_kill(checkout: Path, tmp_path: Path) -> None:
     script = tmp_path / "hold.py"
     script.write_text(
         "import asyncio\n"
-        "from guieval.online.webarena_infinity import WebArenaInfinity\n"
+        "from guieval.online.pages.webarena_infinity import WebArenaInfinity\n"
         "async def hold():\n"
         f"    environment = WebArenaInfinity(checkout={str(checkout)!r})\n"
         "    device = await environment.open()\n"
