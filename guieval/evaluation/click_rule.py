@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guieval.actions import BORDER, Boxes, Point, contain
+from guieval.actions import BORDER, OUTWARD, Boxes, Point, contain
 from guieval.evaluation.judgement import Judgement
 
 BoxChoice: TypeAlias = Literal[
@@ -33,12 +33,11 @@ Polygon: TypeAlias = tuple[tuple[float, float], ...]
 Size: TypeAlias = tuple[int, int]
 """Width and height of a screenshot in pixels."""
 
-_BORDER = BORDER / 1000.0
-"""The width of a border in screen fractions."""
-_OUTWARD = np.array([[-_BORDER], [-_BORDER], [_BORDER], [_BORDER]])
-"""What moves each of a box's corners by a border's width."""
+_OUTWARD = OUTWARD / 1000.0
+"""What moves each of a box's corners by a border's width, in screen fractions."""
+_INWARD = -_OUTWARD
 _PIXEL_BORDER = 1e-6
-"""The same for distances in pixels."""
+"""The width of a border in distances in pixels."""
 _FEW = 8
 """Up to this many boxes, comparing them one by one is faster than as arrays."""
 _ZERO, _HALF, _ONE, _THOUSAND = (np.array(number) for number in (0.0, 0.5, 1.0, 1000.0))
@@ -105,7 +104,7 @@ class ClickRule:
         if self.boxes == "none":
             return corners[:, :0]
         if self.boxes == "containing-before-enlarging":
-            corners = corners.compress(contain(corners, x, y, _BORDER), axis=1)
+            corners = corners.compress(contain(corners + _OUTWARD, x, y), axis=1)
         elif self.boxes == "smallest-containing":
             smallest = _smallest(corners, x, y)
             corners = corners[:, :0] if smallest is None else corners[:, smallest : smallest + 1]
@@ -114,9 +113,9 @@ class ClickRule:
             corners = self._nearest(corners, size, x, y)
         elif self.boxes == "nearest-to-prediction" and predicted is not None:
             corners = self._nearest(corners, size, predicted.x / 1000.0, predicted.y / 1000.0)
-        corners += -_OUTWARD if self.strict else _OUTWARD
+        corners += _INWARD if self.strict else _OUTWARD
         if self.boxes == "containing-reference":
-            corners = corners.compress(_inside(corners, x, y), axis=1)
+            corners = corners.compress(contain(corners, x, y), axis=1)
         return corners
 
     def _corners(self, boxes: Boxes, screen: Size | None) -> NDArray[np.float64]:
@@ -125,8 +124,12 @@ class ClickRule:
         if self.far_edge:
             sides = np.array([[float(side)] for side in _known(screen)])
             # Back to the pixels that the edge came from, so that the new edge is what the loader would compute from those.
-            pixels = np.round(corners[2:] * sides / 1000.0, 6) - self.far_edge
-            corners[2:] = pixels * 1000.0 / sides
+            pixels = corners[2:] * sides
+            pixels /= _THOUSAND
+            pixels = pixels.round(6)
+            pixels -= self.far_edge
+            pixels *= _THOUSAND
+            np.divide(pixels, sides, out=corners[2:])
         corners /= _THOUSAND
         return corners
 
@@ -239,11 +242,11 @@ class ClickRule:
         self._enlarge(corners)
         if own is None:
             return x == at_x and y == at_y
-        holding = contain(corners, at_x, at_y, _BORDER)
+        holding = contain(corners + _OUTWARD, at_x, at_y)
         if holding[own]:
             return True
-        others = corners.compress(holding, axis=1)
-        return bool(others.size) and bool((_overlap(corners[:, own].tolist(), others) > 0.5).any())
+        target = corners[:, own].tolist()
+        return any(_overlap(target, other) > 0.5 for other in corners.compress(holding, axis=1).T.tolist())
 
     def _distances(self, distance: float, measured: float) -> str:
         assert self.fallback is not None
@@ -319,7 +322,7 @@ def in_polygon(polygon: Polygon, x: float, y: float) -> bool:
 
 def smallest_box(boxes: Boxes, point: Point) -> int | None:
     """Which box is the smallest by area of those that hold the point, border included; the first of equals."""
-    return _smallest(boxes.array.T, point.x, point.y, BORDER) if len(boxes) else None
+    return _smallest(boxes.array.T, point.x, point.y, OUTWARD) if len(boxes) else None
 
 
 def _on_edge(x: float, y: float, x1: float, y1: float, x2: float, y2: float) -> bool:
@@ -345,32 +348,22 @@ def _any_contains(corners: NDArray[np.float64], x: float, y: float) -> bool:
     """Whether the point lies in one of the columns that :meth:`ClickRule.accepted` gave."""
     if corners.shape[1] <= _FEW:
         return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in corners.T.tolist())
-    return bool(np.count_nonzero(_inside(corners, x, y)))
+    return bool(np.count_nonzero(contain(corners, x, y)))
 
 
-def _inside(corners: NDArray[np.float64], x: float, y: float) -> NDArray[np.bool_]:
-    """Mask of the columns, borders within, that contain the point."""
-    x1, y1, x2, y2 = corners
-    inside: NDArray[np.bool_] = (x1 <= x) & (x <= x2) & (y1 <= y) & (y <= y2)
-    return inside
-
-
-def _smallest(corners: NDArray[np.float64], x: float, y: float, border: float = _BORDER) -> int | None:
+def _smallest(corners: NDArray[np.float64], x: float, y: float, outward: NDArray[np.float64] = _OUTWARD) -> int | None:
     """Which column is the smallest by area of those that hold the point; the first of equals."""
-    inside = contain(corners, x, y, border).nonzero()[0]
+    inside = contain(corners + outward, x, y).nonzero()[0]
     if len(inside) <= 1:
         return int(inside[0]) if len(inside) else None
-    x1, y1, x2, y2 = corners[:, inside]
+    x1, y1, x2, y2 = corners.take(inside, axis=1)
     return int(inside[((x2 - x1) * (y2 - y1)).argmin()])
 
 
-def _overlap(box: list[float], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Intersection over union of one box with each column; 0 where both are empty."""
-    left, top, right, bottom = box
-    x1, y1, x2, y2 = others
-    common = np.maximum(np.minimum(right, x2) - np.maximum(left, x1), 0.0) * np.maximum(
-        np.minimum(bottom, y2) - np.maximum(top, y1), 0.0
-    )
+def _overlap(one: list[float], other: list[float]) -> float:
+    """Intersection over union of two boxes; 0 where both are empty."""
+    x1, y1, x2, y2 = other
+    left, top, right, bottom = one
+    common = max(min(right, x2) - max(left, x1), 0.0) * max(min(bottom, y2) - max(top, y1), 0.0)
     union = (right - left) * (bottom - top) + (x2 - x1) * (y2 - y1) - common
-    shares: NDArray[np.float64] = np.divide(common, union, out=np.zeros_like(common), where=union > 0.0)
-    return shares
+    return common / union if union > 0.0 else 0.0

@@ -18,7 +18,7 @@ from guieval.journal import METRICS, read_manifest, write_atomically
 from guieval.metrics import RunSummary, RunTally
 from guieval.scoring.answered import Answered
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import EpisodeKey, Plan, Sample, StepRecord, StepTaskModel
+from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,15 @@ class Scorer:
         types = self._seen if answered.types is None else answered.types
         self._tally = RunTally(answered.mode, *answered.spaces, types)
 
-    def add(self, task: StepTaskModel, samples: tuple[Sample, ...]) -> None:
-        """Take in a step with its samples; the first one is judged."""
+    def add(self, task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome | None:
+        """Take in a step with its samples and return the outcome of the first one, ``None`` where there is none."""
         self._see(task)
-        if samples:
-            first = samples[0]
-            outcome = self.evaluator.evaluate(task, first.action) if first.answered else first.outcome
-            self._tally.add(StepRecord(task=task, samples=samples), outcome)
+        if not samples:
+            return None
+        first = samples[0]
+        outcome = self.evaluator.evaluate(task, first.action) if first.answered else first.outcome
+        self._tally.add(StepRecord.model_construct(task=task, samples=samples), outcome)
+        return outcome
 
     def scored(self, choice: Choice | None = None) -> Scored:
         """The summary over the steps of ``choice``; raises as :attr:`Answered.select`."""

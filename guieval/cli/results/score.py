@@ -160,7 +160,7 @@ def _print(
             incomplete, values = _print_matrix(judge_answers(answered, names), choice, by, file, json=json)
         else:
             scorer = Scorer(answered, names[0] if names else None)
-            answers = judge_answers(answered, names or None, beside=scorer.add)
+            answers = judge_answers(answered, names or None, judge=scorer.add)
             incomplete, values = _print_one(answers, scorer.scored(choice), choice, by, json=json)
         plain.append(values if len(opened) == 1 else {"run": place, **values})
         if incomplete and place.is_dir():

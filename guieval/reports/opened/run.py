@@ -152,7 +152,7 @@ class OpenedRun:
             raise UsageError(f"figures are of one run, and this is a rollout: open one of its rounds {rounds}")
         answered = recorded_answers(self.directory)
         scorer = Scorer(answered, protocol)
-        answers = judge_answers(answered, None if protocol is None else [protocol], beside=scorer.add)
+        answers = judge_answers(answered, None if protocol is None else [protocol], judge=scorer.add)
         return score_figures(answers, scorer.scored())
 
     @cached_property

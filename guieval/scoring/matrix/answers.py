@@ -27,7 +27,7 @@ from guieval.scoring.answered import Answered
 from guieval.scoring.matrix.answered_files import answered_file
 from guieval.scoring.matrix.ledger import Ledger
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import Plan, Sample, Setting, StepTaskModel
+from guieval.steps import Plan, Sample, Setting, StepOutcome, StepTaskModel
 
 ALL = "all"
 """In a list of protocols: every one written for the data set, the run's own first."""
@@ -129,21 +129,20 @@ def judge_answers(
     answered: Answered,
     protocols: Sequence[str | Protocol] | None = None,
     *,
-    beside: Callable[[StepTaskModel, tuple[Sample, ...]], None] | None = None,
+    judge: Callable[[StepTaskModel, tuple[Sample, ...]], StepOutcome | None] | None = None,
 ) -> JudgedAnswers:
     """Judge answers under ``protocols`` (default: their own); :data:`ALL` stands for those of their data set.
 
-    ``beside`` is called with every step and its samples, so that they need not be read once more for it. Raises
-    :class:`guieval.errors.UsageError` for an unknown protocol.
+    ``judge``, for a single protocol, is called with every step and its samples, and its outcome is the judgement of the first
+    sample under that protocol, so that nothing is read or judged twice. Raises :class:`guieval.errors.UsageError` for an
+    unknown protocol.
     """
     dataset, setting = answered.dataset, answered.setting
     evaluators = _evaluators(protocols, answered.protocol, dataset, setting)
     ledger = Ledger(answered.plan, answered.refs, evaluators, answered.spaces)
     ledger.expect(answered.types or {})
     for number, (task, samples) in enumerate(answered.answers(evaluators[0])):
-        ledger.add(number, task, samples)
-        if beside is not None:
-            beside(task, samples)
+        ledger.add(number, task, samples, None if judge is None else judge(task, samples))
     notes = answered.notes(_unfit(protocols, evaluators, dataset, setting))
     if ledger.unplanned:
         notes.append(f"{ledger.unplanned:,} records are of steps outside the plan and count nowhere")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from guieval.actions import Action, ActionSpace, Click, LongPress, Open, Scroll, Type, Unsupported
 from guieval.data.benchmark import EpisodeRef
 from guieval.evaluation import ActionEvaluator, TextRule
+from guieval.evaluation.judgement import Judgement
 from guieval.metrics.columns import (
     FAILED,
     NOT_RUN,
@@ -27,7 +28,7 @@ from guieval.metrics.columns import (
     WRONG,
     Judged,
 )
-from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepTaskModel
+from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepOutcome, StepTaskModel
 
 NEAR = 40.0
 """Points of two samples within this many thousandths of the screen are the same click to a vote."""
@@ -50,14 +51,14 @@ class _Bucket:
         self.distance = [array("d") for _ in evaluators]
         self.similarity = [array("d") for _ in evaluators]
 
-    def add(self, row: int, number: int, task: StepTaskModel, action: Action) -> None:
-        """Judge the answer that counts for a step."""
+    def add(self, row: int, number: int, task: StepTaskModel, action: Action, judged: StepOutcome | None = None) -> None:
+        """Judge the answer that counts for a step, unless it was ``judged`` under the only protocol."""
         self.row.append(row)
         self.number.append(number)
         for evaluator, matches, distance, similarity in zip(
             self.evaluators, self.matches, self.distance, self.similarity, strict=True
         ):
-            judgement = evaluator.judge(task, action)
+            judgement: Judgement | StepOutcome = judged or evaluator.judge(task, action)
             matches.append(judgement.type_match + 2 * judgement.exact_match)
             distance.append(math.nan if judgement.distance is None else judgement.distance)
             similarity.append(math.nan if judgement.text_similarity is None else judgement.text_similarity)
@@ -136,8 +137,11 @@ class Ledger:
             self._length[row] = task.episode_length
         return row
 
-    def add(self, number: int, task: StepTaskModel, samples: Sequence[Sample]) -> None:
-        """Take in one record, the ``number``-th; a later one replaces it unless that is less finished."""
+    def add(self, number: int, task: StepTaskModel, samples: Sequence[Sample], judged: StepOutcome | None = None) -> None:
+        """Take in one record, the ``number``-th; a later one replaces it unless that is less finished.
+
+        ``judged`` is the outcome of the first sample where the only protocol has judged it already.
+        """
         row = self.label(task)
         if row is None:
             self.unplanned += 1
@@ -160,7 +164,7 @@ class Ledger:
         bucket = self._bucket(task, action) if measured else FAILED
         self._base_end[row] = bucket if isinstance(bucket, int) else WRONG
         if not isinstance(bucket, int) and action is not None:
-            bucket.add(row, number, task, action)
+            bucket.add(row, number, task, action, judged)
         if len(samples) > 1 and answered:
             votes = [] if not measured else [self._none if isinstance(bucket, int) else bucket.last()]
             votes += [self._exact(task, sample.action) for sample in answered[len(votes) :]]
