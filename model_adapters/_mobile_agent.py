@@ -24,7 +24,7 @@ CALLS = calls.CallTable(tools.CALLS, drag=calls.dragged((), ("coordinate",)), **
 
 
 class MobileAgentModel(tools.QwenToolsModel):
-    """An adapter with this conversation, in thousandths of the screen."""
+    """An adapter with this conversation, by default in thousandths of the screen."""
 
     table = CALLS
     fixed_frame = PER_1000
@@ -59,4 +59,4 @@ class MobileAgentModel(tools.QwenToolsModel):
         return self._written(entry.task, entry.action, None, self._sentence(entry))
 
     def _sentence(self, entry: HistoryEntry) -> str:
-        return past_sentence(entry, PER_1000)
+        return past_sentence(entry, self.frame(entry.task))

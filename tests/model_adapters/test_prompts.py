@@ -29,6 +29,8 @@ DIGESTS = {
     "computer_use-grounding-system": "153c42fc016e36ef",
     "computer_use-mobile-functions": "74a433be0be092a6",
     "computer_use-system": "5cb501974dec0233",
+    "evocua-system": "708ec379c991d5e9",
+    "evocua-user": "b47222d0b4f1122c",
     "fara-system": "b1b316d6040ae618",
     "fara-user-next": "9788655fb4f8d541",
     "glm-grounding": "77135b990770eba0",
