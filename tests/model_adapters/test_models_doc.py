@@ -21,4 +21,4 @@ def test_the_rows_of_the_page_are_what_the_replies_give(shared_data: Path) -> No
     assert len(known) > 15
     for family in known:
         now = agreement(family, adapter(family.adapter, **family.options), shared_data, sizes)
-        assert written[family.adapter, family.file] == now, "write it anew: python -m perf.parsing --table"
+        assert written[family.adapter, family.file] == now, "regenerate it: python -m perf.parsing --table"
