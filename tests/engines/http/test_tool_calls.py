@@ -16,9 +16,8 @@ from guieval.engines.http.tool_calls import calls_as_text, text_as_calls
 from guieval.errors import UsageError
 from guieval.models import Reply, Request
 from guieval.testing.mock_server import MockServer, MockSettings
-
-from .conftest import MakeRequest
-from .test_openai_engine import ask, ask_raw, completion
+from tests.engines.conftest import MakeRequest
+from tests.engines.http.test_openai_engine import ask, ask_raw, completion
 
 TOOLS = [{"type": "function", "function": {"name": "click", "parameters": {"type": "object", "properties": {}}}}]
 CLICK = '<tool_call>\n{"name": "click", "arguments": {"x": 1}}\n</tool_call>'

@@ -27,7 +27,7 @@ from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="vLLM is started on Linux only")
 
-FAKE = f"{sys.executable} {REPOSITORY / 'tests' / 'engines' / 'fake_vllm.py'}"
+FAKE = f"{sys.executable} {REPOSITORY / 'tests' / 'engines' / 'vllm' / 'fake_vllm.py'}"
 MODEL = ModelConfig(name="tiny", adapter="qwen2_5_vl", hf_id="org/tiny")
 PATIENCE = 60.0
 
@@ -102,7 +102,7 @@ def test_it_answers_inside_and_is_gone_outside(tmp_path: Path, fake: Fake) -> No
 PARENT = """
 import os, signal, sys
 from pathlib import Path
-from tests.engines.test_vllm_server import MODEL, settings
+from tests.engines.vllm.test_vllm_server import MODEL, settings
 from guieval.engines.vllm.server import VLLMServer
 
 with VLLMServer(MODEL, settings(), Path(sys.argv[1])):
