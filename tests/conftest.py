@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,10 @@ with contextlib.suppress(ImportError):  # the environment in which vLLM is tried
     # how long an example takes is the machine's affair, not the test's
     settings.register_profile("untimed", deadline=None)
     settings.load_profile("untimed")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell starts its background jobs
+    # the programs under test inherit it, and many tests send them Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
