@@ -15,7 +15,7 @@ from guieval.rewards.reply import ReplyScorer
 from guieval.steps import Episode, StepTaskModel
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
-from guieval.training.examples import (
+from guieval.training.data.examples import (
     Example,
     PromptBuilder,
     TrainingData,

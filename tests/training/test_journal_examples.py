@@ -10,7 +10,7 @@ import pytest
 from guieval.errors import UsageError
 from guieval.journal import MANIFEST, read_manifest
 from guieval.models import ModelConfig
-from guieval.training.examples import journal_examples
+from guieval.training.data.examples import journal_examples
 from tests.running.runner.test_patched_runs import MISSED, PATCHES, asked, ran
 from tests.scripted import ScriptedModel
 

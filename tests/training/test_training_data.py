@@ -12,8 +12,8 @@ import pytest
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.training.config import parse_config
+from guieval.training.data.examples import open_data
 from guieval.training.evaluation import Evaluator
-from guieval.training.examples import open_data
 from tests.command_line import CommandLine
 
 DEMO = {"kind": "sft", "model": "qwen2.5-vl-7b", "bench": "demo"}

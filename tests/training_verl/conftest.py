@@ -12,7 +12,7 @@ import pytest
 
 from guieval.data.selection import Choice, select
 from guieval.registry import load_benchmark
-from guieval.training.examples import TrainingData
+from guieval.training.data.examples import TrainingData
 from guieval.training.verl.rows import write_rows
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.rewards.advantages import AdvantageSettings
-from guieval.training.examples import TrainingData
+from guieval.training.data.examples import TrainingData
 from guieval.training.verl.records import RowRecord, figures, group_is_kept, row_advantages
 from guieval.training.verl.rows import read_place, write_rows
 from guieval.training.verl.settings import read_settings

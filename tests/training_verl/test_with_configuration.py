@@ -21,7 +21,7 @@ from verl.utils.tokenizer import hf_tokenizer
 from guieval.errors import UsageError
 from guieval.registry import load_model
 from guieval.rewards import open_scorer
-from guieval.training.examples import TrainingData
+from guieval.training.data.examples import TrainingData
 from guieval.training.guard import check_verl_class, require_verl
 from guieval.training.verl.__main__ import config_folder
 from guieval.training.verl.settings import read_settings

@@ -15,7 +15,7 @@ from verl.utils.tokenizer import hf_processor, hf_tokenizer
 from guieval.errors import UsageError
 from guieval.registry import build_model, load_model, model_config
 from guieval.steps import Episode
-from guieval.training.examples import TrainingData
+from guieval.training.data.examples import TrainingData
 from guieval.training.verl.loop import GuiLoop
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import write_rows

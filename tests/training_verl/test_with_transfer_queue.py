@@ -22,7 +22,7 @@ from tensordict import TensorDict
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from guieval.rewards.advantages import Trajectory, advantages
-from guieval.training.examples import TrainingData
+from guieval.training.data.examples import TrainingData
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import write_rows
 from guieval.training.verl.trainer import GuiSemiOnlineTrainer

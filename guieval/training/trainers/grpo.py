@@ -10,7 +10,7 @@ from accelerate.utils import gather_object
 
 from guieval.rewards.adapters.trl import reward_function
 from guieval.rewards.reply import ReplyScorer
-from guieval.training.examples import Example, PromptBuilder
+from guieval.training.data.examples import Example, PromptBuilder
 from guieval.training.trainers.groups import Group, GroupTrainer
 from guieval.training.trainers.rows import unpacked
 

@@ -24,7 +24,7 @@ from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
 from guieval.steps import Episode, StepTaskModel
-from guieval.training.examples import PromptBuilder
+from guieval.training.data.examples import PromptBuilder
 from guieval.training.trainers.groups import Group, GroupTrainer
 from guieval.training.trainers.rows import TYPES, Row, images_by_row
 

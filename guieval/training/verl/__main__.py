@@ -32,7 +32,7 @@ def rows(
     from guieval.data.selection import Choice, select
     from guieval.registry import load_benchmark
     from guieval.running.config import override
-    from guieval.training.examples import TrainingData
+    from guieval.training.data.examples import TrainingData
     from guieval.training.verl.rows import ROWS, write_rows
 
     options: dict[str, object] = {}

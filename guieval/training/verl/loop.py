@@ -26,7 +26,7 @@ from guieval.rewards.adapters.rows import figures
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
-from guieval.training.examples import PromptBuilder, images_of
+from guieval.training.data.examples import PromptBuilder, images_of
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import Place, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
 from guieval.steps import Episode
-from guieval.training.examples import TrainingData
+from guieval.training.data.examples import TrainingData
 from guieval.training.verl.settings import GROUP
 
 EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
