@@ -138,6 +138,7 @@ def planned_runs(
     if resume is not None:
         return resumed_runs(resume, modes, path, overrides, settings, trust=trust)
     first = merge(path, overrides, {**settings, "mode": modes[0] if modes else None}, base=base)
+    _refuse_unused_cluster_settings(first)
     modes = modes or [first.mode]
     configs = [first.model_copy(update={"mode": mode}) for mode in dict.fromkeys(modes)]
     parent = out or new_directory(first.model, first.bench, *(modes if len(modes) == 1 else []))
@@ -145,6 +146,13 @@ def planned_runs(
     for _, directory in runs:
         refuse_nested(directory)
     return runs
+
+
+def _refuse_unused_cluster_settings(config: RunConfig) -> None:
+    if config.cluster == "none":
+        for field, option in (("workers", "--workers"), ("cluster_address", "--cluster-address")):
+            if field in config.model_fields_set and getattr(config, field) is not None:
+                raise UsageError(f"{option} {getattr(config, field)} needs a cluster: add --cluster ray, or leave {option} out")
 
 
 def common_folder(directories: Sequence[Path]) -> Path:
