@@ -38,11 +38,13 @@ demo: $(VENV)/.demo
 
 test: check wheel
 
+# Many tests start browsers, servers and clusters of their own. One that fails beside all the others is repeated alone, and decides then;
+# the first summary names it.
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 # The wheel alone, in a clean environment, from an empty directory: nothing may lean on the checkout.
 wheel: $(VENV)/.dev
