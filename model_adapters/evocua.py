@@ -17,54 +17,28 @@ from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import Action, Press, Scroll, Wait
-from guieval.errors import ParseError
+from guieval.actions import Action, Wait
 from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, fill
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel
 
+from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
 from ._family import ImageLimits, main_instruction, template
-from ._hosted import keys_pressed
 from ._mobile_agent import MobileAgentModel
-from .fara import UpAndDown
 
 CLICKS = 5
 """How far a scroll is written to turn the wheel."""
-
-
-def _scroll(call: calls.Arguments) -> Action:
-    try:
-        pixels = float(call.needed("pixels"))
-    except (TypeError, ValueError, OverflowError):
-        pixels = 0.0
-    if not abs(pixels) > 0:
-        raise ParseError(f"scroll has {call.values['pixels']!r:.80} as 'pixels'")
-    return Scroll(point=calls.MIDDLE, direction="up" if pixels > 0 else "down")
-
-
-def _pixels(action: Scroll, writing: calls.Writing) -> dict[str, Any] | None:
-    sign = {"up": 1, "down": -1}.get(action.direction)
-    return None if sign is None else {"pixels": sign * CLICKS}
-
-
-def _wait(call: calls.Arguments) -> Action:
-    return Wait(duration=call.milliseconds("time")) if "time" in call.values else Wait()
-
 
 CALLS = calls.CallTable(
     {
         **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
         "type": calls.typed("text"),
-        "key": calls.Form(
-            Press,
-            lambda call: keys_pressed(call.keys("keys", "text").keys, call),
-            lambda action, _: {"keys": ["enter"]} if action == calls.ENTER else None,
-        ),
-        "scroll": calls.Form(Scroll, _scroll, _pixels),
-        "wait": calls.Form(Wait, _wait, calls.waited("time").write),
+        "key": desktop.keys("enter"),
+        "scroll": desktop.wheel("up", "down", CLICKS),
+        "wait": desktop.waited("time", default=Wait()),
         **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
         "left_click_drag": calls.dragged((), ("coordinate",)),
         **calls.outside("hscroll", "middle_click", "triple_click", "key_down", "key_up"),
@@ -87,7 +61,7 @@ class EvoCUA(MobileAgentModel):
     patch = 32
     pixels = 3136, 13_107_200
     step_label = "Step "
-    action_space = UpAndDown(
+    action_space = desktop.UpAndDown(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
     )
     source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/prompts.py, mm_agents/evocua/evocua_agent.py"
@@ -106,12 +80,4 @@ class EvoCUA(MobileAgentModel):
         return ModelInput((system, Message("user", first.parts[::-1]), *turns))  # the image comes before the words
 
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        frame, size = self.frame(task), task.screenshot_size
-        try:
-            name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
-        except ValueError:
-            if action in self.action_space:
-                raise
-            # the past may hold what the family has no word for, which the base model has
-            return {**tools.call_of(action, frame, size), "name": "computer_use"}
-        return {"name": "computer_use", "arguments": {"action": name, **arguments}}
+        return desktop.call_of(action, CALLS, task, self.frame(task), self.action_space)

@@ -14,54 +14,22 @@ a device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, Hotkey, Press, Scroll, Type, Unsupported, Wait
-from guieval.errors import ParseError
+from guieval.actions import Action, Click, Hotkey, Type, Unsupported, Wait
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
+from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
 from ._family import ImageLimits, main_instruction, template
-from ._hosted import keys_pressed
 
 PAGE = 800
-"""How many pixels a scroll is written to move by: the agent moves by a page, whatever the number."""
-
-
-@dataclass(frozen=True)
-class UpAndDown(ActionSpace):
-    """An action space whose scrolls are vertical."""
-
-    def __contains__(self, action: Action) -> bool:
-        return super().__contains__(action) and not (isinstance(action, Scroll) and action.direction in ("left", "right"))
-
-
-def _scroll(call: calls.Arguments) -> Action:
-    try:
-        pixels = float(call.needed("pixels"))
-    except (TypeError, ValueError, OverflowError):
-        pixels = 0.0
-    if not abs(pixels) > 0:
-        raise ParseError(f"scroll has {call.values['pixels']!r:.80} as 'pixels'")
-    point = call.point("coordinate") if call.found("coordinate") is not None else calls.MIDDLE
-    return Scroll(point=point, direction="down" if pixels > 0 else "up")
-
-
-def _wait(call: calls.Arguments) -> Action:
-    key = "time" if "time" in call.values else "duration"
-    return Wait(duration=call.milliseconds(key)) if key in call.values else Wait(duration=3000.0)
-
-
-def _pixels(action: Scroll, writing: calls.Writing) -> dict[str, Any] | None:
-    sign = {"down": 1, "up": -1}.get(action.direction)
-    return None if sign is None else {"pixels": sign * PAGE}
-
+"""How many pixels a scroll is written to move by."""
 
 CALLS = calls.CallTable(
     {
@@ -75,17 +43,11 @@ CALLS = calls.CallTable(
                 lambda action, _: {"text": action.text, "press_enter": False, "delete_existing_text": False},
             ),
         ),
-        **dict.fromkeys(
-            ("key", "keypress"),
-            calls.Form(
-                Press,
-                lambda call: keys_pressed(call.keys("keys", "text").keys, call),
-                lambda action, _: {"keys": ["Enter"]} if action == calls.ENTER else None,
-            ),
-        ),
-        "scroll": calls.Form(Scroll, _scroll, _pixels),
+        **dict.fromkeys(("key", "keypress"), desktop.keys("Enter")),
+        # the agent moves by a page, whatever the number
+        "scroll": desktop.wheel("down", "up", PAGE, "coordinate"),
         "history_back": calls.BACK,
-        **dict.fromkeys(("wait", "sleep"), calls.Form(Wait, _wait, calls.waited("time").write)),
+        **dict.fromkeys(("wait", "sleep"), desktop.waited("time", "duration", default=Wait(duration=3000.0))),
         **dict.fromkeys(("terminate", "stop"), tools.CALLS["terminate"]),
         **dict.fromkeys(("mouse_move", "hover"), calls.hovered("coordinate")),
         **calls.outside("visit_url", "web_search", "pause_and_memorize_fact"),
@@ -105,7 +67,7 @@ class Fara(tools.QwenToolsModel):
     _options: FaraOptions
     table = CALLS
     pixels = 3136, 12_845_056
-    action_space = UpAndDown(
+    action_space = desktop.UpAndDown(
         types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER", "BACK"})
     )
     source = "github.com/microsoft/fara@3f3f1fd src/fara/_prompts.py, src/fara/fara_agent.py"
@@ -155,12 +117,4 @@ class Fara(tools.QwenToolsModel):
         return f"{thought}\n"
 
     def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
-        frame, size = self.frame(task), task.screenshot_size
-        try:
-            name, arguments = CALLS.write(action, lambda point: list(frame.quantise(point, size)))
-        except ValueError:
-            if action in self.action_space:
-                raise
-            # the past may hold what the family has no word for, which the base model has
-            return {**tools.call_of(action, frame, size), "name": "computer_use"}
-        return {"name": "computer_use", "arguments": {"action": name, **arguments}}
+        return desktop.call_of(action, CALLS, task, self.frame(task), self.action_space)
