@@ -37,7 +37,7 @@ CALLS = calls.CallTable(
         **dict.fromkeys(("left_click", "click"), calls.tap("coordinate")),
         "type": calls.typed("text"),
         "key": desktop.keys("enter"),
-        "scroll": desktop.wheel("up", "down", CLICKS),
+        "scroll": desktop.wheel("down", "up", CLICKS),
         "wait": desktop.waited("time", default=Wait()),
         **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
         "left_click_drag": calls.dragged((), ("coordinate",)),

@@ -44,8 +44,8 @@ def written(**arguments: Any) -> str:
     [
         ({"action": "left_click", "coordinate": [999, 0]}, Click(point=CORNER)),
         ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
-        ({"action": "scroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="up")),
-        ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="down")),
+        ({"action": "scroll", "pixels": 5}, Scroll(point=Point(500.0, 500.0), direction="down")),
+        ({"action": "scroll", "pixels": -5}, Scroll(point=Point(500.0, 500.0), direction="up")),
         ({"action": "type", "text": "a\n"}, Type(text="a\n")),
         ({"action": "key", "keys": ["enter"]}, Press(button="ENTER")),
         ({"action": "wait", "time": 3}, Wait(duration=3000.0)),
