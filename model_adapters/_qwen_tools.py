@@ -26,7 +26,7 @@ from ._family import FamilyModel, own_reply, past_sentence, step_instruction, te
 TOOL = "mobile_use"
 CONTINUED = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,3})\s*\]")
 """The rest of a call that was begun up to its coordinate's bracket."""
-_TOOLS = frozenset({"mobile_use", "computer_use", "mobile_for_gui_owl", "function"})
+_TOOLS = frozenset({"mobile_use", "computer_use", "computer", "mobile_for_gui_owl", "function"})
 _STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
 
 
@@ -154,16 +154,21 @@ def split_reply(text: str, tag: str = "tool_call") -> Reply:
     else:
         first = _OBJECT.search(rest, opened.end())
         head, body = rest[: opened.start()], rest[first.start() if first is not None else opened.end() :]
-    sentence = _THOUGHT.search(head)
-    conclusion = tagged(body, "conclusion") or tagged(head, "conclusion")
-    action = _SENTENCE.search(head)
-    if conclusion is None and action is not None:
-        conclusion = action[1].strip().removeprefix('"').removesuffix('"').strip()
-    if thought is None and sentence is not None:
-        after = _SENTENCE.search(head, sentence.end())
-        thought = head[sentence.end() : after.start() if after is not None else len(head)].strip()
+    spoken, sentence = labelled(head)
+    conclusion = tagged(body, "conclusion") or tagged(head, "conclusion") or sentence
+    thought = spoken if thought is None else thought
     # a text may hold the closing tag, so what stands before it comes second
     return Reply(thought or None, conclusion or None, json_value(body, ends=body.find(f"</{tag}>")))
+
+
+def labelled(head: str) -> tuple[str | None, str | None]:
+    """The ``Thought:`` and the ``Action:`` sentence of the words before a call, the latter without its quotes."""
+    action, thought = _SENTENCE.search(head), _THOUGHT.search(head)
+    conclusion = None if action is None else action[1].strip().removeprefix('"').removesuffix('"').strip()
+    if thought is None:
+        return None, conclusion or None
+    after = _SENTENCE.search(head, thought.end())
+    return head[thought.end() : after.start() if after is not None else len(head)].strip() or None, conclusion or None
 
 
 def _untagged(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ is ever evaluated as code. Every function raises :class:`guieval.errors.ParseErr
 
 from guieval.parsing.call_tables import CallTable, ScrollWords
 from guieval.parsing.calls import Call, call_text, first_call, quoted
+from guieval.parsing.function_tags import function_calls, function_text
 from guieval.parsing.json_values import MAX_DEPTH, MAX_REPAIR, json_value, named_object
 from guieval.parsing.points import decoded, is_place, numbers, place, stated_place
 from guieval.parsing.tags import closed_thought, first_round, first_thought, split_reasoning, tagged
@@ -22,6 +23,8 @@ __all__ = [
     "first_call",
     "first_round",
     "first_thought",
+    "function_calls",
+    "function_text",
     "is_place",
     "json_value",
     "named_object",

@@ -45,6 +45,8 @@ _ALONE = (
         "9" * 9,
         "0x",
     ),
+    *("<function=a>", "<parameter=a>", "</parameter>", "<function=a><parameter=a>1</parameter></function>"),
+    *("<seed:tool_call>", "<gui_think>", "<operation>", "</operation>", "<action>click(x=1, y=1)</action>", "wait()\n"),
     *("<think>", "</think>", "</thought>", "<tool_call>", "<answer>", "</answer>", "<action>", "<box>", "<|box_start|>"),
     *(
         "Action:",

@@ -94,6 +94,8 @@ DIGESTS = {
     "qwen2_5_vl-mobile-system": "9f31c0b7d44bc41a",
     "qwen2_5_vl-mobile-user": "7d148b1600d62dc5",
     "qwen2_vl-grounding": "b0d489a198e02d22",
+    "qwen3_5-computer-system": "f2d006997cccb8a0",
+    "qwen3_5-grounding-system": "95d5f4118937f1d5",
     "qwen3_vl-mobile-system": "9d060af15f62acb3",
     "qwen3_vl-mobile-user": "ec6b0e821aa4d4b4",
     "se_gui-system": "1e6949778a1e11f8",

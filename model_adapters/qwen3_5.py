@@ -1,0 +1,146 @@
+"""Qwen3.5 and Qwen3.6: a thought and a call in tags, as JSON or as ``<function=..>``; ``mobile_use`` or ``computer``.
+
+Sources: trycua/cua@b296ec9 ``libs/python/agent/cua_agent/loops/qwen35.py`` (the tool for computers, both forms of a call,
+thousandths of the screen, image limits, the query of a grounding step); QwenLM/Qwen3.5@7e103ae ``README.md`` (checkpoints,
+server). The authors publish no prompt for phones: option ``prompt: mobile`` is Qwen3-VL's, whose screen is 999x999.
+
+In cua ``terminate`` and ``answer`` are commented out, since its agent ends with the first reply that makes no call; they are
+offered here, so that the end of a task is an action. A positive number turns the wheel up, as the prompt states, and with
+``hscroll`` to the right, as in pyautogui. A click with modifier keys is kept as an unsupported action.
+
+Not published: a step instruction takes the goal's place. cua shows the whole conversation, with past calls as the server's own
+messages; here they are texts, and the last ``max_images`` screenshots are shown. The prompt for phones writes the past as
+Qwen3-VL's does. Thinking is turned on and off by the chat template's ``enable_thinking``. The template opens the thought
+itself, so no thought can be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from guieval.actions import ACTION_TYPES, Action, ActionSpace, Wait
+from guieval.errors import ParseError
+from guieval.frames import PER_999, PER_1000, Frame
+from guieval.history import HistoryEntry
+from guieval.models import Message, ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import call_tables as calls
+from guieval.parsing import first_round, function_calls, split_reasoning
+from guieval.steps import StepTaskModel, whole_text
+
+from . import _desktop_calls as desktop
+from . import _qwen_tools as tools
+from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, template
+
+CLICKS = 5
+"""How far a scroll is written to turn the wheel."""
+TOOL = "computer"
+
+
+def _unmodified(form: calls.Form) -> calls.Form:
+    """A click that is one of the unified space unless modifier keys are held."""
+    return calls.Form(form.kind, lambda call: call.unsupported() if call.values.get("text") else form.read(call), form.write)
+
+
+CALLS = calls.CallTable(
+    {
+        **dict.fromkeys(("left_click", "click"), _unmodified(calls.tap("coordinate"))),
+        "type": calls.typed("text"),
+        "key": desktop.keys("enter"),
+        "scroll": desktop.wheel("down", "up", CLICKS, "coordinate"),
+        "hscroll": desktop.wheel("left", "right", CLICKS, "coordinate"),
+        "wait": desktop.waited("time", default=Wait()),
+        **{name: tools.CALLS[name] for name in ("terminate", "answer", "mouse_move", "right_click", "double_click")},
+        "left_click_drag": calls.dragged((), ("coordinate",)),
+        **calls.outside("middle_click", "triple_click"),
+    }
+)
+
+
+class Qwen35Options(ImageLimits):
+    """Options of Qwen3.5; image limits default to cua's."""
+
+    prompt: Literal["mobile", "computer"] = Field("mobile", description="what the model operates: Qwen3-VL's prompt, or cua's")
+    max_images: int = Field(3, ge=1, description="screenshots per request with the prompt for computers, the current included")
+
+
+class Qwen35(tools.QwenToolsModel):
+    """Adapter of Qwen3.5 and Qwen3.6. Options: :class:`Qwen35Options`."""
+
+    _options: Qwen35Options
+    patch = 32
+    pixels = 3136, 12_845_056
+    thinking_switch = True
+    action_space = ActionSpace(types=frozenset(ACTION_TYPES) - {"OPEN"})
+    source = "github.com/trycua/cua@b296ec9 libs/python/agent/cua_agent/loops/qwen35.py"
+    frame_source = f"{source} (1000); github.com/QwenLM/Qwen3-VL cookbooks/mobile_agent.ipynb (999)"
+    _opening = FamilyModel._opening
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self._mobile = self._options.prompt == "mobile"
+        if not self._mobile:
+            self.table = CALLS  # type: ignore[misc]
+            self.action_space = ActionSpace(  # type: ignore[misc]
+                types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"})
+            )
+
+    def frame(self, task: StepTaskModel) -> Frame:
+        return PER_999 if self._mobile and task.setting != "grounding" else PER_1000
+
+    @property
+    def disputed_frames(self) -> Sequence[Frame]:
+        return (PER_999, PER_1000)
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        extra = {"chat_template_kwargs": {"enable_thinking": self.thinking is not False}}
+        if task.setting == "grounding":
+            return chat(self._image(task), task.instruction, system=template("qwen3_5-grounding-system"), extra=extra)
+        if self._mobile:
+            past = self._progress(history)
+            query = fill(template("qwen3_vl-mobile-user"), instruction=main_instruction(task), history=past)
+            return chat(query, self._image(task), system=template("qwen3_vl-mobile-system"), extra=extra)
+        messages = [
+            Message("system", (template("qwen3_5-computer-system"),)),
+            Message("user", (main_instruction(task),)),
+            *self._conversation(task, history, [()] * (len(history) + 1), self._options.max_images),
+        ]
+        return ModelInput(tuple(messages), extra=extra)
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        """Read a reply with a call in either form; what is thought before it may rehearse one."""
+        text = whole_text(text)
+        thought, rest = split_reasoning(first_round(text), "<tool_call>")
+        opened, closed = rest.find("<function="), rest.find("{")
+        if opened < 0 or 0 <= closed < opened:
+            return super().parse_response(task, text)
+        call = next(function_calls(rest[opened:]), None)
+        if call is None:
+            raise ParseError(f"the reply's call cannot be read: {rest[opened : opened + 80]!r}")
+        arguments: dict[str, Any] = dict(call.arguments)
+        if "action" not in arguments and "type" in arguments:  # seen of the smallest checkpoints
+            arguments["action"] = arguments.pop("type")
+        spoken, sentence = tools.labelled(rest[:opened].removesuffix("\n").removesuffix("<tool_call>"))
+        action = self._action(task, {"name": call.name, "arguments": arguments})
+        return ParsedResponse(action, thought or spoken, sentence)
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        call = tools.call_text(self._call(task, action))
+        sentence = f'Action: "{conclusion}"\n' if conclusion else ""
+        return (self._thinking(thought) if thought and self.thinking is not False else "") + sentence + call
+
+    def _call(self, task: StepTaskModel, action: Action) -> dict[str, Any]:
+        if self._mobile and task.setting != "grounding":
+            return super()._call(task, action)
+        return desktop.call_of(action, CALLS, task, self.frame(task), self.action_space, TOOL)
+
+    def _thinking(self, thought: str) -> str:
+        return f"<think>\n{thought}\n</think>\n\n"
+
+    def _past_reply(self, entry: HistoryEntry) -> str:
+        """A past reply without its thought, which the chat template takes out as well."""
+        if entry.raw_response is not None:
+            return split_reasoning(first_round(entry.raw_response), "<tool_call>")[1].lstrip()
+        return self._written(entry.task, entry.action, None, past_sentence(entry, self.frame(entry.task)))
