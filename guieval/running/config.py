@@ -348,12 +348,20 @@ def read_value(given: str, text: str) -> Any:
 
 
 def _assign(values: dict[str, Any], path: list[str], value: Any, given: str) -> None:
-    for part in path[:-1]:
-        inner = values.setdefault(part, {})
-        if not isinstance(inner, dict):
+    group: Any = values
+    for number, part in enumerate(path):
+        place: Any = part
+        if isinstance(group, list):
+            if not part.isdecimal() or int(part) >= len(group):
+                raise UsageError(f"--set {given!r}: {part!r} is not a place in a list of {len(group)}, counted from 0")
+            place = int(part)
+        if number == len(path) - 1:
+            group[place] = value
+            return
+        inner = group[place] if isinstance(group, list) else group.setdefault(place, {})
+        if not isinstance(inner, dict | list):
             raise UsageError(f"--set {given!r}: {part!r} is not a group of settings")
-        values[part] = values = dict(inner)
-    values[path[-1]] = value
+        group[place] = group = inner.copy()
 
 
 def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -> RunConfig:

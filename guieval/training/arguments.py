@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from guieval.errors import UsageError, first_problem, nearest
-from guieval.training.config import SFTTraining, TrainingConfig
+from guieval.training.config import BatchSettings, SFTTraining, TrainingConfig
 
 CHECKPOINTS = "checkpoints"
 """Folder of TRL's checkpoints in a training's folder."""
@@ -46,6 +47,10 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
     elif template:
         values["chat_template_kwargs"] = dict(template)
     values |= {name: _fitting(kind, name, value) for name, value in config.trainer.items()}
+    if config.batch is not None:
+        each = values.get("per_device_train_batch_size", kind.per_device_train_batch_size)
+        replies = 1 if kind is SFTConfig else values.get("num_generations", GRPOConfig.num_generations)
+        values |= batch_counts(config.batch, processes=_processes(), rows=each, replies=replies, kind=config.kind)
     values |= {
         "output_dir": str(Path(config.out) / CHECKPOINTS),
         "seed": config.seed,
@@ -54,9 +59,47 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
     }
     _check_trackers(config)
     try:
-        return kind(**values)
+        arguments = kind(**values)
     except (ValueError, TypeError, ImportError) as error:
         raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())}") from error
+    if config.batch is not None and arguments.world_size != _processes():
+        raise UsageError(
+            f"setting 'batch' needs the number of processes in WORLD_SIZE, which is {_processes()} while the launcher "
+            f"started {arguments.world_size}: start the training with `accelerate launch`"
+        )
+    return arguments
+
+
+def batch_counts(batch: BatchSettings, *, processes: int, rows: int, replies: int, kind: str) -> dict[str, int]:
+    """TRL's counts of a ``batch`` on so many processes, each of which computes ``rows`` replies at once.
+
+    ``replies`` are drawn per task. Raises :class:`UsageError` if the batch cannot be divided so.
+    """
+    if kind == "sft" and batch.updates != 1:
+        raise UsageError(f"setting 'batch.updates' is {batch.updates}: expected 1, because kind sft draws no replies to reuse")
+    total = batch.tasks * replies
+    parts = processes * rows * batch.updates
+    if total % parts:
+        fitting = [count for count in range(1, total + 1) if total % (count * rows * batch.updates) == 0]
+        hint = f"use {_listed(fitting)} processes" if fitting else "use a smaller trainer.per_device_train_batch_size"
+        raise UsageError(
+            f"a batch of {batch.tasks} tasks x {replies} replies in {batch.updates} updates cannot be divided among "
+            f"{processes} processes x {rows} rows (trainer.per_device_train_batch_size): {hint}"
+        )
+    accumulated = total // parts
+    if kind == "sft":
+        return {"gradient_accumulation_steps": accumulated}
+    return {"gradient_accumulation_steps": accumulated, "steps_per_generation": accumulated * batch.updates}
+
+
+def _listed(counts: list[int]) -> str:
+    *others, last = map(str, counts)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _processes() -> int:
+    """The processes of this training, as accelerate and torchrun announce them."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _fitting(kind: Any, name: str, value: Any) -> Any:
@@ -78,7 +121,7 @@ def check_enough(arguments: Any, tasks: int) -> None:
     if tasks < groups:
         raise UsageError(
             f"there are {tasks} tasks to train on, and a generation batch needs {groups} (per_device_train_batch_size x "
-            f"processes x steps_per_generation / num_generations): choose more episodes, or smaller batches"
+            f"processes x steps_per_generation / num_generations, or batch.tasks): choose more episodes, or smaller batches"
         )
 
 

@@ -12,19 +12,18 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.rewards.reply import ReplyScorer
-from guieval.steps import Episode, StepTaskModel
+from guieval.steps import StepTaskModel
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import (
     Example,
     PromptBuilder,
-    TrainingData,
     images_of,
     journal_examples,
-    open_data,
     reference_completion,
     without_images,
 )
+from guieval.training.data.mixture import Mixture, Place, drawn, open_data
 from guieval.training.weights import Weights, load_weights, lora_config
 
 
@@ -40,14 +39,21 @@ class Parts:
         return self.config.open_adapter()
 
     @cached_property
-    def data(self) -> TrainingData:
+    def data(self) -> Mixture:
         """Episodes and steps."""
         return open_data(self.config)
+
+    def drawn(self, places: Sequence[Place]) -> list[Place]:
+        """The tasks of an epoch."""
+        tasks = [places[number] for number in drawn([self.data.weight(place) for place in places], self.config.seed)]
+        if not tasks:
+            raise UsageError(f"the weights of the sources leave no task of {len(places):,}: give higher ones")
+        return tasks
 
     @cached_property
     def prompts(self) -> PromptBuilder:
         """Builds prompts."""
-        return PromptBuilder(self.model, self.data.benchmark.root)
+        return PromptBuilder(self.model, self.data.roots)
 
     @cached_property
     def weights(self) -> Weights:
@@ -129,43 +135,49 @@ def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int],
         own = list(journal_examples(Path(config.journal), parts.model))
         if not own:
             raise UsageError(f"the run {config.journal!r} has no exact reply to learn from")
+        if strange := {each.task.benchmark for each in own} - parts.data.roots.keys():
+            raise UsageError(
+                f"the run {config.journal!r} is of the benchmark {min(strange)!r}, and the training of "
+                f"{', '.join(map(repr, parts.data.roots))}, whose screenshots it would need: set bench to the run's"
+            )
         return len(own), own.__getitem__
     data = parts.data
-    tasks = (data.episode(episode).steps[index] for episode, index in data.steps)
-    kept = [number for number, task in enumerate(tasks) if reference_completion(parts.model, task) is not None]
+    kept = [place for place in data.steps if reference_completion(parts.model, data.step(place)) is not None]
     if not kept:
         raise UsageError(f"model {config.model!r} can express none of the {len(data.steps):,} reference actions")
+    tasks = parts.drawn(kept)
 
     def example(number: int) -> Example:
-        step = data.example(kept[number], history=config.history == "reference")
+        step = data.example(tasks[number], history=config.history == "reference")
         return step._replace(completion=reference_completion(parts.model, step.task))
 
-    return len(kept), example
+    return len(tasks), example
 
 
 def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
     history = config.history == "reference"
-    scorer, steps = parts.scorer(), len(parts.data.steps)
-    common = parts.common(parts.data.example(0, history=history))
-    check_enough(common["args"], steps)
+    scorer, tasks = parts.scorer(), parts.drawn(parts.data.steps)
+    common = parts.common(parts.data.example(tasks[0], history=history))
+    check_enough(common["args"], len(tasks))
     from guieval.training.trainers.grpo import StepGRPOTrainer
 
     return _made(
         StepGRPOTrainer,
-        example=lambda number: parts.data.example(number, history=history),
+        example=lambda number: parts.data.example(tasks[number], history=history),
         prompts=parts.prompts,
         scorer=scorer,
-        tasks=steps,
+        tasks=len(tasks),
         sampling=config.dynamic_sampling,
         max_prompt_length=config.max_prompt_length,
-        train_dataset=_numbers(steps),
+        train_dataset=_numbers(len(tasks)),
         **common,
     )
 
 
 def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
-    scorer, data = parts.scorer(), parts.data
-    common = parts.common(Example(data.episode(0).steps[0], ()))
+    scorer, tasks = parts.scorer(), parts.drawn(parts.data.episodes)
+    first, _ = parts.data.episode(tasks[0])
+    common = parts.common(Example(first.steps[0], ()))
     arguments = common["args"]
     if arguments.use_vllm and arguments.vllm_importance_sampling_correction:
         if "vllm_importance_sampling_correction" in config.trainer:
@@ -175,22 +187,19 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
         arguments.vllm_importance_sampling_correction = False
     from guieval.training.trainers.semi_online import SemiOnlineTrainer
 
-    def episode(number: int) -> tuple[Episode, Sequence[int]]:
-        return data.episode(number), data.counted(number)
-
-    check_enough(arguments, len(data.refs))
+    check_enough(arguments, len(tasks))
     return _made(
         SemiOnlineTrainer,
-        episode=episode,
+        episode=lambda number: parts.data.episode(tasks[number]),
         prompts=parts.prompts,
         scorer=scorer,
         policy=config.rollout.policy(),
         settings=config.advantages,
         thoughts=_thoughts(config),
-        tasks=len(data.refs),
+        tasks=len(tasks),
         sampling=config.dynamic_sampling,
         max_prompt_length=config.max_prompt_length,
-        train_dataset=_numbers(len(data.refs)),
+        train_dataset=_numbers(len(tasks)),
         **common,
     )
 

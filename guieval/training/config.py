@@ -139,17 +139,9 @@ class AdapterSettings(Settings):
         return build_model(checkpoint.model_copy(update={"options": options}), thinking=self.thinking)
 
 
-class TrainingConfig(AdapterSettings):
-    """What all three kinds of training share."""
+class DataSettings(Settings):
+    """The choice of steps of one benchmark, as in a run."""
 
-    needs: ClassVar[Kind]
-
-    kind: Kind
-    model_path: str | None = Field(None, description="folder or Hugging Face id of the weights to begin with")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="of the weights in memory; all-weight training at small rates needs float32"
-    )
-    bench: str = Field(min_length=1, description="benchmark name (`guieval benchmarks`)")
     bench_options: dict[str, Any] = Field(default_factory=dict)
     data: str | None = Field(None, description="the benchmark's data folder")
     split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
@@ -159,8 +151,37 @@ class TrainingConfig(AdapterSettings):
     )
     episodes: str | None = Field(None, description="file that lists the episodes, or the steps, to train on")
     limit: int | None = Field(None, ge=1, description="train on a seeded sample of so many episodes")
-    seed: int = Field(0, ge=0, description="seed of that sample and of the training")
     skip_damaged: bool = False
+
+
+class Source(DataSettings):
+    """One of several benchmarks that a training mixes."""
+
+    bench: str = Field(min_length=1, description="benchmark name (`guieval benchmarks`)")
+    weight: float = Field(1.0, gt=0, le=1000, description="how often an epoch has each of its tasks; 0.5 is every other task")
+
+
+class BatchSettings(Settings):
+    """The size of a batch, for any number of processes; TRL's counts are computed from it."""
+
+    tasks: int = Field(ge=1, description="steps (sft, grpo) or episodes (semi-online) per batch, over all processes")
+    updates: int = Field(1, ge=1, description="optimiser steps on the replies of one batch; 1 for sft")
+
+
+class TrainingConfig(AdapterSettings, DataSettings):
+    """What all three kinds of training share."""
+
+    needs: ClassVar[Kind]
+
+    kind: Kind
+    model_path: str | None = Field(None, description="folder or Hugging Face id of the weights to begin with")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32", description="of the weights in memory; all-weight training at small rates needs float32"
+    )
+    bench: str | None = Field(None, min_length=1, description="benchmark name (`guieval benchmarks`)")
+    sources: tuple[Source, ...] = Field((), description="several benchmarks in place of bench and its settings")
+    seed: int = Field(0, ge=0, description="seed of samples of episodes and of the training")
+    batch: BatchSettings | None = None
     lora: Lora | None = None
     freeze: Annotated[str | None, AfterValidator(_pattern)] = Field(
         None, description=r"regular expression of weights that stay as they are, e.g. .*\.visual\..*"
@@ -172,6 +193,13 @@ class TrainingConfig(AdapterSettings):
     trainer: dict[str, Any] = Field(default_factory=dict, description="arguments of TRL's trainer, by TRL's names")
     out: str = Field("training", min_length=1, description="folder of checkpoints, evaluations and this configuration")
     notes: str = Field("", description="for the reader")
+
+    @property
+    def all_sources(self) -> tuple[Source, ...]:
+        """The benchmarks that are trained on: ``sources``, or the one that ``bench`` names."""
+        if self.sources or self.bench is None:
+            return self.sources
+        return (Source(bench=self.bench, **{name: getattr(self, name) for name in DataSettings.model_fields}),)
 
     @model_validator(mode="after")
     def _is_of_its_kind(self) -> TrainingConfig:
@@ -185,8 +213,34 @@ class TrainingConfig(AdapterSettings):
             raise ValueError("freeze is given together with lora, which trains only its adapters: remove one of them")
         if taken := sorted(_SET_ELSEWHERE.keys() & self.trainer.keys()):
             raise ValueError(f"trainer.{taken[0]} is {_SET_ELSEWHERE[taken[0]]}")
+        if self.batch is not None and (taken := sorted(_FROM_BATCH & self.trainer.keys())):
+            raise ValueError(f"trainer.{taken[0]} is given together with batch, which decides it: remove one of them")
         return self
 
+    @model_validator(mode="after")
+    def _has_one_source_or_several(self) -> TrainingConfig:
+        own = {"bench", *DataSettings.model_fields} & self.model_fields_set
+        given = sorted(
+            name for name in own if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True)
+        )
+        if self.sources and given:
+            raise ValueError(f"{given[0]} is given together with sources: give it in each source")
+        if not self.sources and self.bench is None:
+            raise ValueError("bench is not given: name a benchmark, or several in sources")
+        if self.sources and self.evaluation is not None and self.evaluation.bench is None:
+            raise ValueError("evaluation.bench is not given: a training on several sources has no benchmark of its own")
+        folders: dict[str, str | None] = {}
+        for source in self.sources:
+            if folders.setdefault(source.bench, source.data) != source.data:
+                raise ValueError(
+                    f"sources has {source.bench!r} with two data folders, {folders[source.bench]!r} and {source.data!r}: "
+                    "expected one, because a benchmark's steps are told apart by their names"
+                )
+        return self
+
+
+_FROM_BATCH = frozenset({"steps_per_generation", "generation_batch_size", "gradient_accumulation_steps"})
+"""TRL's counts that ``batch`` decides."""
 
 _SET_ELSEWHERE = {
     "output_dir": "given as out (--out)",
@@ -243,22 +297,50 @@ def read_config(
     overrides: Sequence[str] = (),
     *,
     kind: Kind | None = None,
-    data: str | None = None,
+    data: str | Sequence[str] = (),
     out: str | None = None,
 ) -> TrainingConfig:
     """The training in a YAML file, updated with ``key.sub=value`` overrides, ``data`` and ``out``.
+
+    ``data`` is the data folder, or ``BENCH=FOLDER`` for each benchmark of a training with several sources.
 
     Raises :class:`UsageError` for a file that cannot be read, an unknown setting (with the nearest name), an invalid value, and
     a file of another ``kind``.
     """
     values = read_settings(file, "training")
     override(values, overrides)
-    values |= {name: folder for name, folder in (("data", data), ("out", out)) if folder is not None}
+    _place_data(values, [data] if isinstance(data, str) else data)
+    if out is not None:
+        values["out"] = out
     given = values.get("kind")
     if kind is not None and given != kind:
         hint = f"`guieval train {given}`" if given in KINDS else f"`kind: {kind}` in it"
         raise UsageError(f"the training file {str(file)!r} is of kind {given!r}, not {kind!r}: use {hint}")
     return parse_config(values)
+
+
+def _place_data(values: dict[str, Any], given: Sequence[str]) -> None:
+    """Put data folders into the settings of one benchmark, or of each of several sources."""
+    if any(not each.strip() for each in given):
+        raise UsageError("--data is empty: expected a folder")
+    sources = values.get("sources")
+    if not sources or not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
+        if len(given) > 1:
+            raise UsageError(f"--data is given {len(given)} times: this training has one benchmark")
+        if given:
+            values["data"] = given[0]
+        return
+    benches = list(dict.fromkeys(str(source.get("bench")) for source in sources))
+    for each in given:
+        bench, separator, folder = each.partition("=")
+        if not separator or bench not in benches:
+            raise UsageError(
+                f"--data is {each!r}{nearest(bench, benches)}: this training has several sources, so expected "
+                + " ".join(f"--data {name}=DIR" for name in benches)
+            )
+        for source in sources:
+            if source.get("bench") == bench:
+                source["data"] = folder
 
 
 def parse_config(values: Mapping[str, Any]) -> TrainingConfig:
@@ -295,6 +377,8 @@ def setting_error(error: ValidationError, model: type[BaseModel], *, place: str 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     for part in path:
+        if part.isdecimal():  # a place in a list of groups
+            continue
         annotation = model.model_fields[part].annotation
         group = next(kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type))
         if is_dataclass(group):

@@ -187,7 +187,9 @@ def _options(config: TrainingConfig, evaluation: Evaluation) -> dict[str, Any]:
 def _benchmark(config: TrainingConfig, evaluation: Evaluation) -> ABCBenchmark:
     other = evaluation.bench not in (None, config.bench)
     data = evaluation.data if evaluation.data is not None or other else config.data
-    benchmark = load_benchmark(evaluation.bench or config.bench, data, **_options(config, evaluation))
+    name = evaluation.bench or config.bench
+    assert name is not None  # a configuration with several sources names the evaluation's own
+    benchmark = load_benchmark(name, data, **_options(config, evaluation))
     return benchmark.skipping_damaged() if config.skip_damaged else benchmark
 
 

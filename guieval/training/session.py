@@ -81,13 +81,20 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
         before = None
     if not isinstance(before, dict):
         raise UsageError(f"{str(out)!r} cannot be resumed: its {SETTINGS} is not what a training wrote")
-    now = config.model_dump(mode="json")
+    before, now = _identity(before), _identity(config.model_dump(mode="json"))
     for name in now:
-        if name not in _MAY_CHANGE and before.get(name) != now[name]:
+        if name in before and before[name] != now[name]:
             raise UsageError(
                 f"{str(out)!r} cannot be resumed, because setting {name!r} differs: it was {before.get(name)!r}, "
                 f"now {now[name]!r}"
             )
+
+
+def _identity(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a resumed training must share; an earlier version may not have known all of them."""
+    kept = {name: value for name, value in settings.items() if name not in _MAY_CHANGE}
+    sources = kept.get("sources") or []
+    return {**kept, "sources": [{**source, "data": None} for source in sources]}
 
 
 def _last_checkpoint(out: Path) -> Path:

@@ -256,3 +256,17 @@ def test_the_example_in_the_docs_runs() -> None:
     exec(page.split("```python\n")[1].split("```")[0], names)
     assert names["worth_training_on"] is True
     assert names["one_number_a_step"] == advantages(names["group"]) != advantages(names["group"], RELEASED)
+
+
+def test_each_eta_of_table_7_keeps_other_groups_by_the_first_returns_alone() -> None:
+    """Rollouts of one step and reward 0.1, one of them with more: first returns spread by 0.15, 0.4 and 0.47."""
+    groups = [
+        [Trajectory("task", (0,), (reward,), (reward == 1.0,)) for reward in rewards]
+        for rewards in ((0.1, 0.1, 0.1, 0.45), (0.2, 0.2, 1.0, 1.0), (0.0, 0.0, 1.0, 1.0, 1.0, 1.0))
+    ]
+    kept = {}
+    for of in ("first-returns", "advantages"):
+        settings = AdvantageSettings(spread_of=of)
+        kept[of] = [[keep_group(group, eta, settings) for group in groups] for eta in (0.1, 0.3, 0.5)]
+    assert kept["first-returns"] == [[True, True, True], [False, True, True], [False, False, False]]
+    assert kept["advantages"] == [[True, True, True]] * 3  # normalised advantages spread alike, whatever the rewards

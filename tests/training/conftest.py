@@ -68,6 +68,7 @@ def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
             values["reward"] = {"name": "ui-s1-lenient"}  # the tiny policy writes no thoughts
         for name, value in given.items():
             values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
-        return parse_config(values)
+        values["trainer"] = {name: value for name, value in values["trainer"].items() if value is not None}
+        return parse_config({name: value for name, value in values.items() if value is not None})
 
     return make

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from guieval.errors import UsageError
 from guieval.registry import config_folder, list_benchmarks, list_models
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.shapes import get_reward
+from guieval.training.arguments import batch_counts
 from guieval.training.config import (
+    BatchSettings,
     GRPOTraining,
     SemiOnlineTraining,
     SFTTraining,
@@ -34,32 +37,36 @@ def shipped(name: str) -> TrainingConfig:
 def test_every_shipped_file_names_what_there_is(file: Path) -> None:
     config = read_config(file)
     assert config.model in list_models()
-    assert config.bench in list_benchmarks()
+    assert all(source.bench in list_benchmarks() for source in config.all_sources)
     assert config.open_adapter().config.name == config.model  # the adapter takes the options
     if isinstance(config, GRPOTraining | SemiOnlineTraining):
         assert get_reward(config.reward.name, protocol=config.reward.protocol, **config.reward.weights)
     assert config.out == f"training/{file.stem}"
 
 
-def test_ui_s1_is_its_table_9() -> None:
+def test_ui_s1_is_its_table_9_and_the_row_of_table_3() -> None:
     config = shipped("ui-s1")
-    assert isinstance(config, SemiOnlineTraining)
-    given, processes = config.trainer, 4 * 8  # nnodes, n_gpus_per_node
-    rollouts = processes * given["per_device_train_batch_size"] * given["steps_per_generation"]
-    assert rollouts // given["num_generations"] == 32  # train_batch_size
-    assert given["steps_per_generation"] // given["gradient_accumulation_steps"] == 4  # fixed_num_mini_batches
+    assert isinstance(config, SemiOnlineTraining) and config.batch is not None
+    given = config.trainer
+    assert (config.limit, config.split) == (1000, "train")  # Table 3: data size 1000
+    assert (config.batch.tasks, config.batch.updates) == (32, 4)  # train_batch_size, fixed_num_mini_batches
     assert given["per_device_train_batch_size"] == 1  # ppo_micro_batch_size_per_gpu
     assert given["learning_rate"] == 1e-6
     assert given["beta"] == 1e-4  # kl_loss_coef
     assert given["num_train_epochs"] == 5
+    assert (given["num_generations"], given["max_completion_length"]) == (8, 512)  # the released script's
     assert config.max_prompt_length == 12288
+    assert config.advantages == replace(AdvantageSettings.paper(), spread_of="first-returns")
     assert (config.advantages.gamma, config.advantages.omega) == (0.5, 1.0)
-    assert config.advantages == AdvantageSettings.paper()
     assert config.rollout.policy().method == "thought-free" and config.rollout.budget == 1
     assert config.dynamic_sampling is not None and config.dynamic_sampling.eta == 0.3
     assert config.model_options == {"max_images": 2}  # historical images
     reward = get_reward(config.reward.name)
     assert (reward.name, reward.evaluator.protocol.name) == ("ui-s1", "ui-s1-reward")
+    before = shipped("ui-s1-sft")
+    assert isinstance(before, SFTTraining) and before.model == config.model
+    assert [source.bench for source in before.sources] == ["androidcontrol", "amex"]
+    assert sum(source.limit or 0 for source in before.sources) == 1000  # the paper's "approximately 2,000"
 
 
 def test_ui_r1_is_its_table_4() -> None:
@@ -70,8 +77,8 @@ def test_ui_r1_is_its_table_4() -> None:
     assert config.model_options == {"max_pixels": 12845056}
     assert given["num_generations"] == 8
     assert given["num_train_epochs"] == 8
-    assert given["per_device_train_batch_size"] // given["num_generations"] == 1  # the table counts tasks, TRL replies
-    assert given["gradient_accumulation_steps"] == 2
+    assert config.batch is not None and config.batch.tasks == 8 * 1 * 2  # GPUs, per_device_train_batch_size, accumulation
+    assert [source.bench for source in config.sources] == ["screenspot", "androidcontrol-low"]  # clicks, and other steps
     assert config.max_prompt_length is None  # 1024 in the table, which no prompt with a screenshot keeps to
     assert config.reward.name == "ui-r1" and config.dynamic_sampling is None
 
@@ -108,6 +115,27 @@ def test_hypertrack_rl_is_section_2_2() -> None:
         ({"trainer": {"eval_strategy": "steps"}}, "trainer.eval_strategy is not to be set: set evaluation.every"),
         ({"trainer": {"max_length": 512}}, "it would cut image tokens"),
         ({"rollout": {}}, "unknown setting 'rollout'"),  # of semi-online training
+        ({"bench": None}, "bench is not given: name a benchmark, or several in sources"),
+        ({"sources": [{"bench": "demo"}]}, "bench is given together with sources: give it in each source"),
+        (
+            {"bench": None, "sources": [{"bench": "demo", "wieght": 2}]},
+            "unknown setting 'sources.0.wieght' (did you mean 'weight'?)",
+        ),
+        ({"bench": None, "sources": [{"bench": "demo", "weight": 0}]}, "setting 'sources.0.weight' is 0: "),
+        ({"bench": None, "sources": [{"weight": 2}]}, "the setting 'sources.0.bench' is required"),
+        (
+            {"bench": None, "sources": [{"bench": "demo", "data": "a"}, {"bench": "demo", "data": "b"}]},
+            "sources has 'demo' with two data folders, 'a' and 'b'",
+        ),
+        (
+            {"bench": None, "sources": [{"bench": "demo"}], "evaluation": {"every": 5}},
+            "evaluation.bench is not given: a training on several sources has no benchmark of its own",
+        ),
+        ({"batch": {"tasks": 0}}, "setting 'batch.tasks' is 0: "),
+        (
+            {"batch": {"tasks": 8}, "trainer": {"gradient_accumulation_steps": 2}},
+            "trainer.gradient_accumulation_steps is given together with batch",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(values: dict[str, Any], message: str) -> None:
@@ -127,6 +155,44 @@ def test_overrides_lie_over_the_file(tmp_path: Path) -> None:
         read_config(config_folder() / "training" / "tiny-grpo.yaml", kind="sft")
     with pytest.raises(UsageError, match="cannot be read"):
         read_config(tmp_path / "none.yaml")
+
+
+def test_data_folders_of_several_sources_are_given_by_name() -> None:
+    file = config_folder() / "training" / "ui-r1.yaml"
+    config = read_config(file, ["sources.1.limit=30"], data=["screenspot=a", "androidcontrol-low=b"])
+    assert [(source.data, source.limit) for source in config.sources] == [("a", None), ("b", 30)]
+    with pytest.raises(UsageError, match=r"--data is 'screnspot=a' .did you mean 'screenspot'.*: this training has several"):
+        read_config(file, data=["screnspot=a"])
+    with pytest.raises(UsageError, match=r"--data screenspot=DIR --data androidcontrol-low=DIR"):
+        read_config(file, data="folder")
+    with pytest.raises(UsageError, match="'9' is not a place in a list of 2, counted from 0"):
+        read_config(file, ["sources.9.limit=30"])
+    one = config_folder() / "training" / "tiny-grpo.yaml"
+    with pytest.raises(UsageError, match="--data is given 2 times: this training has one benchmark"):
+        read_config(one, data=["a", "b"])
+    with pytest.raises(UsageError, match="--data is empty"):
+        read_config(one, data=" ")
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4, 8, 16, 32, 64])
+def test_a_batch_is_the_same_on_any_number_of_processes(processes: int) -> None:
+    counts = batch_counts(BatchSettings(tasks=32, updates=4), processes=processes, rows=1, replies=8, kind="semi-online")
+    assert counts["steps_per_generation"] * processes == 32 * 8  # all rollouts of a batch
+    assert counts["gradient_accumulation_steps"] * 4 == counts["steps_per_generation"]
+
+
+def test_a_batch_that_cannot_be_divided_is_one_sentence() -> None:
+    with pytest.raises(
+        UsageError, match=r"32 tasks x 8 replies in 4 updates .* 3 processes x 1 rows .* 16, 32 or 64 processes"
+    ):
+        batch_counts(BatchSettings(tasks=32, updates=4), processes=3, rows=1, replies=8, kind="semi-online")
+    with pytest.raises(UsageError, match=r"use a smaller trainer.per_device_train_batch_size"):
+        batch_counts(BatchSettings(tasks=2), processes=1, rows=7, replies=2, kind="grpo")
+    with pytest.raises(UsageError, match=r"'batch.updates' is 2: expected 1"):
+        batch_counts(BatchSettings(tasks=2, updates=2), processes=1, rows=1, replies=1, kind="sft")
+    assert batch_counts(BatchSettings(tasks=32), processes=8, rows=2, replies=1, kind="sft") == {
+        "gradient_accumulation_steps": 2
+    }
 
 
 def test_another_trl_is_refused_in_one_sentence() -> None:

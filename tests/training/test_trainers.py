@@ -103,7 +103,7 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
     trainer = parts.trainer()
     trainer.model.train()
     row = unpacked(generated(trainer, [0, 1]))[0]
-    task = parts.data.episode(0).steps[0]
+    task = parts.data.episode(parts.data.episodes[0])[0].steps[0]
     prepared = parts.model.prepare_input(task, ())
     (image,) = prepared.images
     shot = read_screenshot(screens, task.screenshot, task.screenshot_size)
@@ -212,7 +212,7 @@ def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, config
     data = {"limit": 4, "split": "train"} if kind == "semi-online" else {"episodes": str(tmp_path / "steps.txt")}
     if kind == "grpo":
         found = Parts(configured("grpo")).data
-        steps = [found.example(number).task for number in range(4)]
+        steps = [found.step(place) for place in found.steps[:4]]
         listed = "".join(f"{task.episode_id}#{task.step_index}\n" for task in steps)
         (tmp_path / "steps.txt").write_text(listed, encoding="utf-8")
     lines = []
@@ -382,6 +382,23 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
     before, after = (load_file(folder / "model.safetensors") for folder in (policy, train(config)))
     moved = {name for name, value in before.items() if not bool((value.float() == after[name].float()).all())}
     assert moved and moved.isdisjoint(name for name in before if ".visual." in name)
+
+
+@pytest.mark.parametrize("kind", ["sft", *RL])
+def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: Configured) -> None:
+    icons = {"bench": "demo-icons", "bench_options": {"split": "train", "episodes": 2}}
+    several = [{**icons, "weight": 2.0}, {"bench": "demo", "split": "all", "limit": 2}]
+    base = {"bench": None, "bench_options": None, "data": None, "sources": several, "batch": {"tasks": 2, "updates": 1}}
+    counts = {"gradient_accumulation_steps": None, "per_device_train_batch_size": 2, "max_steps": 2}
+    config = configured(kind, **base, trainer=counts)
+    parts = Parts(config)
+    places = parts.drawn(parts.data.episodes if kind == "semi-online" else parts.data.steps)
+    assert {place.source for place in places} == {0, 1}
+    trainer = parts.trainer()
+    assert trainer.args.gradient_accumulation_steps == (1 if kind == "sft" else 2 * 4 // 2)  # tasks x replies / rows
+    assert kind == "sft" or len(trainer.train_dataset) == len(places)  # sft leaves out what the model cannot write
+    if kind == "semi-online":
+        assert (train(config) / "model.safetensors").is_file()
 
 
 @pytest.mark.parametrize(

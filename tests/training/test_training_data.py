@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guieval.engines.in_process.checkpoint import Checkpoint
 from guieval.errors import UsageError
 from guieval.training.config import parse_config
-from guieval.training.data.examples import open_data
+from guieval.training.data.examples import PromptBuilder, images_of
+from guieval.training.data.mixture import drawn, open_data
 from guieval.training.evaluation import Evaluator
 from tests.command_line import CommandLine
 
@@ -34,7 +39,9 @@ def pair(guieval: CommandLine, tmp_path: Path) -> dict[str, Any]:
 
 def test_a_sample_set_is_what_is_trained_on(pair: dict[str, Any]) -> None:
     data = open_data(parse_config({**DEMO, "sample_set": str(pair["file"])}))
-    assert {ref.key.episode_id for ref in data.selection.refs} == {name.rpartition("/")[2] for name in pair["episodes"]}
+    assert {data.episode(place)[0].key.episode_id for place in data.episodes} == {
+        name.rpartition("/")[2] for name in pair["episodes"]
+    }
     assert len(data.steps) == pair["steps"] == json.loads(pair["file"].read_text())["steps"]
     narrowed = open_data(parse_config({**DEMO, "sample_set": str(pair["file"]), "episodes": str(pair["list"])}))
     assert len(narrowed.steps) == len(pair["list"].read_text().split())
@@ -63,3 +70,37 @@ def test_an_evaluation_has_a_set_of_its_own(pair: dict[str, Any], tmp_path: Path
     refused = pytest.raises(UsageError, match=r"the sample set 'none.json' cannot be read") if missing else nullcontext()
     with refused:  # before an hour of training
         Evaluator(config, config.evaluation, model, Checkpoint(model.config))
+
+
+def several(**second: Any) -> dict[str, Any]:
+    icons = {"bench": "demo-icons", "bench_options": {"episodes": 4}, **second}
+    return {"kind": "sft", "model": "qwen2.5-vl-7b", "sources": [{"bench": "demo"}, icons]}
+
+
+def test_several_benchmarks_are_mixed_by_their_weights() -> None:
+    data = open_data(parse_config(several(weight=2.5)))
+    first, second = (len(each.steps) for each in data.data)
+    tasks = [data.steps[number] for number in drawn([data.weight(place) for place in data.steps], 0)]
+    assert len(tasks) == round(first + 2.5 * second)
+    times = Counter(tasks)
+    assert {times[place] for place in data.steps if place.source == 0} == {1}
+    assert {times[place] for place in data.steps if place.source == 1} == {2, 3}
+    assert {data.step(place).benchmark for place in tasks} == {"demo", "demo-icons"}
+    prompts = PromptBuilder(parse_config(several()).open_adapter(), data.roots)
+    for place in (data.steps[0], data.steps[-1]):  # each screenshot is read from its benchmark's folder
+        example = data.example(place)
+        assert images_of(prompts.messages(example.task, example.history))
+
+
+@given(st.lists(st.floats(0, 5), max_size=40), st.integers(0, 5))
+def test_each_task_is_drawn_as_often_as_its_weight_says(weights: list[float], seed: int) -> None:
+    numbers = drawn(weights, seed)
+    assert numbers == sorted(numbers) == drawn(weights, seed)
+    assert abs(len(numbers) - sum(weights)) < 1 + 1e-6
+    for number, weight in enumerate(weights):
+        assert math.floor(weight - 1e-6) <= numbers.count(number) <= math.ceil(weight + 1e-6)
+
+
+def test_a_recipe_that_the_data_cannot_fill_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match=r"9,000 episodes of demo-icons are to be trained on, and .* has 4 of them: lower"):
+        open_data(parse_config(several(limit=9000)))

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from guieval.errors import UsageError
+from guieval.registry import load_benchmark
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.training.data.examples import TrainingData
+from guieval.training.verl.__main__ import app
 from guieval.training.verl.records import RowRecord, figures, group_is_kept, row_advantages
 from guieval.training.verl.rows import read_place, write_rows
 from guieval.training.verl.settings import read_settings
@@ -77,6 +80,26 @@ def test_one_row_a_step_carries_the_step_as_ground_truth(data: TrainingData, tmp
         place = read_place(line["extra_info"])
         assert place.step is not None
         assert line["reward_model"]["ground_truth"] == place.episode.steps[place.step].model_dump_json()
+
+
+def test_rows_are_those_of_a_sample_set_as_often_as_their_weight_says(tmp_path: Path) -> None:
+    benchmark = load_benchmark("demo")
+    key = next(iter(benchmark.index())).key
+    (tmp_path / "steps.txt").write_text(f"{key.episode_id}#0\n{key.episode_id}#1\n", encoding="utf-8")
+    chosen = ["--episodes", str(tmp_path / "steps.txt"), "--split", "all", "--steps", "--weight", "1.5"]
+    made = CliRunner().invoke(app, ["rows", str(tmp_path / "rows"), "--bench", "demo", *chosen])
+    assert made.exit_code == 0, made.output
+    assert "3 rows" in made.output
+    lines = (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    places = [read_place(json.loads(line)["extra_info"]) for line in lines]
+    assert {place.step for place in places} == {0, 1} and {place.episode.key for place in places} == {key}
+    for arguments, message in (
+        (["--weight", "0"], "setting 'weight' is 0.0: "),
+        (["--sample-set", "none.json"], "the sample set 'none.json' cannot be read"),
+        (["--limit", "9999"], "9,999 episodes of demo are to be trained on"),
+    ):
+        refused = CliRunner().invoke(app, ["rows", str(tmp_path / "others"), "--bench", "demo", *arguments])
+        assert isinstance(refused.exception, UsageError) and message in str(refused.exception)
 
 
 def test_rows_are_not_written_over(data: TrainingData, rows: Path) -> None:

@@ -26,7 +26,10 @@ def train(
     override: Annotated[
         list[str] | None, typer.Option("--set", help="Setting as key=value (key may be nested: a.b=c).")
     ] = None,
-    data: Annotated[Path | None, path_option("The benchmark's data folder (default: the file's).")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="The benchmark's data folder; of several sources BENCH=PATH, repeated."),
+    ] = None,
     out: Annotated[Path | None, path_option("Folder to write to (default: the file's).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
 ) -> None:
@@ -36,8 +39,8 @@ def train(
 
     if kind not in KINDS:
         raise UsageError(f"unknown kind of training {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
-    folders = {name: str(given) for name, given in (("data", data), ("out", out)) if given is not None}
-    settings = read_config(settings_file(config, "training", "training"), override or (), kind=kind, **folders)
+    file = settings_file(config, "training", "training")
+    settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
     require_extra()
     from guieval.training.session import train as begin
 

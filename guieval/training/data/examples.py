@@ -7,7 +7,7 @@ data.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from guieval.journal import Records, read_manifest
 from guieval.models import ABCModel, ImageRef, ModelInput
 from guieval.registry import load_benchmark
 from guieval.steps import Episode, Sample, StepRecord, StepTaskModel
-from guieval.training.config import TrainingConfig
+from guieval.training.config import Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -44,9 +44,12 @@ class Example(NamedTuple):
 
 
 class PromptBuilder:
-    """Writes a step's prompt as chat messages with decoded screenshots, as an engine receives them."""
+    """Writes a step's prompt as chat messages with decoded screenshots, as an engine receives them.
 
-    def __init__(self, model: ABCModel, root: Path) -> None:
+    ``root`` is the folder of the screenshots, or such a folder for each benchmark.
+    """
+
+    def __init__(self, model: ABCModel, root: Path | Mapping[str, Path]) -> None:
         self.model = model
         self._root = root
         self._image = lru_cache(maxsize=IMAGES_KEPT)(self._read)
@@ -75,12 +78,13 @@ class PromptBuilder:
         if isinstance(part, str):
             return {"type": "text", "text": part}
         task = part.task
-        return {"type": "image", "image": self._image(task.screenshot, task.screenshot_size, part.resize)}
+        root = self._root if isinstance(self._root, Path) else self._root[task.benchmark]
+        return {"type": "image", "image": self._image(root, task.screenshot, task.screenshot_size, part.resize)}
 
-    def _read(self, screenshot: str, size: tuple[int, int], resize: tuple[int, int] | None) -> Image:
+    def _read(self, root: Path, screenshot: str, size: tuple[int, int], resize: tuple[int, int] | None) -> Image:
         from PIL import Image
 
-        shot = read_screenshot(self._root, screenshot, size)
+        shot = read_screenshot(root, screenshot, size)
         if resize is not None and resize != shot.size:
             shot = resized_png(shot, resize)
         with Image.open(io.BytesIO(shot.data)) as image:
@@ -137,14 +141,20 @@ class TrainingData:
         return Example(steps[index], reference_history(steps[:index]) if history else ())
 
 
-def open_data(config: TrainingConfig) -> TrainingData:
-    """The data of a training; :class:`UsageError` for an unknown name, a missing folder, an empty selection."""
-    benchmark = load_benchmark(config.bench, config.data, **config.bench_options)
-    if config.skip_damaged:
+def open_source(source: Source, seed: int) -> TrainingData:
+    """The data of one source; :class:`UsageError` for an unknown name, a missing folder, an empty selection."""
+    benchmark = load_benchmark(source.bench, source.data, **source.bench_options)
+    if source.skip_damaged:
         benchmark = benchmark.skipping_damaged()
-    episodes = None if config.episodes is None else Path(config.episodes)
-    choice = Choice(config.split, config.subset, config.sample_set, episodes, config.limit, config.seed)
-    return TrainingData(benchmark, select_episodes(benchmark, choice))
+    episodes = None if source.episodes is None else Path(source.episodes)
+    choice = Choice(source.split, source.subset, source.sample_set, episodes, source.limit, seed)
+    data = TrainingData(benchmark, select_episodes(benchmark, choice))
+    if source.limit is not None and len(data.refs) < source.limit:
+        raise UsageError(
+            f"{source.limit:,} episodes of {source.bench} are to be trained on, and {str(benchmark.root)!r} has "
+            f"{len(data.refs):,} of them: lower the setting 'limit', or give other data"
+        )
+    return data
 
 
 def reference_completion(model: ABCModel, task: StepTaskModel) -> str | None:

@@ -21,7 +21,10 @@ def rows(
     split: Annotated[str | None, typer.Option(help="Split, or all.")] = None,
     subset: Annotated[list[str] | None, typer.Option(help="Subset; may be given several times.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="Option of the benchmark as key=value.")] = None,
+    sample_set: Annotated[str | None, typer.Option(help="The steps of this set: its name, or a .json file.")] = None,
+    episodes: Annotated[str | None, typer.Option(help="File that lists the episodes, or the steps.")] = None,
     limit: Annotated[int | None, typer.Option(help="A seeded sample of so many episodes.")] = None,
+    weight: Annotated[float, typer.Option(help="How often each row is written; 0.5 is every other one.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of that sample.")] = 0,
     steps: Annotated[bool, typer.Option("--steps", help="One row a step (GRPO), not one an episode (semi-online).")] = False,
     validation: Annotated[
@@ -29,17 +32,22 @@ def rows(
     ] = False,
 ) -> None:
     """Write a benchmark's episodes, or their steps, as rows for verl."""
-    from guieval.data.selection import Choice, select
-    from guieval.registry import load_benchmark
+    from pydantic import ValidationError
+
     from guieval.running.config import override
-    from guieval.training.data.examples import TrainingData
+    from guieval.training.config import Source, setting_error
+    from guieval.training.data.examples import open_source
     from guieval.training.verl.rows import ROWS, write_rows
 
     options: dict[str, object] = {}
     override(options, option or ())
-    benchmark = load_benchmark(bench, data, **options)
-    selection = select(benchmark, Choice(split, tuple(subset or ()), None, None, limit, seed))
-    count = write_rows(TrainingData(benchmark, selection), out, steps=steps, validation=validation)
+    values: dict[str, object] = {"bench": bench, "bench_options": options, "data": data, "split": split}
+    values |= {"subset": tuple(subset or ()), "sample_set": sample_set, "episodes": episodes, "limit": limit, "weight": weight}
+    try:
+        source = Source.model_validate(values)
+    except ValidationError as error:
+        raise setting_error(error, Source) from None
+    count = write_rows(open_source(source, seed), out, steps=steps, validation=validation, weight=weight, seed=seed)
     typer.echo(f"{count} rows in {out / ROWS}")
 
 

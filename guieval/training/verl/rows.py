@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from guieval.errors import UsageError
 from guieval.steps import Episode
 from guieval.training.data.examples import TrainingData
+from guieval.training.data.mixture import drawn
 from guieval.training.verl.settings import GROUP
 
 EPISODES, ROWS = "episodes.jsonl", "rows.jsonl"
@@ -33,36 +34,48 @@ class Place(NamedTuple):
     validation: bool
 
 
-def write_rows(data: TrainingData, folder: Path, *, steps: bool = False, validation: bool = False) -> int:
+def write_rows(
+    data: TrainingData,
+    folder: Path,
+    *,
+    steps: bool = False,
+    validation: bool = False,
+    weight: float = 1.0,
+    seed: int = 0,
+) -> int:
     """Write ``episodes.jsonl`` and ``rows.jsonl`` into ``folder``; returns the number of rows.
 
     A row is an episode, or with ``steps`` one of its counted steps, whose record is then the ground truth for a reward
-    function. Raises :class:`UsageError` for a folder that already holds rows.
+    function. Each is written as often as ``weight`` says (:func:`guieval.training.data.mixture.drawn`). Raises
+    :class:`UsageError` for a folder that already holds rows.
     """
     if (folder / ROWS).exists():
         raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    count = 0
+    tasks: list[tuple[int, int | None]] = list(data.steps) if steps else [(number, None) for number in range(len(data.refs))]
+    chosen = drawn([weight] * len(tasks), seed)
+    if not chosen:
+        raise UsageError(f"weight {weight:g} leaves no row of {len(tasks):,}: give a higher one")
+    offset, written = 0, -1
     with (folder / EPISODES).open("wb") as episodes, (folder / ROWS).open("w", encoding="utf-8") as rows:
-        for number in range(len(data.refs)):
-            episode, counted = data.episode(number), list(data.counted(number))
-            offset = episodes.tell()
-            episodes.write(episode.model_dump_json().encode() + b"\n")
-            for step in counted if steps else [None]:
-                place = {
-                    "index": count,
-                    "episodes": str(folder / EPISODES),
-                    "offset": offset,
-                    "root": str(data.benchmark.root.resolve()),
-                    "counted": counted,
-                    "step": -1 if step is None else step,
-                    "validation": validation,
-                }
-                truth = "" if step is None else episode.steps[step].model_dump_json()
-                rows.write(json.dumps(_row(data.benchmark.name, episode, place, truth), ensure_ascii=False) + "\n")
-                count += 1
-    return count
+        for count, (number, step) in enumerate(tasks[each] for each in chosen):
+            episode = data.episode(number)
+            if number != written:
+                offset, written = episodes.tell(), number
+                episodes.write(episode.model_dump_json().encode() + b"\n")
+            place = {
+                "index": count,
+                "episodes": str(folder / EPISODES),
+                "offset": offset,
+                "root": str(data.benchmark.root.resolve()),
+                "counted": list(data.counted(number)),
+                "step": -1 if step is None else step,
+                "validation": validation,
+            }
+            truth = "" if step is None else episode.steps[step].model_dump_json()
+            rows.write(json.dumps(_row(data.benchmark.name, episode, place, truth), ensure_ascii=False) + "\n")
+    return len(chosen)
 
 
 def _row(bench: str, episode: Episode, place: dict[str, Any], truth: str) -> dict[str, Any]:

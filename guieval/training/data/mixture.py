@@ -1,0 +1,91 @@
+"""The tasks of a training: the steps or the episodes of one benchmark or of several, each as often as its weight says.
+
+A task is a number. An epoch has every task once, or as often as weights say: a weight of 2.5 gives two or three times, drawn by
+the training's seed, and the total is the rounded sum of all weights.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from guieval.steps import Episode, StepTaskModel
+from guieval.training.config import Source, TrainingConfig
+from guieval.training.data.examples import Example, TrainingData, open_source
+
+
+class Place(NamedTuple):
+    """One task: the number of its source, and its number among the steps or the episodes of that source."""
+
+    source: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The sources of a training with their weights; episodes are loaded one at a time."""
+
+    sources: tuple[Source, ...]
+    data: tuple[TrainingData, ...]
+
+    @cached_property
+    def steps(self) -> Sequence[Place]:
+        """Every counted step."""
+        return [Place(source, number) for source, data in enumerate(self.data) for number in range(len(data.steps))]
+
+    @cached_property
+    def episodes(self) -> Sequence[Place]:
+        """Every episode."""
+        return [Place(source, number) for source, data in enumerate(self.data) for number in range(len(data.refs))]
+
+    @property
+    def roots(self) -> dict[str, Path]:
+        """The folder of screenshots of each benchmark."""
+        return {data.benchmark.name: data.benchmark.root for data in self.data}
+
+    def weight(self, place: Place) -> float:
+        """The weight of the task's source."""
+        return self.sources[place.source].weight
+
+    def step(self, place: Place) -> StepTaskModel:
+        """A counted step."""
+        data = self.data[place.source]
+        episode, index = data.steps[place.number]
+        return data.episode(episode).steps[index]
+
+    def example(self, place: Place, *, history: bool = True) -> Example:
+        """A counted step with the reference history, or none."""
+        return self.data[place.source].example(place.number, history=history)
+
+    def episode(self, place: Place) -> tuple[Episode, Sequence[int]]:
+        """An episode, and the indices of its counted steps."""
+        data = self.data[place.source]
+        return data.episode(place.number), data.counted(place.number)
+
+
+def open_data(config: TrainingConfig) -> Mixture:
+    """The data of a training; :class:`guieval.errors.UsageError` for an unknown name, a missing folder, an empty selection."""
+    sources = config.all_sources
+    return Mixture(sources, tuple(open_source(source, config.seed) for source in sources))
+
+
+def drawn(weights: Sequence[float], seed: int) -> list[int]:
+    """The numbers of one epoch, ascending: each one ``floor`` or ``ceil`` of its weight times (systematic sampling)."""
+    order = list(range(len(weights)))
+    dice = random.Random(seed)
+    dice.shuffle(order)
+    return sorted(_systematic([weights[number] for number in order], order, dice.random()))
+
+
+def _systematic(weights: Sequence[float], numbers: Sequence[int], offset: float) -> Iterator[int]:
+    total, before = 0.0, math.floor(offset)
+    for weight, number in zip(weights, numbers, strict=True):
+        total += weight
+        now = math.floor(total + offset + 1e-9)
+        yield from [number] * (now - before)
+        before = now
