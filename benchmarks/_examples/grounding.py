@@ -5,6 +5,7 @@ Fields have the authors' names. Boxes are [x1, y1, x2, y2] in pixels, unless a w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -158,6 +159,47 @@ def write_ui_vision(folder: Path, *, episodes: int, seed: int) -> None:
     subsets = ("basic", "functional", "spatial")
     files = [f"annotations/element_grounding/element_grounding_{subset}.json" for subset in subsets]
     write_lists(folder, tapped_elements(episodes, seed), files, row)
+
+
+def write_ui_i2e_bench(folder: Path, *, episodes: int, seed: int) -> None:
+    """UI-I2E-Bench: JSON lines without the size of an image; kinds of instructions are numbers or words."""
+    lines = []
+    for position, element in enumerate(tapped_elements(episodes, seed)):
+        image = f"screenshot/folder_1/phone_{element.number}.png"
+        save(folder / image, element.png)
+        row = {
+            "image": image,
+            "instruction": element.instruction,
+            "bounding_box": list(element.box),
+            "source": ("mobile", "web")[position % 2],
+            "el_type": ("Icon", "button")[position % 2],
+            "annotations": {"instr_type": (2, "explicit")[position % 2]},
+        }
+        lines.append(json.dumps(row) + "\n")
+    save(folder / "annotations.jsonl", "".join(lines).encode())
+
+
+def write_venusbench_gd(folder: Path, *, episodes: int, seed: int) -> None:
+    """VenusBench-GD: a list of each of two tasks, and one refusal; rows state no size."""
+
+    def row(element: TappedElement, position: int) -> tuple[str, dict[str, Any]]:
+        name = f"mobile/{element.app.lower()}/{element.number:05d}.png"
+        return f"images/{name}", {
+            "img_filename": name,
+            "instruction": element.instruction,
+            "instruction_zh": f"请点击:{element.instruction}",
+            "category": ("element_grounding", "spatial_grounding")[position % 2],
+            "bbox": list(element.box),
+            "label": "icon" if element.kind == "icon" else "text input",
+            "data_type": "bbox",
+        }
+
+    elements = tapped_elements(episodes, seed)
+    write_lists(folder, elements, [f"instruction/{task}_grounding.json" for task in ("element", "spatial")], row)
+    shown = row(elements[0], 0)[1]
+    asked = {"instruction": "Close the tab of the spreadsheet.", "category": "refusal_grounding", "bbox": [-1, -1, -1, -1]}
+    refusal = {**{name: value for name, value in shown.items() if name not in ("label", "instruction_zh")}, **asked}
+    write_json(folder / "instruction" / "refusal_grounding.json", [refusal])
 
 
 def write_osworld_g(folder: Path, *, episodes: int, seed: int) -> None:

@@ -74,24 +74,31 @@ class WaitIsStop(_Listed):
 
 @dataclass(frozen=True)
 class LongPressIsClick:
-    """A long press is a click: the labelled one (AgentCPM-GUI's data preparation makes taps of them), or any (``both``).
+    """A long press is a click: the labelled one (AgentCPM-GUI's data preparation makes taps of them), any (``both``), or a
+    predicted one where a click is labelled (``prediction``; Mobi-Bench).
 
     With ``label`` alone a predicted long press never matches a step on which one was labelled.
     """
 
-    side: Literal["label", "both"] = "label"
+    side: Literal["label", "both", "prediction"] = "label"
 
     def concerns(self, reference: AnyType, predicted: AnyType) -> bool:
-        """Labelled long presses; with ``both`` predicted ones too."""
+        """Long presses on the side that is named."""
+        if self.side == "prediction":
+            return (reference, predicted) == ("CLICK", "LONG_PRESS")
         return reference == "LONG_PRESS" or (self.side == "both" and predicted == "LONG_PRESS")
 
     def judge(self, rules: StepRules, task: StepTaskModel, reference: Action, predicted: Action) -> Judgement | None:
         """Judge the click (or both clicks) in place of the long press."""
-        return rules.judge(task, _tapped(reference), _tapped(predicted) if self.side == "both" else predicted)
+        return rules.judge(task, _tapped(reference), predicted if self.side == "label" else _tapped(predicted))
 
     def describe(self) -> str:
         """The leniency in words."""
-        return "a labelled long press is a click" if self.side == "label" else "every long press is a click"
+        return {
+            "label": "a labelled long press is a click",
+            "both": "every long press is a click",
+            "prediction": "a long press is a click where a click is labelled",
+        }[self.side]
 
 
 def _tapped(action: Action) -> Action:

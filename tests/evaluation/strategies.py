@@ -134,6 +134,7 @@ LENIENCIES: tuple[Leniency, ...] = (
     WaitIsStop(),
     LongPressIsClick(),
     LongPressIsClick("both"),
+    LongPressIsClick("prediction"),
     AnyLongPress(),
     AnyPointedAction(),
     AnyWrittenAction(),

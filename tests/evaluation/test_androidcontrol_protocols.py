@@ -16,7 +16,9 @@ from guieval.steps import StepOutcome, StepTaskModel
 from tests.metrics.made_columns import made_columns
 
 Step = Callable[..., StepTaskModel]
-NAMES = [each.name for table in (androidcontrol, mobile) for each in table.PROTOCOLS if each.name != "onekey"]
+NAMES = [
+    each.name for table in (androidcontrol, mobile) for each in table.PROTOCOLS if each.name not in ("onekey", "mobi-bench")
+]
 MIDDLE = Point(500, 500)
 
 

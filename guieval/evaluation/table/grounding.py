@@ -362,4 +362,33 @@ PROTOCOLS = (
             "Corners given the wrong way round are swapped; no box of the lists is.",
         ),
     ),
+    _pointing(
+        name="ui-i2e-bench",
+        source="UI-E2I-Synth paper (UI-I2E-Bench); microsoft/FIVE-UI-Evol, UI-E2I-Synth/i2e-bench-eval.py (03fad4e)",
+        datasets=("ui-i2e-bench",),
+        figures=(Figure("Overall Accuracy", "exact"),),
+        notes=(
+            "Source, element type and instruction type are shares of the same kind over the steps of a group.",
+            "The scorer reads the first numbers of a reply as pixels of the image, four of them as a box whose centre counts. "
+            "It reads digits alone: of 0.25 it takes 0 and 25, and a minus sign is lost.",
+            "Three boxes of the list have their corners the wrong way round, so no answer hits them there; the loader puts "
+            "them in order, which makes at most 0.2 points.",
+            "A request that fails counts as a wrong answer.",
+        ),
+    ),
+    _pointing(
+        name="venusbench-gd",
+        source="VenusBench-GD paper; inclusionAI/UI-Venus, models/grounding/eval_single_benchmark.py (81945ac)",
+        summary="grounding: the point lies inside the target box, border included; what has no target must be refused",
+        rules=_OR_REFUSED,
+        datasets=("venusbench-gd",),
+        figures=(Figure("action_acc", "exact"),),
+        notes=(
+            "A refusal is a point with two negative numbers.",
+            "The branch VenusBench-GD has no rule of its own for refusals: its script judges them with all others, by whether "
+            "the point lies in the box [-1, -1, -1, -1] divided by the image's size, which no model meets that answers for a "
+            "resized image.",
+            "Predicted boxes stand for their centre.",
+        ),
+    ),
 )

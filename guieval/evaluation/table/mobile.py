@@ -17,7 +17,7 @@ from guieval.evaluation.leniencies import (
     WaitIsStop,
 )
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure, Protocol
-from guieval.evaluation.rules import OpenRule, StepRules
+from guieval.evaluation.rules import OpenRule, ScrollRule, StepRules
 from guieval.evaluation.text_rule import TextRule
 
 _CLICK: frozenset[ActionType] = frozenset({"CLICK"})
@@ -295,5 +295,32 @@ PROTOCOLS = (
         summary="strictly inside an accepted range; texts and app names letter for letter, or by the label's pattern",
         rules=StepRules(click=ClickRule(strict=True), text=TextRule("equal", form="as-given")),
         figures=(SUCCESS_RATE, EXACT_MATCH),
+    ),
+    Protocol(
+        name="mobi-bench",
+        source="MobiBench paper (arXiv 2512.12634); Mobi-Bench, environment/agentbench/agentbench_env.py (901df24)",
+        summary="inside the box of an accepted click; any scroll, any app; texts equal but for case",
+        rules=StepRules(
+            click=ClickRule(boxes="containing-reference", whole_pixels=True),
+            text=TextRule("equal"),
+            scroll=ScrollRule("type-only"),
+            open=OpenRule(text=TextRule("type-only")),
+            leniencies=(LongPressIsClick("prediction"),),
+        ),
+        datasets=frozenset({"mobi-bench"}),
+        figures=(Figure("task action success rate", "exact"), Figure("task instruction success rate", "success")),
+        notes=(
+            "The source embeds the typed and the accepted text (OpenAI's text-embedding-3-large) and asks for a cosine of at "
+            "least 0.7. Here they must be equal but for case and outer blanks, much as in the source's second matcher, which "
+            "measures reflection, so typing is judged more strictly.",
+            "Typing requires the right field as well there; a unified action does not say where a text goes.",
+            "An agent that names an element is judged by the element's centre, one that names a place by that place, cut to "
+            "whole pixels.",
+            "Waiting and pressing home are never right.",
+            "After a wrong answer the source goes on from the next recorded screen and tells the agent that it took the "
+            "default action, which is the mode soeval here.",
+            "A reply without an action is counted and asked again there, so such a step may count several times; here it "
+            "counts once, as wrong. A task during which the program fails counts as failed, and its steps not at all.",
+        ),
     ),
 )

@@ -129,6 +129,11 @@ def in_first_state(case: dict[str, Any], label: Any) -> None:
     case["0"] = [{**label, "next": case["0"][0]["next"]}]
 
 
+def as_only(answers: list[Any], label: Any) -> None:
+    """Makes the label the only accepted action."""
+    answers[:] = [label]
+
+
 def as_field(field: str, *path: str | int) -> Callable[[Any, Any], None]:
     """Puts the label as ``field`` into what ``path`` leads to."""
 
@@ -150,6 +155,12 @@ FORMATS: dict[str, Format | TFRecords] = {
         "androidcontrol", "*.jsonl", in_steps, lambda folder: write_test_file(folder, fitting_episodes(0, 1))
     ),
     "`ui-r1`": Format("ui-r1", "ac_test.json", as_field("gt", 0)),
+    "`androidcontrol-curated`, `androidcontrol-curated-low`": Format(
+        "androidcontrol-curated-low", "android_control_low_point.json", in_list
+    ),
+    "`mobi-bench`": Format("mobi-bench", "*/1/0_answers.json", as_only),
+    "`ui-i2e-bench`": Format("ui-i2e-bench", "annotations.jsonl", in_row),
+    "`venusbench-gd`": Format("venusbench-gd", "instruction/element_grounding.json", in_list),
     "`aitz`": Format("aitz", "test/general/*/*.json", in_list),
     "`aitw`": Format("aitw", "aitw_data_test.json", lambda parts, label: parts["general"][0][0].update(label)),
     "`cagui`": Format("cagui", "CAGUI_agent/domestic/*/*.json", in_list),
