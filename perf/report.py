@@ -1,7 +1,8 @@
 """Measures the step viewer on a large run: writing it, its size, and how long a browser takes to open and filter it.
 
 Run it as ``python perf/report.py [steps]`` (default 30,000). The run is made up, ten steps an episode, with 40 boxes a step and
-replies of a few hundred characters; it has no screenshots, whose cost is reported separately, for one of 1080 x 2400 pixels.
+replies of a few hundred characters; it has no screenshots, whose cost is reported separately, for PNGs of 1080 x 2400 pixels:
+linked, as ``guieval report`` does, and scaled down, as it does with ``--small-images``.
 The browser is /usr/bin/chromium through playwright; without it only writing is measured.
 """
 
@@ -90,25 +91,33 @@ def measure_writing(run: Path, out: Path) -> None:
     print(f"  {size:.0f} MB, the index of them {index:.1f} MB; the writer held at most {memory:.0f} MiB")
 
 
-def measure_screenshot(folder: Path, count: int = 8) -> None:
+def write_screenshots(folder: Path, count: int) -> list[StepTaskModel]:
     import numpy as np
     from PIL import Image
 
     noise = np.random.default_rng(0).integers(0, 255, (300, 135, 3), dtype=np.uint8)
-    tasks = [made_up(random.Random(0), 0, step) for step in range(count)]
+    picture = Image.fromarray(noise).resize((1080, 2400), Image.Resampling.BICUBIC)
+    tasks = [made_up(random.Random(0), step // LENGTH, step % LENGTH) for step in range(count)]
     for task in tasks:
-        path = folder / "data" / task.screenshot
+        path = folder / task.screenshot
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(noise).resize((1080, 2400), Image.Resampling.BICUBIC).save(path)
-    started = time.perf_counter()
-    pictures = Pictures(folder / "data", folder / "images")
-    pictures.of(tasks)
-    each = (time.perf_counter() - started) / count
-    size = sum(each.stat().st_size for each in (folder / "images").rglob("*.jpg")) / count / 1000
-    print(f"  a screenshot of 1080 x 2400 as image and thumbnail: {1000 * each:.0f} ms, {size:.0f} kB ({pictures.made} made)")
+        picture.save(path)
+    return tasks
 
 
-def measure_browser(out: Path) -> None:
+def measure_screenshots(folder: Path, count: int = 16) -> None:
+    tasks = write_screenshots(folder / "data", count)
+    for way, small in (("linked", False), ("scaled down", True)):
+        started, spent = time.perf_counter(), time.process_time()
+        pictures = Pictures(folder / "data", folder / way, small=small)
+        pictures.of(tasks)
+        wall, processor = (1000 * each / count for each in (time.perf_counter() - started, time.process_time() - spent))
+        size = sum(each.stat().st_size for each in (folder / way).rglob("*.*") if each.stat().st_nlink == 1) / count / 1000
+        print(f"  a screenshot of 1080 x 2400, {way}: {processor:.1f} ms of a processor, {wall:.1f} ms, {size:.0f} kB more")
+        assert pictures.made == count
+
+
+def measure_browser(out: Path, last: int) -> None:
     from playwright.sync_api import expect, sync_playwright
 
     with sync_playwright() as playwright:
@@ -118,7 +127,7 @@ def measure_browser(out: Path) -> None:
         page.goto((out / "index.html").as_uri())
         expect(page.locator("#strip [aria-current=step]")).to_have_count(1, timeout=60_000)
         print(f"  opened in {time.perf_counter() - started:.2f} s")
-        for name, value in (("verdict", "wrong"), ("disagree", "yes"), ("predicted", "TYPE"), ("query", "item 2999")):
+        for name, value in (("verdict", "wrong"), ("disagree", "yes"), ("predicted", "TYPE"), ("query", f"item {last}")):
             spent = page.evaluate(
                 """async ([name, value]) => {
                     const form = document.getElementById("filters"), count = document.getElementById("count");
@@ -136,8 +145,8 @@ def measure_browser(out: Path) -> None:
             page.click("#clear")
             page.wait_for_timeout(500)
         started = time.perf_counter()
-        page.evaluate("location.hash = '#02999/9/guievalkit'")
-        expect(page.locator(".episode-name")).to_have_text("02999")
+        page.evaluate(f"location.hash = '#{last:05}/9/guievalkit'")
+        expect(page.locator(".episode-name")).to_have_text(f"{last:05}")
         print(f"  a link to the last episode: {time.perf_counter() - started:.2f} s")
         heap = page.evaluate("performance.memory.usedJSHeapSize") / 1e6
         print(f"  the page's heap: {heap:.0f} MB")
@@ -150,9 +159,9 @@ def main() -> None:
         folder = Path(name)
         write_run(folder / "run", steps)
         measure_writing(folder / "run", folder / "report")
-        measure_screenshot(folder)
+        measure_screenshots(folder)
         if CHROMIUM.exists():
-            measure_browser(folder / "report")
+            measure_browser(folder / "report", steps // LENGTH - 1)
 
 
 if __name__ == "__main__":

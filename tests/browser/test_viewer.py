@@ -264,9 +264,9 @@ def test_two_runs_side_by_side(tab: Opened, tmp_path: Path) -> None:
     assert middle(page.locator("#marks .dot.second")) == pytest.approx(on_screen(page, 500, 510), abs=TOLERANCE)
     expect(page.locator(".answer")).to_have_count(2)
     expect(page.locator(".answer strong")).to_have_text(["wrong, of the right type", "right"])
-    page.select_option("[name=flipped]", "any")
+    page.select_option("[name=flipped]", "some")
     count(page, "1 of 3")
-    page.select_option("[name=flipped]", "won")
+    page.select_option("[name=flipped]", "onlyA")
     count(page, "No step matches")
 
 

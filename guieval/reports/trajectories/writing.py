@@ -95,10 +95,17 @@ def _row(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
         "sign": SIGNS[trajectory.ended],
         "code": ENDINGS.index(trajectory.ended),
         "count": len(trajectory.steps),
-        "progress": None if outcome is None else f"{100 * outcome.score.progress:.0f} %",
+        "progress": None if outcome is None else _whole_percent(outcome.score.progress),
         "effects": [] if outcome is None else [clipped(side_effect, LINE_LIMIT) for side_effect in outcome.score.side_effects],
         "reason": clipped(reason, LINE_LIMIT),
     }
+
+
+def _whole_percent(share: float) -> str:
+    """A share in whole per cent; neither the least nor the unfinished is rounded away."""
+    if 0 < share < 0.005:
+        return "< 1 %"
+    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _step_values(step: TrajectoryStep, screens: _Screens) -> dict[str, Any]:

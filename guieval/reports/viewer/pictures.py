@@ -1,4 +1,4 @@
-"""The images of a report: screenshots are checked and scaled down to a portable size and to a thumbnail.
+"""The images of a report: the original screenshots, as hard links where possible, or small copies.
 
 File names are hashes of path, size and time, so that a second report reuses existing images, and a data set's file names, which
 may contain anything, do not appear in the report.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guieval.data.screenshots import read_screenshot, resolve
+from guieval.data.screenshots import Screenshot, read_screenshot, resolve
 from guieval.errors import ScreenshotError
 from guieval.steps import StepTaskModel
 
@@ -26,24 +27,34 @@ LONGEST_SIDE = 1600
 THUMB = (240, 180)
 QUALITY, THUMB_QUALITY = 82, 70
 FULL_FOLDER, THUMB_FOLDER = "images", "thumbs"
+_ENDINGS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A step's image: the ``name`` of its two files, or ``""`` with the reason."""
+    """A step's image: the ``name`` of its file, or ``""`` with the reason; ``thumb`` is its thumbnail's, if there is one."""
 
     name: str
     why: str = ""
+    thumb: str = ""
 
 
 class Pictures:
-    """Writes the images of a report into ``out`` from screenshots in ``root``; without a root there are none.
+    """Puts the images of a report into ``out`` from screenshots in ``root``; without a root there are none.
 
-    Images are JPEG with a longest side of at most 1600 pixels. A screenshot that is missing, damaged or not of its recorded
-    size is left out with the reason.
+    They are the original files, linked or else copied. ``small`` makes JPEGs with a longest side of at most 1600 pixels
+    instead, and thumbnails. A screenshot that is missing, damaged or not of its recorded size is left out with the reason.
     """
 
-    def __init__(self, root: Path | None, out: Path, absent: str = "the report was written without images") -> None:
+    def __init__(
+        self,
+        root: Path | None,
+        out: Path,
+        absent: str = "the report was written without images",
+        *,
+        small: bool = False,
+    ) -> None:
+        self._small = small
         self.root = root
         self._out = out
         self._absent = absent
@@ -56,9 +67,9 @@ class Pictures:
             return [Picture("", self._absent) for _ in tasks]
         fresh = {_wanted(task): task for task in tasks if _wanted(task) not in self._known}
         if fresh:
-            for folder in (FULL_FOLDER, THUMB_FOLDER):
+            for folder in (FULL_FOLDER, THUMB_FOLDER) if self._small else (FULL_FOLDER,):
                 (self._out / folder).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # Pillow releases the GIL
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # Pillow, hashes and checksums release the GIL
                 made = pool.map(lambda task: self._make(root, task), fresh.values())
                 self._known.update(zip(fresh, made, strict=True))
         return [self._known[_wanted(task)] for task in tasks]
@@ -79,18 +90,38 @@ class Pictures:
             state = path.stat()
             identity = f"{task.screenshot}\0{state.st_size}\0{state.st_mtime_ns}\0{task.screenshot_size}"
             name = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            full, thumb = (self._out / folder / f"{name}.jpg" for folder in (FULL_FOLDER, THUMB_FOLDER))
-            if not (full.is_file() and thumb.is_file()):
-                _convert(read_screenshot(root, task.screenshot, task.screenshot_size).data, full, thumb)
+            if self._small:
+                full, thumb = (self._out / folder / f"{name}.jpg" for folder in (FULL_FOLDER, THUMB_FOLDER))
+                if not (full.is_file() and thumb.is_file()):
+                    _convert(read_screenshot(root, task.screenshot, task.screenshot_size).data, full, thumb)
+                return Picture(full.name, thumb=thumb.name)
+            original = read_screenshot(root, task.screenshot, task.screenshot_size)
+            full = self._out / FULL_FOLDER / f"{name}.{_ENDINGS[original.format]}"
+            _link(original, full)
+            return Picture(full.name)
         except ScreenshotError as error:
             return Picture("", str(error))
         except (OSError, SyntaxError, ValueError) as error:
             return Picture("", f"the screenshot cannot be shown: {error}")
-        return Picture(name)
 
 
 def _wanted(task: StepTaskModel) -> tuple[str, tuple[int, int]]:
     return task.screenshot, task.screenshot_size
+
+
+def _link(original: Screenshot, target: Path) -> None:
+    """The file itself under another name, or a copy on another file system, or where its owner forbids links."""
+    if target.exists() or original.path is None:
+        return
+    try:
+        os.link(original.path, target)
+    except OSError:
+        temporary = target.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            shutil.copyfile(original.path, temporary)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def scaled(data: bytes, size: tuple[int, int]) -> Image:

@@ -88,6 +88,7 @@ def report(
     protocols: Sequence[str] = (),
     against: Sequence[StepRecord] | None = None,
     screenshots: Path | None = None,
+    small: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     **more: Any,
 ) -> Written:
@@ -95,6 +96,6 @@ def report(
     run = shown_run(write_run(folder / "run", records, **more))
     other = None if against is None else shown_run(write_run(folder / "other", against))
     out = folder / "report"
-    pictures = Pictures(screenshots, out)
+    pictures = Pictures(screenshots, out, small=small)
     chosen = protocols_to_show(run, protocols)
     return write_report(out, run, pictures, chosen, against=other, on_progress=on_progress)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from guieval.actions import Action, Boxes, Open, Point, Scroll, Stop, Type, Unsupported
+from guieval.actions import Action, Boxes, Open, Point, Press, Scroll, Stop, Type, Unsupported
 from guieval.errors import UsageError
+from guieval.registry import load_benchmark
+from guieval.reports.viewer.content import CHUNK
 from guieval.reports.viewer.folder import script_text
 from guieval.reports.viewer.pictures import LONGEST_SIDE, Pictures
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
-from guieval.reports.viewer.writing import CHUNK
+from guieval.reports.viewer.sources import PlannedTasks
+from guieval.reports.viewer.writing import write_report
 from guieval.scoring.matrix import score_run
 from guieval.steps import EpisodeKey, StepRecord
 from tests.reports.viewer.made_run import at, failed, record, report, task, write_run
@@ -205,16 +211,66 @@ def test_screenshots_are_made_small_once_and_named_by_nothing_of_the_data(tmp_pa
     (data / "e1").mkdir(parents=True)
     Image.new("RGB", (1000, 4000), "navy").save(data / "e1" / "0.png")
     tall = task(length=1, screenshot_size=(1000, 4000))
-    written = report(tmp_path, [record(tall, Stop())], screenshots=data)
+    written = report(tmp_path, [record(tall, Stop())], screenshots=data, small=True)
     assert (written.images, list(written.lacking)) == (1, [])
-    name = read(tmp_path, "steps-00000.js")["rows"][0]["image"]
-    assert len(name) == 16 and set(name) <= set("0123456789abcdef")
-    full = tmp_path / "report" / "images" / f"{name}.jpg"
-    with Image.open(full) as image, Image.open(tmp_path / "report" / "thumbs" / f"{name}.jpg") as thumb:
+    row = read(tmp_path, "steps-00000.js")["rows"][0]
+    name = row["image"]
+    assert re.fullmatch(r"[0-9a-f]{16}\.jpg", name) and row["thumb"] == name
+    full = tmp_path / "report" / "images" / name
+    with Image.open(full) as image, Image.open(tmp_path / "report" / "thumbs" / name) as thumb:
         assert image.size == (400, LONGEST_SIDE) and thumb.size == (45, 180)
     before = full.stat().st_mtime_ns
-    assert Pictures(data, tmp_path / "report").of([tall, tall])[1].name == name
+    assert Pictures(data, tmp_path / "report", small=True).of([tall, tall])[1].name == name
     assert full.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("same_disk", [True, False])
+def test_screenshots_are_the_original_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_disk: bool) -> None:
+    """Linked, so that a report takes no room; copied from another file system."""
+    data = tmp_path / "data"
+    (data / "e1").mkdir(parents=True)
+    original = data / "e1" / "0.png"
+    Image.new("RGB", (300, 600), "navy").save(original, format="JPEG")  # the format is that of the content
+    if not same_disk:
+
+        def refuse(source: Path, target: Path) -> None:
+            raise OSError(errno.EXDEV, "another file system")
+
+        monkeypatch.setattr(os, "link", refuse)
+    report(tmp_path, [record(task(length=1), Stop())], screenshots=data)
+    row = read(tmp_path, "steps-00000.js")["rows"][0]
+    shown = tmp_path / "report" / "images" / row["image"]
+    assert shown.suffix == ".jpg" and row["thumb"] == "" and not (tmp_path / "report" / "thumbs").exists()
+    assert shown.read_bytes() == original.read_bytes() and shown.samefile(original) == same_disk
+
+
+def test_a_step_that_was_not_reached_shows_task_and_screen(tmp_path: Path) -> None:
+    """They come from the data folder, since there is no record."""
+    example = load_benchmark("episodes", _written_episodes(tmp_path / "data"))
+    steps = next(iter(example)).steps
+    key = steps[0].episode_key
+    run = shown_run(
+        write_run(tmp_path / "run", [record(steps[0], Press(button="HOME"))], stop="first-mismatch", plan={key: (0, 1)})
+    )
+    pictures = Pictures(example.root, tmp_path / "report")
+    write_report(tmp_path / "report", run, pictures, ["guievalkit"], tasks=PlannedTasks(example))
+    first, second = read(tmp_path, "steps-00000.js")["rows"]
+    assert first["recorded"] and not second["recorded"] and second["runs"][0]["ends"] == [int(NOT_REACHED)]
+    assert second["task"]["instruction"] == "Start the timer" and second["task"]["reference"]["type"] == "STOP"
+    assert second["image"]
+
+
+def _written_episodes(folder: Path) -> Path:
+    steps = [
+        {"screenshot": f"{number}.png", "action": action}
+        for number, action in enumerate(({"type": "CLICK", "point": [150, 300]}, {"type": "STOP"}))
+    ]
+    folder.mkdir()
+    for step in steps:
+        Image.new("RGB", (300, 600)).save(folder / str(step["screenshot"]))
+    line = {"episode_id": "1", "instruction": "Start the timer", "frame": "pixels", "steps": steps}
+    (folder / "episodes.jsonl").write_text(json.dumps(line) + "\n")
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -292,8 +348,6 @@ def test_protocols_are_the_runs_own_the_named_or_all(tmp_path: Path) -> None:
 def test_prompts_share_their_lines_within_a_chunk(tmp_path: Path) -> None:
     run = shown_run(write_run(tmp_path / "run", three_steps()))
     run.prompter = lambda one, known: (f"system\nstep {one.task.step_index}\nof {len(known)}", "")
-    from guieval.reports.viewer.writing import write_report
-
     write_report(tmp_path / "report", run, Pictures(None, tmp_path / "report"), ["guievalkit"])
     chunk = read(tmp_path, "steps-00000.js")
     assert chunk["lines"] == ["system", "step 0", "of 3", "step 1", "step 2"]

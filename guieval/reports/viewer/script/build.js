@@ -12,3 +12,11 @@ function fill(node, props, children) {
 const el = (tag, props, ...children) => fill(document.createElement(tag), props, children);
 const svg = (tag, props, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 const foreign = (text, props) => el("bdi", { dir: "auto", ...props }, String(text));
+
+/** A share in per cent. Only none is 0.0 %, and only all is 100.0 %. */
+function percent(part, whole) {
+  const value = (100 * part) / whole;
+  if (part > 0 && value < 0.05) return "< 0.1 %";
+  if (part < whole && value >= 99.95) return "> 99.9 %";
+  return `${value.toFixed(1)} %`;
+}

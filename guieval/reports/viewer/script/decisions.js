@@ -44,7 +44,7 @@ function decisionsSection(run) {
   const right = found.clusters.reduce((sum, each) => sum + each.right[state.protocol], 0);
   const left = ranked.length - LISTED_DECISIONS;
   const many = (number) => number.toLocaleString("en");
-  const share = (count) => `${((100 * count) / decided).toFixed(1)} %`;
+  const share = (count) => percent(count, decided);
   const row = (cluster, rank) => {
     const variants = cluster.texts.length > 1 ? textsOf(cluster) : null;
     return el(

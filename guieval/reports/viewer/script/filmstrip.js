@@ -23,7 +23,7 @@ async function renderStrip() {
 
 function frame(row, step) {
   const [width, height] = step.task?.size ?? [9, 16];
-  const picture = imagePath("thumbs", step.image);
+  const picture = imagePath("thumbs", step.thumb) ?? imagePath("images", step.image);
   const image = picture
     ? el("img", { src: picture, alt: "", loading: "lazy", decoding: "async", draggable: "false" })
     : el("span", { class: "blank" });
@@ -45,7 +45,7 @@ function frame(row, step) {
       "span",
       { class: "foot", "aria-hidden": "true" },
       badge(code),
-      comparing() ? badge(end(row, 1), "other") : null,
+      index.runs.slice(1).map((_, other) => badge(end(row, other + 1), "other")),
       el("span", {}, String(index.steps[row])),
     ),
   );
@@ -64,4 +64,4 @@ function markStrip() {
   }
 }
 
-const imagePath = (folder, name) => (/^[0-9a-f]{16}$/.test(name ?? "") ? `${folder}/${name}.jpg` : null);
+const imagePath = (folder, name) => (/^[0-9a-f]{16}(\.(png|jpg|webp))?$/.test(name ?? "") ? `${folder}/${name}` : null);

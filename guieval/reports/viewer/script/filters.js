@@ -21,6 +21,27 @@ function withCounts(of, order) {
   return known.map((each) => [each, `${each} (${found.get(each).toLocaleString("en")})`]);
 }
 
+/** Who was right: all, none, some, one alone, all but one. */
+function patterns() {
+  const letters = index.runs.map((_, run) => LETTERS[run]);
+  const two = letters.length === 2;
+  return [
+    ["some", two ? "Flipped, either way" : "Right in some, not in all"],
+    ...letters.map((each) => [`only${each}`, two ? `${each} right, ${letters.find((other) => other !== each)} not` : `Only ${each} right`]),
+    ...(two ? [] : letters.map((each) => [`not${each}`, `All right but ${each}`])),
+    ["all", two ? "Both right" : "All right"],
+    ["none", two ? "Neither right" : "None right"],
+  ];
+}
+function fits(pattern, row) {
+  const right = index.runs.map((_, run) => end(row, run) === RIGHT);
+  const count = right.filter(Boolean).length;
+  const run = LETTERS.indexOf(pattern.at(-1));
+  if (pattern.startsWith("only")) return count === 1 && right[run];
+  if (pattern.startsWith("not")) return count === right.length - 1 && right[run] === false;
+  return pattern === "all" ? count === right.length : pattern === "none" ? !count : count > 0 && count < right.length;
+}
+
 function buildFilters() {
   const form = $("filters");
   const search = el("input", {
@@ -65,13 +86,7 @@ function buildFilters() {
     );
   }
   if (comparing()) {
-    form.append(
-      select("A and B", "flipped", [
-        ["any", "Flipped, either way"],
-        ["won", "A right, B not"],
-        ["lost", "B right, A not"],
-      ]),
-    );
+    form.append(select(index.runs.length > 2 ? "Runs" : "A and B", "flipped", patterns()));
   }
   if (index.subsets.length > 1)
     form.append(
@@ -91,6 +106,14 @@ function buildFilters() {
         ),
       );
   });
+  if (index.writable || index.noted.some((each) => Object.keys(each).length)) {
+    form.append(
+      select("Notes", "noted", [
+        ["yes", "With a note"],
+        ["no", "Without"],
+      ]),
+    );
+  }
   form.append(el("button", { type: "reset", id: "clear", class: "quiet" }, "Clear filters"));
   form.addEventListener("submit", (event) => event.preventDefault());
   let timer = 0;
@@ -118,6 +141,13 @@ function recount() {
 }
 
 function readFilters() {
+  takeFilters();
+  applyFilters(true);
+  followFilters();
+}
+
+/** The state of the form; the texts are loaded if a search needs them. */
+function takeFilters() {
   const form = $("filters");
   for (const node of form.elements) {
     if (!node.name) continue;
@@ -125,8 +155,32 @@ function readFilters() {
     if (node.name.startsWith("group:")) grouped.set(Number(node.name.slice(6)), node.value);
     else filters[node.name] = node.value;
   }
-  applyFilters(true);
   if (filters.query.trim()) searchTexts();
+}
+
+/** What is set, as the part of a link after the question mark. */
+function query() {
+  const parts = new URLSearchParams();
+  for (const node of $("filters").elements) if (node.name && node.value) parts.set(node.name, node.value.toWellFormed?.() ?? node.value);
+  if (state.sample.some(Boolean)) parts.set("sample", state.sample.join("."));
+  if (state.zoom > 1) parts.set("zoom", "2");
+  return parts.size ? `?${parts}` : "";
+}
+
+/** Sets the form as a link says; whether that changed anything. */
+function setFilters(text) {
+  const parts = new URLSearchParams(text);
+  let changed = false;
+  for (const node of $("filters").elements) {
+    if (!node.name) continue;
+    const wanted = parts.get(node.name) ?? "";
+    if (node.value === wanted) continue;
+    node.value = wanted;
+    if (node.value !== wanted) node.value = "";
+    changed = true;
+  }
+  if (changed) takeFilters();
+  return changed;
 }
 
 /** Loads the texts one file after the other; what is found is listed as they come. */
@@ -161,12 +215,9 @@ function accepts() {
   if (filters.predicted) tests.push((row) => type(index.predicted[0][row]) === filters.predicted);
   if (filters.disagree) tests.push((row) => disagree(row) === (filters.disagree === "yes"));
   if (filters.flipped) {
-    tests.push((row) => {
-      const own = end(row) === RIGHT;
-      const other = end(row, 1) === RIGHT;
-      return filters.flipped === "won" ? own && !other : filters.flipped === "lost" ? other && !own : own !== other;
-    });
+    tests.push((row) => fits(filters.flipped, row));
   }
+  if (filters.noted) tests.push((row) => index.noted.some((each) => String(row) in each) === (filters.noted === "yes"));
   if (filters.subset) tests.push((row) => index.subset[episodeOf[row]] === Number(filters.subset));
   for (const [place, wanted] of grouped) {
     if (wanted) tests.push((row) => index.groups[place].of[row] === Number(wanted));
@@ -196,7 +247,7 @@ function applyFilters(move) {
   }
   const all = index.steps.length;
   const number = (value) => value.toLocaleString("en");
-  const share = reached ? `${((100 * right) / reached).toFixed(1)} % right of ${number(reached)}` : "none reached";
+  const share = reached ? `${percent(right, reached)} right of ${number(reached)}` : "none reached";
   const what = listed.length === all ? `${number(all)} steps` : `${number(listed.length)} of ${number(all)} steps`;
   $("count").textContent = listed.length ? `${what}: ${share}` : "No step matches these filters.";
   $("clear").hidden = listed.length === all;

@@ -15,11 +15,11 @@ function mark(action, kind, letter, x, y) {
   const shape = (cls) => {
     if (kind === "first")
       return svg("path", { class: cls, d: `M${px},${py - 11}L${px + 11},${py}L${px},${py + 11}L${px - 11},${py}Z` });
-    if (kind === "second") return svg("rect", { class: cls, x: px - 8.5, y: py - 8.5, width: 17, height: 17 });
+    if (kind === "second" || kind === "further") return svg("rect", { class: cls, x: px - 8.5, y: py - 8.5, width: 17, height: 17 });
     return svg("circle", { class: cls, cx: px, cy: py, r: kind === "alternative" ? 6 : 10 });
   };
   nodes.push(shape(`halo ${kind}`), shape(`ring ${kind}`), svg("circle", { class: `dot ${kind}`, cx: px, cy: py, r: 2.5 }));
-  const offset = { reference: [17, -10], first: [-17, -10], second: [17, 21] }[kind];
+  const offset = { reference: [17, -10], first: [-17, -10], second: [17, 21], further: [-17, 21] }[kind];
   if (offset) {
     // on the other side of the mark where the screen ends
     const inside = (from, by, least, most) => (from + by < least || from + by > most ? from - by : from + by);

@@ -2,10 +2,11 @@
 
 const encode = (text) => encodeURIComponent(text.toWellFormed?.() ?? text.replace(/[\ud800-\udfff]/g, "�"));
 const linkTo = (row, protocol = state.protocol) =>
-  `#${encode(index.labels[episodeOf[row]])}/${index.steps[row]}/${encode(index.protocols[protocol].name)}`;
+  `#${encode(index.labels[episodeOf[row]])}/${index.steps[row]}/${encode(index.protocols[protocol].name)}${query()}`;
 
 /** Show a step and say so in the address; the event that follows finds it shown already. */
 function go(row, { protocol = state.protocol, replace = false } = {}) {
+  if (row !== state.row) state.sample = [];
   const link = linkTo(row, protocol);
   if (replace) location.replace(link);
   else if (link !== location.hash) location.hash = link;
@@ -15,6 +16,7 @@ function go(row, { protocol = state.protocol, replace = false } = {}) {
 function readLink() {
   const [episode, step, protocol] = location.hash
     .slice(1)
+    .split("?")[0]
     .split("/")
     .map((part) => {
       try {
@@ -34,11 +36,26 @@ function readLink() {
 }
 
 function followLink() {
+  const [path, options = ""] = location.hash.slice(1).split("?");
+  if (setFilters(options)) applyFilters(false);
   const [row, protocol] = readLink() ?? [listed[0] ?? 0, state.protocol];
-  if (row === state.row && protocol === state.protocol) return;
-  const strange = location.hash.length > 1 && linkTo(row, protocol) !== location.hash;
+  const given = new URLSearchParams(options);
+  const sample = (given.get("sample") ?? "").split(".").map((each) => Math.min(Math.max(Number.parseInt(each) || 0, 0), 63));
+  const zoom = given.get("zoom") === "2" ? 2 : 1;
+  const same = row === state.row && protocol === state.protocol;
+  if (same && zoom === state.zoom && sample.every((each, run) => each === (state.sample[run] ?? 0))) return;
+  state.zoom = zoom;
+  state.sample = sample.some(Boolean) ? sample : [];
+  const strange = path && linkTo(row, protocol).split("?")[0] !== `#${path}`;
   if (strange) say("The link names nothing in this report; this is what comes nearest.");
-  go(row, { protocol, replace: true });
+  location.replace(linkTo(row, protocol));
+  openStep(row, protocol);
+}
+
+/** The address says which filters are set, and what is enlarged. */
+function followFilters() {
+  const link = linkTo(state.row);
+  if (link !== location.hash) location.replace(link);
 }
 
 /** The next row that matches, forwards or backwards; from a row that itself need not match. */
@@ -61,7 +78,6 @@ function moveEpisode(direction) {
 
 async function openStep(row, protocol) {
   const another = protocol !== state.protocol;
-  if (row !== state.row) state.sample = [0, 0];
   state.row = row;
   state.protocol = protocol;
   $("protocol").value = String(protocol);

@@ -26,7 +26,6 @@ const DETAIL = {
 };
 const ROW_HEIGHT = 76;
 const KEPT_CHUNKS = 12;
-const THEMES = { auto: "Auto", light: "Light", dark: "Dark" };
 
 const $ = (id) => document.getElementById(id);
 const canvas = $("canvas");

@@ -1,4 +1,4 @@
-// Help, colours, keys, and the start.
+// Help, keys, and the start.
 
 function buildHelp() {
   const keys = [
@@ -8,6 +8,7 @@ function buildHelp() {
     ["p", "episode before"],
     ["f or /", "search and filters"],
     ["z", "enlarge the screen, or fit it again"],
+    ...(index.writable ? [["e", "write a note on the step"]] : []),
     ["?", "this help"],
   ];
   fill($("help-body"), {}, [
@@ -33,7 +34,7 @@ function buildHelp() {
     el(
       "p",
       {},
-      "R, a ring: the reference point. P (or A and B, of two runs), a diamond or a square: the prediction. An arrow is the ",
+      "R, a ring: the reference point. P (or A, B, ... of several runs), a diamond or a square: the prediction. An arrow is the ",
       "finger's path. Small rings are further accepted points. Thin lines are the benchmark's boxes; green areas are where the ",
       "chosen protocol accepts a click; where that “varies”, it chooses among the boxes by the click itself. Dots are the points ",
       "of all samples, in the colour of the decision they belong to, larger where drawn more often; grey rings lie alone.",
@@ -43,39 +44,13 @@ function buildHelp() {
       el(
         "p",
         {},
-        comparing() ? `${"AB"[at]}: ` : "",
+        comparing() ? `${LETTERS[at]}: ` : "",
         foreign(`${run.model} on ${run.benchmark}, ${run.mode}, run under ${run.protocol}, begun ${run.created}; ${run.steps}`),
         run.served ? foreign(`; answered by ${run.served}`) : "",
       ),
     ),
     index.notes.map((note) => el("p", {}, foreign(note))),
   ]);
-}
-
-function setTheme(name) {
-  if (name === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = name;
-  $("theme").textContent = THEMES[name];
-  $("theme").setAttribute("aria-label", `Colours: ${name === "auto" ? "as the system has them" : name}`);
-}
-
-function theme() {
-  try {
-    return THEMES[localStorage.getItem("guieval-theme")] ? localStorage.getItem("guieval-theme") : "auto";
-  } catch {
-    return "auto"; // a browser may refuse pages from disk any storage
-  }
-}
-
-function nextTheme() {
-  const known = Object.keys(THEMES);
-  const next = known[(known.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % known.length];
-  setTheme(next);
-  try {
-    localStorage.setItem("guieval-theme", next);
-  } catch {
-    // it then lasts for as long as the page
-  }
 }
 
 function pressed(event) {
@@ -96,6 +71,7 @@ function pressed(event) {
     f: search,
     "/": search,
     z: zoom,
+    e: editNote,
     "?": () => $("help").showModal(),
   }[event.key];
   if (!act) return;
@@ -112,7 +88,7 @@ function start(value) {
   state.protocol = index.shown;
   const run = index.runs[0];
   $("about").append(
-    foreign(comparing() ? `A: ${run.model}, ${run.mode}   B: ${index.runs[1].model}, ${index.runs[1].mode}` : run.steps),
+    foreign(comparing() ? index.runs.map((each, at) => `${LETTERS[at]}: ${each.model}, ${each.mode}`).join("   ") : run.steps),
   );
   index.protocols.forEach((each, at) =>
     $("protocol").append(el("option", { value: String(at), title: each.summary }, each.name)),
@@ -120,10 +96,8 @@ function start(value) {
   $("protocol").addEventListener("change", (event) => {
     go(state.row, { protocol: Number(event.target.value) });
   });
-  $("theme").addEventListener("click", nextTheme);
   $("help-open").addEventListener("click", () => $("help").showModal());
   document.body.classList.toggle("two", comparing());
-  setTheme(theme());
   buildFilters();
   buildHelp();
   document.addEventListener("keydown", pressed);

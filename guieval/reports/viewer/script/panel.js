@@ -63,6 +63,10 @@ function renderPanel() {
       el("p", { class: "goal" }, foreign(task.instruction)),
       task.low ? el("p", { class: "low" }, el("span", { class: "tag" }, "this step"), foreign(task.low)) : null,
     );
+  const unrecorded =
+    task && !shown.recorded
+      ? el("p", { class: "reason" }, "No run has a record of this step; task, screen and reference are from the data folder.")
+      : null;
   const labels =
     task &&
     [...Object.entries(task.groups)].map(([name, value]) => el("span", { class: "tag" }, foreign(name), ": ", foreign(value)));
@@ -86,7 +90,7 @@ function renderPanel() {
     );
   const answers = el(
     "div",
-    { class: comparing() ? "answers two" : "answers" },
+    { class: comparing() ? `answers two${index.runs.length > 2 ? " more" : ""}` : "answers" },
     index.runs.map((_, run) => answerOf(run)),
   );
   const judged = comparing() ? protocolsTable() : null;
@@ -109,7 +113,7 @@ function renderPanel() {
       task.extras ? el("pre", { dir: "auto" }, task.extras) : null,
     );
   panel.replaceChildren(
-    ...[heading, goal, labels?.length ? el("p", { class: "labels" }, labels) : null, expected, answers, judged, more].filter(
+    ...[heading, goal, unrecorded, labels?.length ? el("p", { class: "labels" }, labels) : null, expected, answers, judged, notesSection(), more].filter(
       Boolean,
     ),
   );
@@ -124,7 +128,7 @@ function answerOf(run) {
     ? el(
         "h3",
         { class: "run" },
-        el("span", { class: `sign ${run ? "second" : "first"}` }, "AB"[run]),
+        el("span", { class: `sign ${sideOf(run)}` }, LETTERS[run]),
         foreign(`${index.runs[run].model}, ${index.runs[run].mode}`),
       )
     : null;
@@ -150,9 +154,10 @@ function answerOf(run) {
               "button",
               {
                 type: "button",
-                "aria-pressed": String(at === state.sample[run]),
+                "aria-pressed": String(at === (state.sample[run] ?? 0)),
                 click: () => {
-                  state.sample[run] = at;
+                  state.sample = index.runs.map((_, each) => (each === run ? at : (state.sample[each] ?? 0)));
+                  followFilters();
                   renderPanel();
                   renderScreen();
                 },
@@ -175,7 +180,7 @@ function answerOf(run) {
       el(
         "p",
         { class: "action" },
-        el("span", { class: `sign ${run ? "second" : "first"}` }, comparing() ? "AB"[run] : "P"),
+        el("span", { class: `sign ${sideOf(run)}` }, letterOf(run)),
         told(sample.action),
       ),
     ),
@@ -202,7 +207,7 @@ function protocolsTable() {
   const told = index.runs.map((_, run) => run).filter((run) => answer(run));
   if (index.protocols.length < 2 || !told.length) return null;
   const outcomes = (run) => answer(run).outcomes;
-  const letter = (run) => (comparing() ? "AB"[run] : "");
+  const letter = (run) => (comparing() ? LETTERS[run] : "");
   const row = (protocol, at) => {
     const cells = told.map((run) => {
       const [, distance, similarity, reason] = outcomes(run)[at];

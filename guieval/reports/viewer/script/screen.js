@@ -9,7 +9,7 @@ function renderScreen() {
   if (picture) screen.append(el("img", { src: picture, alt: "Screenshot of the step", decoding: "async", draggable: "false" }));
   else
     screen.append(
-      el("p", {}, task ? foreign(`No screenshot: ${shown.why}`) : "There is no record of this step, and so no screen to show."),
+      el("p", {}, task ? foreign(`No screenshot: ${shown.why}`) : "There is no record of this step, and the data folder does not have it either."),
     );
   screen.append(svg("svg", { id: "marks", class: "marks", "aria-hidden": "true" }));
   canvas.replaceChildren(screen);
@@ -34,7 +34,7 @@ function fit() {
 }
 
 const areaOf = (task) => (task?.area[state.protocol] >= 0 ? task.areas[task.area[state.protocol]] : null);
-const answer = (run) => shown.runs[run]?.samples?.[state.sample[run]] ?? null;
+const answer = (run) => shown.runs[run]?.samples?.[state.sample[run] ?? 0] ?? null;
 
 function draw(width, height) {
   const marks = $("marks");
@@ -73,7 +73,7 @@ function draw(width, height) {
   if (drawn.prediction) {
     for (let run = index.runs.length - 1; run >= 0; run--) {
       const action = answer(run)?.action;
-      if (action) marks.append(...mark(action, run ? "second" : "first", comparing() ? "AB"[run] : "P", x, y));
+      if (action) marks.append(...mark(action, sideOf(run), letterOf(run), x, y));
     }
   }
 }
@@ -86,7 +86,7 @@ function renderLegend() {
   const located = (action) => Boolean(action?.point);
   const entries = [
     ["reference", "R", "Reference", located(task.reference)],
-    ["prediction", comparing() ? "A B" : "P", "Prediction", index.runs.some((_, run) => located(answer(run)?.action))],
+    ["prediction", index.runs.map((_, run) => letterOf(run)).join(" "), "Prediction", index.runs.some((_, run) => located(answer(run)?.action))],
     ["alternatives", "○", "Alternatives", task.alternatives.some(located)],
     ...(hasPoints(0) ? [["sampled", "●", comparing() ? "Samples of A" : "Samples", true]] : []),
     ["boxes", "□", `Boxes (${task.boxes.length})`, task.boxes.length > 0 || task.polygon],
@@ -131,6 +131,11 @@ function zoom() {
   state.zoom = state.zoom > 1 ? 1 : 2;
   renderLegend();
   fit();
+  followFilters();
+  centre();
+}
+
+function centre() {
   const [x, y] = shown.task?.reference.point ?? answer(0)?.action?.point ?? [500, 500];
   const screen = $("screen");
   canvas.scrollLeft = screen.offsetLeft + (screen.offsetWidth * x) / 1000 - canvas.offsetLeft - canvas.clientWidth / 2;

@@ -2,9 +2,9 @@
 
 let index, episodeOf, lowered, names;
 let texts = []; // by file, once searched
-const state = { row: -1, protocol: 0, sample: [0, 0], zoom: 1 };
+const state = { row: -1, protocol: 0, sample: [], zoom: 1 };
 const drawn = { reference: true, prediction: true, alternatives: true, sampled: true, boxes: false, accepted: true };
-const filters = { query: "", verdict: "", kind: "", reference: "", predicted: "", disagree: "", flipped: "", subset: "" };
+const filters = { query: "", verdict: "", kind: "", reference: "", predicted: "", disagree: "", flipped: "", subset: "", noted: "" };
 const grouped = new Map(); // by the place of the group among the index's: a name could be anything
 let listed = []; // rows that match
 let listedEpisodes = []; // {episode, first, count}
@@ -14,6 +14,7 @@ let shown = null; // {row, values, image, why}
 const end = (row, run = 0, protocol = state.protocol) => index.ends[run][protocol].charCodeAt(row) - 48;
 const type = (code) => (code < 0 ? null : index.types[code]);
 const lastRow = (episode) => (index.starts[episode + 1] ?? index.steps.length) - 1;
+const LETTERS = "ABCDEFGH";
 const comparing = () => index.runs.length > 1;
 
 function kindOf(row) {
@@ -22,3 +23,7 @@ function kindOf(row) {
   if (code === WRONG_TYPE) return "wrong type";
   return code === RIGHT || code === NOT_REACHED ? "" : ENDS[code].word;
 }
+
+/** How a run's prediction is drawn and coloured. */
+const sideOf = (run) => ["first", "second"][run] ?? "further";
+const letterOf = (run) => (comparing() ? LETTERS[run] : "P");
