@@ -36,7 +36,7 @@ NOTCHES = 5
 """How far a scroll without a distance is written to turn the wheel; offline, the direction alone is evaluated."""
 _MODULES = ("pyautogui", "computer", "time")
 _XY = ("x", "y")
-_POSITIONS: dict[str, tuple[str, ...]] = {
+POSITIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("write", "typewrite"), ("message",)),
     **dict.fromkeys(("press", "hotkey", "keyDown", "keyUp"), ("keys",)),
     **dict.fromkeys(("scroll", "hscroll", "vscroll"), ("clicks", *_XY)),
@@ -46,6 +46,9 @@ _POSITIONS: dict[str, tuple[str, ...]] = {
 """The names of arguments by position; a place for all other calls."""
 _FENCED = re.compile(r"^[ \t]*```[a-z]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _CALL_LINE = re.compile(rf"^[ \t`]*((?:{'|'.join(_MODULES)})\.\w+\(.*?\))[ \t`]*$", re.MULTILINE)
+
+MOST_MARKS = 1_000
+_MARKS = re.compile(r"[,;+()\[\]{}\n]")
 
 
 class Call(NamedTuple):
@@ -58,32 +61,44 @@ class Call(NamedTuple):
 def calls_in(text: str) -> list[Call]:
     """The calls in a reply's code: in its first fence, else the lines that are calls. Raises :class:`ParseError`."""
     fenced = _FENCED.search(text)
-    code = fenced[1] if fenced is not None else "\n".join(_CALL_LINE.findall(text))
+    return calls_of(fenced[1] if fenced is not None else "\n".join(_CALL_LINE.findall(text)), POSITIONS)
+
+
+def calls_of(code: str, positions: Mapping[str, tuple[str, ...]], *, bare: bool = False) -> list[Call]:
+    """The calls that a code consists of, their arguments named by ``positions``. Raises :class:`ParseError`.
+
+    With ``bare``, functions are called without a module. A code with more than 1,000 marks is not read: a model stuck in a loop
+    writes many thousands, which Python takes long for.
+    """
+    if len(_MARKS.findall(code)) > MOST_MARKS:
+        raise ParseError(f"the reply's code is too long to be a step's: {code.strip()[:80]!r}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes that Python does not know
             body = ast.parse(code.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ParseError(f"the reply's code cannot be read: {code.strip()[:80]!r}") from None
-    found = [_call(statement) for statement in body if not isinstance(statement, ast.Import | ast.ImportFrom)]
+    found = [_call(one, positions, bare) for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     if not found:
-        raise ParseError(f"the reply holds no call: {text.strip()[:80]!r}")
+        raise ParseError(f"the reply holds no call: {code.strip()[:80]!r}")
     return found
 
 
-def _call(statement: ast.stmt) -> Call:
+def _call(statement: ast.stmt, positions: Mapping[str, tuple[str, ...]], bare: bool) -> Call:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
         raise ParseError(f"the reply's code holds more than calls: {type(statement).__name__}")
     match call.func:
         case ast.Attribute(value=ast.Name(id=module), attr=name) if module in _MODULES:
             pass
+        case ast.Name(id=name) if bare:
+            pass
         case _:
             raise ParseError("the reply's code calls a function that is not pyautogui's")
     given = [_value(argument) for argument in call.args]
     if name in ("hotkey", "press") and len(given) > 1 and all(isinstance(key, str) for key in given):
         given = [given]
-    arguments = dict(zip(_POSITIONS.get(name, _XY), given, strict=False))
+    arguments = dict(zip(positions.get(name, _XY), given, strict=False))
     return Call(name, arguments | {keyword.arg: _value(keyword.value) for keyword in call.keywords if keyword.arg is not None})
 
 

@@ -1,0 +1,188 @@
+"""ScaleCUA (Qwen2.5-VL based): thought, operation and calls of functions, in pixels of the resized screenshot.
+
+Source: OpenGVLab/ScaleCUA@5d92fee, ``evaluation/AndroidWorld/android_world/agents/PROMPT.py`` (prompts for phones and for
+grounding), ``seeact_v.py`` and ``utils.py`` there (the request, resize limits, what a call means: a swipe's direction is the
+finger's, and a place of numbers up to 1 is a fraction of the screen), ``evaluation/OSWorld/mm_agents/scalecua_agent.py`` and
+``prompts.py`` (computers).
+
+The past is the ``<operation>`` of each step, and only the current screenshot is shown. Several calls are carried out in order
+online, and the first that acts is scored. A place is taken for a fraction where one of its numbers has a decimal point, since
+(0, 0) and (1, 1) are pixels too. ``call_user``, which opens the telephone in the authors' client for phones and does nothing on
+computers, is kept as an unsupported action. Not published: a step instruction takes the goal's place. The authors' prompts for
+Windows, macOS and the web are not used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from guieval.actions import Action, ActionSpace, Scroll, Stop, StopStatus, Wait
+from guieval.errors import ParseError
+from guieval.history import HistoryEntry
+from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
+from guieval.parsing import call_tables as calls
+from guieval.parsing import first_call, first_round, split_reasoning, tagged
+from guieval.steps import StepTaskModel, whole_text
+
+from . import _pyautogui as code
+from ._desktop_calls import UpAndDown
+from ._family import FamilyModel, ImageLimits, chat, main_instruction, past_sentence, template
+
+_STATUSES: dict[str, StopStatus] = {"success": "finish", "failure": "impossible"}
+_POSITIONS = {
+    **code.POSITIONS,
+    "swipe": ("from_coord", "to_coord", "direction", "amount"),
+    "long_press": ("x", "y", "duration"),
+    "open_app": ("app_name",),
+    "response": ("answer",),
+    "wait": ("seconds",),
+}
+_PLACES = (("x", "y"), ("from_coord",), ("to_coord",))
+
+
+def _swipe(call: calls.Arguments) -> Action:
+    start, end = call.found("from_coord"), call.found("to_coord")
+    if end is not None:
+        return call.swipe(calls.MIDDLE if start is None else start, end)
+    if "direction" not in call.values:
+        call = call._replace(values={**call.values, "direction": "up"})  # the function's default
+    return call.scroll("direction", calls.MIDDLE if start is None else call.point("from_coord"))
+
+
+def _stop(call: calls.Arguments) -> Action:
+    return Stop(status=call.one_of(_STATUSES, "status") if "status" in call.values else "finish")
+
+
+def _wait(call: calls.Arguments) -> Action:
+    return Wait(duration=call.milliseconds("seconds")) if "seconds" in call.values else Wait(duration=3000.0)
+
+
+_BOTH: dict[str, Action | calls.Form] = {
+    "click": code.CALLS["click"],
+    "write": calls.typed("message"),
+    "wait": calls.Form(Wait, _wait, calls.waited("seconds").write),
+    "response": calls.answered("answer"),
+    "terminate": calls.Form(Stop, _stop, calls.stopped("status", _STATUSES).write),
+    **calls.outside("call_user"),
+}
+PHONE = calls.CallTable(
+    {
+        **_BOTH,
+        "swipe": calls.Form(Scroll, _swipe, calls.swiped("from_coord", "to_coord").write),
+        "long_press": calls.hold(*calls.XY, seconds="duration"),
+        "open_app": calls.opened("app_name"),
+        "navigate_home": calls.HOME,
+        "navigate_back": calls.BACK,
+        "keyboard_enter": calls.ENTER,  # read by the authors, and in no prompt
+    }
+)
+COMPUTER = calls.CallTable(
+    {
+        **_BOTH,
+        **{name: code.CALLS[name] for name in ("press", "scroll", "hotkey", "doubleClick", "rightClick", "moveTo", "dragTo")},
+        **calls.outside("keyDown", "keyUp"),
+    }
+)
+
+
+DESKTOP = UpAndDown(types=frozenset({"CLICK", "SCROLL", "TYPE", "PRESS", "WAIT", "STOP"}), buttons=frozenset({"ENTER"}))
+MOST = 20
+"""Most calls of a reply that are carried out online."""
+_LEAD = re.compile(r"^[ \t]*(?:```\w*)?[ \t]*", re.MULTILINE)
+"""What stands in front of a call on its line: blanks, or a fence."""
+
+
+class ScaleCUAOptions(ImageLimits):
+    """Options of ScaleCUA; image limits default to those of the authors' clients."""
+
+    prompt: Literal["mobile", "computer"] = Field("mobile", description="what the model operates: a phone or an Ubuntu desktop")
+
+
+class ScaleCUA(FamilyModel):
+    """Adapter of ScaleCUA. Options: :class:`ScaleCUAOptions`."""
+
+    _options: ScaleCUAOptions
+    pixels = 3136, 2_109_744
+    thinking_switch = True
+    grounds_silently = True
+    action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}))
+    source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/AndroidWorld/android_world/agents/PROMPT.py"
+    frame_source = "github.com/OpenGVLab/ScaleCUA@5d92fee evaluation/OSWorld/mm_agents/scalecua_agent.py"
+
+    def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
+        super().__init__(config, thinking=thinking)
+        self._table = PHONE if self._options.prompt == "mobile" else COMPUTER
+        if self._table is COMPUTER:
+            self.action_space = DESKTOP  # type: ignore[misc]
+
+    def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
+        if task.setting == "grounding":
+            return chat(self._image(task), task.instruction, system=template("scalecua-grounding-system"))
+        prompt = self._options.prompt
+        lines = [f"Step {n}: {past_sentence(entry, self.frame(entry.task))}" for n, entry in enumerate(history, 1)]
+        if prompt == "mobile":
+            request = {"actions": "".join(f"{line}\n" for line in lines)}
+        else:
+            request = {"history": "\n".join(lines) or "None"}
+        words = fill(template(f"scalecua-{prompt}-user"), instruction=main_instruction(task), **request)
+        silent = "no-thinking-" if self.thinking is False else ""
+        return chat(self._image(task), words, system=template(f"scalecua-{prompt}-{silent}system"))
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        thought, rest = split_reasoning(first_round(whole_text(text)), "<action>")
+        written = tagged(rest, "action")
+        if written is None:
+            raise ParseError(f"the reply has no <action>: {text.strip()[:80]!r}")
+        found, size = self._calls(written), task.screenshot_size
+        width, height = self.frame(task).extent(size)
+        found = [code.Call(name, _in_pixels(arguments, width, height)) for name, arguments in found]
+        action = code.action_of(found, self._table, self.frame(task), size)
+        return ParsedResponse(action, thought, tagged(rest, "operation") or None, self._batch(task, found))
+
+    def _calls(self, written: str) -> list[code.Call]:
+        """The calls in a reply's action. What is not Python, for its quotes, is read as one call."""
+        try:
+            return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)
+        except ParseError:
+            call = first_call(written, self._table)
+            return [code.Call(call.name, call.arguments)]
+
+    def _batch(self, task: StepTaskModel, found: Sequence[code.Call]) -> tuple[Action, ...]:
+        actions: list[Action] = []
+        for name, arguments in found[:MOST]:
+            try:
+                actions.append(self._table.read(name, arguments, self.frame(task), task.screenshot_size))
+            except ParseError:  # what comes after it cannot be carried out in its place
+                break
+        return tuple(actions) if len(actions) > 1 else ()
+
+    def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        frame, size = self.frame(task), task.screenshot_size
+        writing = calls.Writing(lambda point: [int(side) for side in frame.quantise(point, size)])
+        name, arguments = self._table.write(action, writing.place)
+        if isinstance(action, Scroll) and self._table is COMPUTER:
+            arguments |= writing.at(calls.XY, action.point)
+        answer = f"<action>\n{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})\n</action>"
+        if task.setting == "grounding":
+            return answer
+        sentence = f"<operation>\n{conclusion}\n</operation>\n" if conclusion else ""
+        return (self._opening(task, thought) if thought and self.thinking is not False else "") + sentence + answer
+
+    def _opening(self, task: StepTaskModel, thought: str) -> str:
+        return f"<think>\n{thought}\n</think>\n"
+
+
+def _in_pixels(arguments: Mapping[str, Any], width: float, height: float) -> dict[str, Any]:
+    """The arguments of a call with its fractions of the screen in pixels."""
+    changed = dict(arguments)
+    for keys in _PLACES:
+        pair = [arguments.get(key) for key in keys] if len(keys) == 2 else arguments.get(keys[0])
+        if not isinstance(pair, list) or len(pair) != 2 or {*map(type, pair)} not in ({float}, {int, float}) or max(pair) > 1:
+            continue
+        scaled = [pair[0] * width, pair[1] * height]
+        changed |= dict(zip(keys, scaled, strict=True)) if len(keys) == 2 else {keys[0]: scaled}
+    return changed
