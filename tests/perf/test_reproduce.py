@@ -1,0 +1,88 @@
+"""docs/reproduce.md holds the rows of the papers' tables, with commands that the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+import pytest
+
+from guieval.cli import load
+from guieval.data.sample_sets import list_sample_sets
+from guieval.evaluation import list_protocols
+from guieval.registry import list_benchmarks, list_environments, list_models
+from guieval.reports.leaderboards.published_results import get_results, list_results
+from guieval.running.config import merge, settings_file
+from guieval.training.config import parse_config, read_config
+from perf.reproduce import PAGE, page
+
+LOOP = re.compile(r"for (\w) in ([^;]+); do (.*); done")
+KNOWN = {
+    "model": list_models,
+    "bench": lambda: [*list_benchmarks(), *list_environments()],
+    "protocol": list_protocols,
+    "sample_set": list_sample_sets,
+}
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of the page, loops unrolled."""
+    found: list[str] = []
+    for line in re.findall(r"`((?:for |guieval |accelerate ).*?)`", text):
+        if loop := LOOP.fullmatch(line):
+            found += [loop[3].replace(f"${loop[1]}", value) for value in loop[2].split()]
+        elif "--" in line:  # else the name of a command in the text
+            found.append(line)
+    return list(dict.fromkeys(found))
+
+
+def checked(command: str) -> None:
+    """Raise for what the command line would refuse before it reads data or weights."""
+    words = shlex.split(command.partition("-m ")[2] if command.startswith("accelerate") else command)
+    name, arguments = words[1], words[2:]
+    context = load(name).make_context(name, arguments)
+    given: dict[str, Any] = context.params
+    for option, names in KNOWN.items():
+        if isinstance(given.get(option), str):
+            assert given[option] in names(), f"{option} {given[option]!r}: {command}"
+    if name == "train":
+        config = read_config(
+            settings_file(given["config"], "training", "training"),
+            given["override"] or (),
+            kind=given["kind"],
+            data=given["data"],
+        )
+        assert config.open_adapter() and parse_config(config.model_dump(exclude_unset=True))
+    elif name == "run" and given.get("bench"):
+        merge(None, given.get("override") or (), {"model": given["model"], "bench": given["bench"], "engine": given["engine"]})
+
+
+def test_the_page_is_what_the_command_writes() -> None:
+    assert page() == PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", commands(page()))
+def test_every_command_is_taken_by_the_command_line(command: str) -> None:
+    checked(command)
+
+
+def test_a_wrong_command_is_found() -> None:
+    with pytest.raises(Exception, match="No such option"):
+        checked("guieval run --modle x")
+    with pytest.raises(Exception, match="unknown setting"):
+        checked("accelerate launch -m guieval train semi-online --config ui-s1 --set rolout.budget=1")
+    with pytest.raises(AssertionError, match="model 'ui-s2-7b'"):
+        checked("guieval run --model ui-s2-7b --bench androidcontrol")
+
+
+def test_no_row_of_the_published_tables_is_missing() -> None:
+    text = page()
+    names = [name for paper in ("ui-s1", "ui-r1", "guievalkit") for name in _tables(paper)]
+    for table in map(get_results, names):
+        assert all(f"| {row.title} |" in text for row in table.rows)
+    assert text.count("| samples ") == 3 * 3 * 4 and text.count("| gamma ") == 2 * 3 * 3  # Tables 3 and 7 of UI-S1
+
+
+def _tables(paper: str) -> list[str]:
+    return [name for name in list_results() if name.startswith(f"{paper}-table")]
