@@ -11,7 +11,8 @@ import pytest
 from guieval.cli import load
 from guieval.data.sample_sets import list_sample_sets
 from guieval.evaluation import list_protocols
-from guieval.registry import list_benchmarks, list_environments, list_models
+from guieval.online.find import environments
+from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.running.config import merge, settings_file
 from guieval.training.config import parse_config, read_config
@@ -20,7 +21,7 @@ from perf.reproduce import PAGE, page
 LOOP = re.compile(r"for (\w) in ([^;]+); do (.*); done")
 KNOWN = {
     "model": list_models,
-    "bench": lambda: [*list_benchmarks(), *list_environments()],
+    "bench": lambda: [*list_benchmarks(), *environments()],
     "protocol": list_protocols,
     "sample_set": list_sample_sets,
 }
