@@ -88,7 +88,7 @@ def _of_row(section: Mapping[str, Any], table: ResultTable, row: Row) -> tuple[s
             return "none", NOT_GIVEN, "not a model that guieval evaluates, or weights that are not published"
         differs = section.get("differs", "")
         if len(static) < len(row.values):
-            differs = differs or "the live environments need their emulators: `guieval run --mode online`"
+            differs = differs or "the live environments need their emulators: `--mode online`"
         if not any(value is not None for value in static):
             online = (
                 f"guieval run --model {row.checkpoint} --bench androidworld --mode online --out runs/{row.checkpoint}-online"
