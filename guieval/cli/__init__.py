@@ -48,7 +48,7 @@ COMMANDS = {
     **{"fit-scaling": "training.fit_scaling", "import": "results.import_predictions", "doctor": "data.doctor"},
     **{"check": "models.check", "mock-server": "running.mock_server", "probe-reward": "training.probe_reward"},
     **{"help-config": "running.help_config", "train": "training.train", "new-adapter": "models.new_adapter"},
-    **{"runs": "running.runs", "serve-environment": "running.serve_environment"},
+    **{"runs": "running.runs", "serve-environment": "running.serve_environment", "export-results": "results.export_results"},
 }
 """The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is
 imported when its command is called, since all of them together take a second."""

@@ -70,10 +70,11 @@ class RecordedBenchmark(Section):
 
 
 class RecordedSelection(Section):
-    """The chosen steps: a short title and a description."""
+    """The chosen steps: a short title and a description, and the digest of the sample set, if they are one."""
 
     title: str = ""
     text: str | None = None
+    sample_set_sha256: str | None = None
 
 
 class RecordedOverlay(Section):

@@ -117,7 +117,7 @@ class OpenedRun:
 
         Raises :class:`guieval.errors.UsageError` without pandas (the extra ``pandas``) and for an unknown protocol.
         """
-        return data_frame([row for step in self._walk(protocol) for row in step.rows()], _COLUMNS, index="number")
+        return data_frame([row for step in self.walk(protocol) for row in step.rows()], _COLUMNS, index="number")
 
     def step(
         self, which: int | str, index: int | None = None, *, subset: str | None = None, protocol: str | None = None
@@ -133,9 +133,9 @@ class OpenedRun:
                 raise UsageError(f"there is no step {which}: the run has {len(self):,} steps, counted from 0")
             ends = accumulate(map(len, self._run.planned.plan.values()))
             key = next(key for key, end in zip(self._run.planned.plan, ends, strict=True) if which < end)
-            return next(step for step in self._walk(protocol, key) if step.number == which)
+            return next(step for step in self.walk(protocol, key) if step.number == which)
         key = planned_episode(self._run.planned.plan, which, subset)
-        for step in self._walk(protocol, key):
+        for step in self.walk(protocol, key):
             if step.index == index:
                 return step
         indices = ", ".join(map(str, self._run.planned.plan[key]))
@@ -168,8 +168,8 @@ class OpenedRun:
                 f"the run's data cannot be opened ({error}); open_run(..., data=FOLDER) names the folder"
             ) from None
 
-    def _walk(self, protocol: str | None, only: EpisodeKey | None = None) -> Iterator[OpenedStep]:
-        """The planned steps in order, or those of one episode."""
+    def walk(self, protocol: str | None = None, only: EpisodeKey | None = None) -> Iterator[OpenedStep]:
+        """The planned steps in order, or those of one episode, read one episode at a time; needs no pandas."""
         evaluator = ActionEvaluator(self._run.protocol if protocol is None else protocol)
         number = 0
         for key, counted in self._run.planned.plan.items():

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from guieval.actions import Unsupported, action_from_json
 from guieval.errors import DataError, UsageError, nearest
-from guieval.scoring.predictions import aitw, grounding, os_atlas
+from guieval.scoring.predictions import aitw, every_eval_ever, grounding, os_atlas
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
 from guieval.steps import StepTaskModel
@@ -93,6 +93,7 @@ FORMATS: dict[str, Format] = {
         *grounding.FORMATS,
         os_atlas.KAIROS,
         aitw.LZ_DONG,
+        every_eval_ever.EVERY_EVAL_EVER,
     )
 }
 

@@ -27,6 +27,15 @@ from .files import (
     write_lines,
 )
 
+EVERY_EVAL_EVER = {
+    "schema_version": "0.3.0",
+    "evaluation_id": "aitz/m/0",
+    "sample_id": "aitz/general/17#2",
+    "interaction_type": "single_turn",
+    "output": {"raw": ["tap"]},
+    "answer_attribution": [{"extraction_method": "guieval adapter m", "extracted_value": '{"type": "WAIT"}'}],
+    "metadata": {"benchmark": "aitz", "subset": "general", "episode_id": "17", "step_index": "2"},
+}
 OWN = {"episode_id": "1", "step_index": 0, "action": None}
 FIRST_ROWS = {
     "guieval": OWN,
@@ -40,6 +49,7 @@ FIRST_ROWS = {
     "mobilepilot": mobilepilot_row(None),
     "kairos": kairos_row(0, "WAIT", "WAIT"),
     "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": labelled(), "source_parsed_prediction": None},
+    "every-eval-ever": EVERY_EVAL_EVER,
 }
 
 

@@ -1,0 +1,65 @@
+"""``guieval export-results``: write the results of runs in the formats of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from guieval.cli import options
+from guieval.cli.data.download import downloads
+from guieval.cli.running.run_folders import several_runs
+from guieval.cli.settings import path_argument, path_option
+from guieval.cli.tables import echo
+from guieval.errors import UsageError, nearest
+from guieval.journal import read_manifest
+from guieval.reports.exchange.exported import Exported, exported
+from guieval.reports.exchange.formats import FORMATS, Relationship, format_named
+
+
+def export_results(
+    run: Annotated[list[Path], path_argument("RUN...", "Runs, or folders that hold several.")],
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
+    out: Annotated[Path | None, path_option("Folder to write to (default: exported).")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Protocol of the figures (default: the run's own).")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(metavar="ORG/NAME", help="The benchmark's data set on the hub (default: the one that guieval downloads)."),
+    ] = None,
+    organization: Annotated[str | None, typer.Option(help="every-eval-ever: who publishes the result.")] = None,
+    relationship: Annotated[
+        str | None,
+        typer.Option(help=f"every-eval-ever: of the publisher to the model's developer: {', '.join(get_args(Relationship))}."),
+    ] = None,
+    figure: Annotated[str | None, typer.Option(help="hf-eval-results: the figure (default: exact match, or success).")] = None,
+    task: Annotated[str | None, typer.Option(help="hf-eval-results: task in the benchmark's eval.yaml.")] = None,
+    images: Annotated[bool, typer.Option("--images", help="atif: write the screenshots too.")] = False,
+) -> None:
+    """Write the results of runs in the formats of other tools: Every Eval Ever, Hugging Face, ATIF."""
+    chosen = format_named(form)
+    known = get_args(Relationship)
+    if relationship is not None and relationship not in known:
+        raise UsageError(
+            f"--relationship is {relationship!r}{nearest(relationship, known)}; expected one of {', '.join(known)}"
+        )
+    named = {
+        "organization": organization,
+        "relationship": relationship,
+        "figure": figure,
+        "task": task,
+        "images": images or None,
+    }
+    given = {name: value for name, value in named.items() if value is not None}
+    options.refuse(
+        {name: value for name, value in given.items() if name not in chosen.options}, f"is not for the format {form}"
+    )
+    for each in several_runs(run):
+        for path in chosen.write(for_export(each, protocol, dataset), out or Path("exported"), **given):
+            echo(f"written:  {path}")
+
+
+def for_export(directory: Path, protocol: str | None, dataset: str | None) -> Exported:
+    """A run with its benchmark's data set on the hub."""
+    known = downloads().get(read_manifest(directory).benchmark.name)
+    return exported(directory, protocol, dataset or (known.repository if known is not None else None))

@@ -1,0 +1,236 @@
+"""ATIF 1.7, Harbor's Agent Trajectory Interchange Format: a JSON file for each repetition of each task of an online run.
+
+A task is the user's step, and every reply of the model is a step of the agent. Its actions are tool calls, and the next
+screenshot is their observation. The classes below are the part of the format that is written here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from guieval.errors import UsageError
+from guieval.reports.exchange.exported import Exported, slug
+from guieval.reports.opened import OpenedOnlineRun
+from guieval.reports.trajectories.reading import Trajectory, read_online
+
+_IMAGES = "images"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ImageSource(_Part):
+    """A picture beside the file."""
+
+    media_type: Literal["image/png", "image/jpeg"] = "image/png"
+    path: str
+
+
+class ContentPart(_Part):
+    """A picture or a text of a message."""
+
+    type: Literal["text", "image"]
+    text: str | None = None
+    source: ImageSource | None = None
+
+
+class ToolCall(_Part):
+    """An action."""
+
+    tool_call_id: str
+    function_name: str
+    arguments: dict[str, Any]
+
+
+class ObservationResult(_Part):
+    """What followed an action."""
+
+    source_call_id: str | None = None
+    content: str | tuple[ContentPart, ...]
+
+
+class Observation(_Part):
+    """What followed a step's actions."""
+
+    results: tuple[ObservationResult, ...]
+
+
+class Metrics(_Part):
+    """Tokens of a request."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class Step(_Part):
+    """A message with what was done and seen."""
+
+    step_id: int = Field(ge=1)
+    source: Literal["user", "agent"]
+    message: str | tuple[ContentPart, ...]
+    reasoning_content: str | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+    observation: Observation | None = None
+    metrics: Metrics | None = None
+    llm_call_count: int | None = None
+    extra: dict[str, Any] | None = None
+
+
+class Agent(_Part):
+    """Who acted."""
+
+    name: str = "guieval"
+    version: str
+    model_name: str
+    extra: dict[str, Any] | None = None
+
+
+class FinalMetrics(_Part):
+    """Sums over the steps."""
+
+    total_prompt_tokens: int | None = None
+    total_completion_tokens: int | None = None
+    total_steps: int
+
+
+class Document(_Part):
+    """A file."""
+
+    schema_version: Literal["ATIF-v1.7"] = "ATIF-v1.7"
+    session_id: str
+    trajectory_id: str
+    agent: Agent
+    steps: tuple[Step, ...] = Field(min_length=1)
+    final_metrics: FinalMetrics
+    extra: dict[str, Any]
+
+
+def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
+    """Write a file for each trajectory that has steps, and with ``images`` its screenshots beside it.
+
+    Raises :class:`UsageError` for a run that is not online.
+    """
+    if not isinstance(run.run, OpenedOnlineRun):
+        raise UsageError(
+            f"ATIF holds trajectories of online runs, and {str(run.run.directory)!r} is in mode {run.manifest.mode.name}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for each in read_online(run.run.directory):
+        if each.steps:
+            path = folder / f"{slug('-'.join(filter(None, each.key[1:])))}-{each.repetition}.trajectory.json"
+            path.write_text(_document(run, each, images).model_dump_json(exclude_none=True, indent=2) + "\n", encoding="utf-8")
+            written.append(path)
+            if images:
+                written += _copied(run.run.directory, folder, each)
+    return written
+
+
+def _document(run: Exported, each: Trajectory, images: bool) -> Document:
+    begun = Step(step_id=1, source="user", message=_with_screen(each.goal, each.steps[0].screenshot if images else None))
+    steps = [begun, *(_step(each, place, images) for place in range(len(each.steps)))]
+    outcome = each.outcome
+    judged: dict[str, Any] = {} if outcome is None else outcome.score.model_dump(mode="json")
+    return Document(
+        session_id=run.uuid,
+        trajectory_id=f"{each.key}/{each.repetition}",
+        agent=Agent(
+            version=run.manifest.guieval or "unknown", model_name=run.model, extra={"adapter": run.manifest.model.adapter}
+        ),
+        steps=tuple(steps),
+        final_metrics=_totals(each, len(steps)),
+        extra={
+            "benchmark": run.manifest.benchmark.name,
+            "task": each.key.episode_id,
+            "repetition": each.repetition,
+            "ended": each.ended,
+            **judged,
+            **run.details,
+        },
+    )
+
+
+def _with_screen(text: str, screenshot: str | None) -> str | tuple[ContentPart, ...]:
+    return text if screenshot is None else (ContentPart(type="text", text=text), _image(screenshot))
+
+
+def _image(screenshot: str) -> ContentPart:
+    return ContentPart(type="image", source=ImageSource(path=f"{_IMAGES}/{Path(screenshot).name}"))
+
+
+def _step(each: Trajectory, place: int, images: bool) -> Step:
+    step = each.steps[place]
+    calls = tuple(
+        ToolCall(
+            tool_call_id=f"{step.index}.{number}",
+            function_name=action.type,
+            arguments=action.model_dump(mode="json", exclude={"type"}),
+        )
+        for number, action in enumerate(step.actions)
+    )
+    known = {
+        "thought": step.thought,
+        "conclusion": step.conclusion,
+        "executed": step.executed,
+        "screen": f"{step.size[0]}x{step.size[1]}",
+        "seconds": step.seconds,
+        "finish_reason": step.finish_reason,
+        "error": None if step.error is None else f"{step.error.stage}: {step.error.message}",
+    }
+    return Step(
+        step_id=place + 2,
+        source="agent",
+        message=step.raw_response,
+        reasoning_content=step.reasoning,
+        tool_calls=calls or None,
+        observation=_observation(each, place, calls, images),
+        metrics=None if step.usage is None else Metrics(**step.usage.model_dump()),
+        llm_call_count=1,
+        extra={name: value for name, value in known.items() if value is not None},
+    )
+
+
+def _observation(each: Trajectory, place: int, calls: tuple[ToolCall, ...], images: bool) -> Observation:
+    """What the last action led to: the screenshot that the next step saw, or the last one."""
+    following = None if each.outcome is None else each.outcome.screenshot
+    if place + 1 < len(each.steps):
+        following = each.steps[place + 1].screenshot
+    words = "carried out" if each.steps[place].executed else "not carried out"
+    content = _with_screen(words, following if images else None)
+    return Observation(results=(ObservationResult(source_call_id=calls[-1].tool_call_id if calls else None, content=content),))
+
+
+def _totals(each: Trajectory, steps: int) -> FinalMetrics:
+    usages = [step.usage for step in each.steps]
+
+    def total(name: str) -> int | None:
+        counts = [count for usage in usages if usage is not None and (count := getattr(usage, name)) is not None]
+        return sum(counts) if len(counts) == len(usages) else None
+
+    return FinalMetrics(
+        total_prompt_tokens=total("prompt_tokens"), total_completion_tokens=total("completion_tokens"), total_steps=steps
+    )
+
+
+def _screens(each: Trajectory) -> Iterator[str]:
+    yield from (step.screenshot for step in each.steps)
+    if each.outcome is not None and each.outcome.screenshot is not None:
+        yield each.outcome.screenshot
+
+
+def _copied(directory: Path, folder: Path, each: Trajectory) -> Iterator[Path]:
+    (folder / _IMAGES).mkdir(exist_ok=True)
+    root = directory.resolve()
+    for name in dict.fromkeys(_screens(each)):
+        source, target = (root / name).resolve(), folder / _IMAGES / Path(name).name
+        if not source.is_relative_to(root):
+            raise UsageError(f"the screenshot {name!r} lies outside of the run {str(directory)!r}")
+        if source.is_file() and not target.exists():
+            shutil.copyfile(source, target)
+            yield target

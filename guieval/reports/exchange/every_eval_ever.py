@@ -1,0 +1,316 @@
+"""Every Eval Ever 0.3.0: a JSON file of the figures, and a JSON line for every answered step or repetition of a task.
+
+The layout is that of the project's data store: ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json``, with the answers beside it in
+``UUID_samples.jsonl``. Screenshots are only named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import Action, action_to_json
+from guieval.metrics.intervals import Interval
+from guieval.reports.exchange.exported import Exported, ExportedFigure, slug
+from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
+from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.scoring.predictions.every_eval_ever import READ_BY
+from guieval.steps import Sample, Usage
+
+VERSION = "0.3.0"
+_SELF = ("vllm", "vllm-inprocess", "transformers", "local")
+_API = ("anthropic", "gemini", "openai-responses")
+
+
+def write(run: Exported, folder: Path, *, organization: str = "not stated", relationship: str = "other") -> list[Path]:
+    """Write both files below ``folder``.
+
+    ``organization`` publishes the result, and ``relationship`` is its relation to the model's developer (first_party,
+    third_party, collaborative or other).
+    """
+    developer, _, model = run.model.rpartition("/")
+    place = Path("data", slug(run.manifest.benchmark.name), slug(developer or "unknown"), slug(model))
+    (folder / place).mkdir(parents=True, exist_ok=True)
+    name = place / f"{run.uuid}_samples.jsonl"
+    digest, count = sha256(), 0
+    with (folder / name).open("wb") as stream:
+        for row in _rows(run):
+            line = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            stream.write(line)
+            digest.update(line)
+            count += 1
+    values = _aggregate(run, organization, relationship)
+    values["detailed_evaluation_results"] = {
+        "format": "jsonl",
+        "file_path": name.as_posix(),
+        "hash_algorithm": "sha256",
+        "checksum": digest.hexdigest(),
+        "total_rows": count,
+    }
+    path = folder / place / f"{run.uuid}.json"
+    path.write_text(json.dumps(values, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    return [path, folder / name]
+
+
+def evaluation_id(run: Exported) -> str:
+    """Benchmark, model and time of the run, as the schema asks for."""
+    return f"{run.manifest.benchmark.name}/{run.model}/{_seconds(run.manifest.created)}"
+
+
+def _seconds(created: str) -> str:
+    """The run's beginning in Unix time, so that a second export gives the same file."""
+    try:
+        return str(int(datetime.fromisoformat(created).timestamp()))
+    except ValueError:
+        return str(int(datetime.now(UTC).timestamp()))
+
+
+def _aggregate(run: Exported, organization: str, relationship: str) -> dict[str, Any]:
+    return {
+        "schema_version": VERSION,
+        "evaluation_id": evaluation_id(run),
+        "evaluation_timestamp": run.manifest.created,
+        "retrieved_timestamp": _seconds(run.manifest.created),
+        "source_metadata": {
+            "source_name": "guieval",
+            "source_type": "evaluation_run",
+            "source_organization_name": organization,
+            "evaluator_relationship": relationship,
+        },
+        "eval_library": {"name": "guieval", "version": run.manifest.guieval or version("guieval")},
+        "model_info": _model(run),
+        "evaluation_results": [_result(run, figure) for figure in run.figures],
+    }
+
+
+def _model(run: Exported) -> dict[str, Any]:
+    config, model = run.manifest.config.to_json(), run.manifest.model.to_json()
+    engine = config.get("engine") or "auto"
+    if engine == "auto":
+        engine = model.get("engine") or "openai"
+    deployed = "self_deployed" if engine in _SELF else "externally_managed" if engine in _API else "unknown"
+    weights = "open_weights" if model.get("hf_id") else "closed_weights" if model.get("licence") == "proprietary" else "unknown"
+    details = {"deployment_type": deployed, "model_availability": weights, "adapter": model.get("adapter")}
+    values: dict[str, Any] = {"name": run.manifest.model_name, "id": run.model}
+    if "/" in run.model:
+        values["developer"] = run.model.split("/")[0]
+    if engine in ("vllm", "vllm-inprocess", "transformers"):
+        values["inference_engine"] = {"name": engine.partition("-")[0]}
+    return {**values, "additional_details": {name: str(value) for name, value in details.items() if value is not None}}
+
+
+def _source(run: Exported) -> dict[str, Any]:
+    name = run.manifest.benchmark.name
+    details = {"planned_steps": str(len(run.run)), **run.details}
+    if run.dataset is None:
+        return {"dataset_name": name, "source_type": "other", "additional_details": details}
+    return {
+        "dataset_name": name,
+        "source_type": "hf_dataset",
+        "hf_repo": run.dataset,
+        "samples_number": len(run.run),
+        "additional_details": details,
+    }
+
+
+def _result(run: Exported, figure: ExportedFigure) -> dict[str, Any]:
+    name = f"{run.manifest.benchmark.name} {run.manifest.mode.name}, {run.protocol.name}"
+    details = {"n": str(figure.n), "n_of": figure.of, "steps_not_measured": str(figure.missing)}
+    return {
+        "evaluation_result_id": result_id(run, figure),
+        "evaluation_name": name,
+        "source_data": _source(run),
+        "metric_config": {
+            "evaluation_description": figure.description,
+            "metric_id": f"guieval.{run.protocol.name}.{figure.id}",
+            "metric_name": figure.name,
+            "metric_kind": figure.kind,
+            "metric_unit": "proportion",
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": 0,
+            "max_score": 1,
+            "additional_details": {"mode": run.manifest.mode.label, "protocol": run.protocol.name},
+        },
+        "score_details": {"score": figure.value, "details": details, "uncertainty": _uncertainty(figure.interval, figure.n)},
+        "generation_config": _generation(run),
+    }
+
+
+def result_id(run: Exported, figure: ExportedFigure) -> str:
+    """The id that joins the rows of answers with a figure."""
+    return f"{run.uuid}.{figure.id}"
+
+
+def _uncertainty(interval: Interval | None, n: int) -> dict[str, Any]:
+    values: dict[str, Any] = {"num_samples": n}
+    if interval is None:
+        return values
+    values["confidence_interval"] = {
+        "lower": interval.low,
+        "upper": interval.high,
+        "confidence_level": interval.level,
+        "method": interval.method if interval.method == "wilson" else f"{interval.method} bootstrap over episodes",
+    }
+    return values | ({"num_bootstrap_samples": interval.resamples} if interval.resamples else {})
+
+
+def _generation(run: Exported) -> dict[str, Any]:
+    named = ("temperature", "top_p", "top_k", "max_tokens")
+    arguments = {name: run.sampling[name] for name in named if name in run.sampling}
+    if run.manifest.thinking is not None:
+        arguments["reasoning"] = run.manifest.thinking
+    others = {name: json.dumps(value) for name, value in run.sampling.items() if name not in named}
+    return {"generation_args": arguments, "additional_details": others}
+
+
+def _rows(run: Exported) -> Iterator[dict[str, Any]]:
+    names = {figure.name: figure for figure in run.figures}
+    figure = names.get("success rate" if run.online else "exact match", run.figures[0])
+    common = {
+        "schema_version": VERSION,
+        "evaluation_id": evaluation_id(run),
+        "model_id": run.model,
+        "evaluation_name": _result(run, figure)["evaluation_name"],
+        "evaluation_result_id": result_id(run, figure),
+    }
+    if isinstance(run.run, OpenedRun):
+        for step in run.run.walk(run.protocol.name):
+            if step.record is not None and step.verdict != "not_reached":
+                yield common | _step_row(step, run)
+    elif isinstance(run.run, OpenedOnlineRun):
+        for trajectory in read_online(run.run.directory):
+            if trajectory.outcome is not None:
+                yield common | _trajectory_row(trajectory)
+
+
+def _compared(raw: str, reference: list[str]) -> dict[str, Any]:
+    """The input of a row, with the digest by which the same sample is found in other files."""
+    return {
+        "sample_hash": sha256("\n".join((raw, *reference)).encode("utf-8", "replace")).hexdigest(),
+        "input": {"raw": raw, "reference": reference},
+    }
+
+
+def _step_row(step: OpenedStep, run: Exported) -> dict[str, Any]:
+    task, outcome = step.task, step.outcomes[0]
+    samples = step.record.samples if step.record is not None else ()
+    reference = [action_to_json(action) for action in (task.action, *task.alternatives)]
+    raw = task.instruction if task.low_level_instruction is None else f"{task.instruction}\n{task.low_level_instruction}"
+    metadata = {
+        "benchmark": task.benchmark,
+        "subset": task.subset,
+        "episode_id": task.episode_id,
+        "step_index": str(task.step_index),
+        "episode_length": str(task.episode_length),
+        "screenshot": task.screenshot,
+        "verdict": outcome.verdict,
+        "type_match": str(outcome.type_match).lower(),
+        "reason": outcome.reason,
+        **{f"group_{name}": value for name, value in task.groups.items()},
+    }
+    reasoning = [sample.reasoning or sample.thought or "" for sample in samples]
+    return {
+        "sample_id": str(task.key),
+        "interaction_type": "single_turn",
+        **_compared(raw, reference),
+        "output": {
+            "raw": [sample.raw_response or "" for sample in samples],
+            "reasoning_trace": reasoning if any(reasoning) else None,
+        },
+        "messages": None,
+        "answer_attribution": list(_attribution(samples[0], run.manifest.model.adapter or "unknown")),
+        "evaluation": {"score": float(outcome.exact_match), "is_correct": outcome.exact_match, "num_turns": 1},
+        "token_usage": _usage(samples[0].usage),
+        "performance": _latency(samples[0].seconds),
+        "error": _failure(samples[0]),
+        "metadata": metadata,
+    }
+
+
+def _failure(sample: Sample) -> str | None:
+    """Why there is no answer; a reply that cannot be read is one."""
+    if sample.answered or sample.error is None:
+        return None if sample.answered else "no answer"
+    return f"{sample.error.stage}: {sample.error.message}"
+
+
+def _attribution(sample: Sample, adapter: str) -> Iterator[dict[str, Any]]:
+    if sample.action is not None:
+        yield {
+            "turn_idx": 0,
+            "source": "output.raw",
+            "extracted_value": action_to_json(sample.action),
+            "extraction_method": f"{READ_BY}{adapter}",
+            "is_terminal": True,
+        }
+
+
+def _usage(usage: Usage | None) -> dict[str, int] | None:
+    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return None
+    given, made = usage.prompt_tokens, usage.completion_tokens
+    return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
+
+
+def _latency(seconds: float | None) -> dict[str, float] | None:
+    return None if seconds is None else {"latency_ms": 1000 * seconds}
+
+
+def _trajectory_row(each: Trajectory) -> dict[str, Any]:
+    assert each.outcome is not None
+    messages: list[dict[str, Any]] = [{"turn_idx": 0, "role": "user", "content": each.goal}]
+    calls = 0
+    for step in each.steps:
+        made = [_call(action, f"{step.index}.{number}") for number, action in enumerate(step.actions)]
+        calls += len(made)
+        messages.append(
+            {
+                "turn_idx": len(messages),
+                "role": "assistant",
+                "content": step.raw_response,
+                "reasoning_trace": step.reasoning or step.thought,
+                "tool_calls": made or None,
+            }
+        )
+    usages = [step.usage for step in each.steps if step.usage is not None]
+    known = [usage for usage in map(_usage, usages) if usage is not None]
+    total = (
+        {name: sum(usage[name] for usage in known) for name in known[0]} if known and len(known) == len(each.steps) else None
+    )
+    score = each.outcome.score
+    return {
+        "sample_id": f"{each.key}, repetition {each.repetition}",
+        "interaction_type": "agentic",
+        **_compared(each.goal, []),
+        "output": None,
+        "messages": messages,
+        "answer_attribution": [],
+        "evaluation": {
+            "score": float(score.success),
+            "is_correct": score.success,
+            "num_turns": len(messages),
+            "tool_calls_count": calls,
+        },
+        "token_usage": total,
+        "performance": _latency(sum(step.seconds or 0.0 for step in each.steps)),
+        "metadata": {
+            "ended": each.ended,
+            "progress": str(score.progress),
+            "reason": score.reason,
+            "side_effects": json.dumps(list(score.side_effects)),
+            "episode_id": each.key.episode_id,
+            "repetition": str(each.repetition),
+        },
+    }
+
+
+def _call(action: Action, number: str) -> dict[str, Any]:
+    values: Mapping[str, Any] = action.model_dump(mode="json", exclude={"type"})
+    arguments = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+    return {"id": number, "name": action.type, "arguments": arguments}

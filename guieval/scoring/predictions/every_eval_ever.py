@@ -1,0 +1,59 @@
+"""Answers in files of Every Eval Ever (``*_samples.jsonl``) whose metadata name a step of a benchmark, as ours do.
+
+Where guieval read the reply, its action is taken, and a reply in which it found none is unparseable. Every other reply is read
+by the adapter that the user names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from guieval.actions import action_from_json
+from guieval.scoring.predictions.predicted import Format, Predicted, ReadRow, Rows
+from guieval.scoring.predictions.rows import Row
+from guieval.steps import StepTaskModel
+
+READ_BY = "guieval adapter "
+"""How ``extraction_method`` begins where guieval read the reply."""
+
+
+def _read(row: Row) -> Predicted | None:
+    if row.text("interaction_type") != "single_turn":
+        raise row.error("interaction_type", "only answers to single steps (single_turn) can be scored again")
+    named, output = row.row("metadata"), row.row("output")
+    benchmark, subset = (named.text(field) if field in named else "" for field in ("benchmark", "subset"))
+    where = (benchmark, subset, named.identity("episode_id"), _index(named))
+    if "error" in row:
+        return None
+    replies = output.items("raw")
+    if not replies or not isinstance(replies[0], str):
+        raise output.error("raw", f"expected a list of texts, got {replies!r:.80}")
+    for found in row.rows("answer_attribution"):
+        if found.text("extraction_method").startswith(READ_BY):
+            read = partial(action_from_json, found.text("extracted_value"))
+            return Predicted(*where, found.build("extracted_value", read), raw=replies[0])
+    if "verdict" in named:
+        return Predicted(
+            *where, reason=named.text("reason") if "reason" in named else "the reply holds no action", raw=replies[0]
+        )
+    return Predicted(*where, response=replies[0])
+
+
+def _index(named: Row) -> int:
+    text = named.text("step_index")
+    if not text.isdecimal():
+        raise named.error("step_index", f"expected a whole number as text, got {text!r:.80}")
+    return int(text)
+
+
+def _reader(rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
+    return _read
+
+
+EVERY_EVAL_EVER = Format(
+    "every-eval-ever",
+    "Every Eval Ever's *_samples.jsonl, as guieval export-results writes them",
+    frozenset({"schema_version", "evaluation_id", "sample_id", "interaction_type"}),
+    _reader,
+)

@@ -1,0 +1,171 @@
+"""What is exported, read back with the formats' own schemas and libraries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from guieval.errors import UsageError
+from guieval.reports.exchange.atif import Document
+from guieval.reports.exchange.exported import Exported, exported
+from guieval.reports.exchange.formats import format_named
+from guieval.reports.opened import OpenedRun
+from guieval.scoring.predictions import detect_format, read_predictions
+from tests.command_line import CommandLine
+from tests.reports.scripted_runs import made_run
+from tests.reports.trajectories.made_online import online_run
+
+MISSED = {("e00", 1), ("e01", 0), ("e01", 2)}
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_run(tmp_path_factory.mktemp("offline") / "run", MISSED)
+
+
+@pytest.fixture(scope="module")
+def online(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return online_run(tmp_path_factory.mktemp("online"))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def ever(run: Exported, folder: Path, **options: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    whole, samples = format_named("every-eval-ever").write(run, folder, **options)
+    return json.loads(whole.read_text(encoding="utf-8")), lines(samples)
+
+
+@pytest.fixture(params=["offline", "online", "sop"])
+def a_run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "sop":
+        return made_run(tmp_path / "sop", MISSED, mode="sop")
+    run: Path = request.getfixturevalue(request.param)
+    return run
+
+
+def schemas(shared_data: Path) -> Iterator[Any]:
+    jsonschema = pytest.importorskip("jsonschema")
+    folder = shared_data.parent / "reference" / "every_eval_ever"
+    if not folder.is_dir():
+        pytest.skip(f"no schemas at {folder}")
+    for name in ("every_eval_ever_0.3.0", "every_eval_ever_instance_0.3.0"):
+        yield jsonschema.Draft7Validator(json.loads((folder / f"{name}.schema.json").read_text(encoding="utf-8")))
+
+
+def test_every_eval_ever_fits_its_schemas(a_run: Path, tmp_path: Path, shared_data: Path) -> None:
+    whole, samples = ever(exported(a_run, dataset="org/data"), tmp_path, organization="Lab", relationship="third_party")
+    of_whole, of_sample = schemas(shared_data)
+    of_whole.validate(whole)
+    for sample in samples:
+        of_sample.validate(sample)
+    assert samples
+
+
+def test_every_eval_ever_holds_what_score_prints(offline: Path, tmp_path: Path) -> None:
+    run = exported(offline)
+    whole, samples = ever(run, tmp_path)
+    results = {each["metric_config"]["metric_name"]: each for each in whole["evaluation_results"]}
+    details = results["exact match"]["score_details"]
+    assert details["score"] == 45 / 48 and details["details"] == {"n": "48", "n_of": "steps", "steps_not_measured": "0"}
+    assert isinstance(run.run, OpenedRun)
+    printed = run.run.figures()["exact match"]
+    interval = details["uncertainty"]["confidence_interval"]
+    assert (interval["lower"], interval["upper"]) == (printed.low, printed.high)
+    assert sum(sample["evaluation"]["is_correct"] for sample in samples) == 45 and len(samples) == 48
+    assert {sample["evaluation_result_id"] for sample in samples} == {results["exact match"]["evaluation_result_id"]}
+    steps = results["exact match"]["source_data"]["additional_details"]
+    assert steps["protocol"] == run.protocol.name and len(steps["planned_steps_sha256"]) == 64
+    written = next(tmp_path.rglob("*_samples.jsonl"))
+    assert whole["detailed_evaluation_results"]["checksum"] == sha256(written.read_bytes()).hexdigest()
+    assert whole["detailed_evaluation_results"]["file_path"] == written.relative_to(tmp_path).as_posix()
+
+
+def test_a_second_export_writes_the_same_files(offline: Path, tmp_path: Path) -> None:
+    assert ever(exported(offline), tmp_path) == ever(exported(offline), tmp_path)
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+
+
+def test_steps_that_were_not_reached_have_no_row(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", {("e00", 1)}, episodes=["e00", "e01"], mode="sop")
+    _, samples = ever(exported(run), tmp_path / "out")
+    assert [sample["sample_id"][-4:] for sample in samples] == ["00#0", "00#1", "01#0", "01#1", "01#2", "01#3"]
+
+
+def test_exported_answers_are_read_back(offline: Path, tmp_path: Path) -> None:
+    _, samples = format_named("every-eval-ever").write(exported(offline), tmp_path)
+    read = read_predictions(samples)
+    assert detect_format(samples).name == "every-eval-ever"
+    run = exported(offline).run
+    assert isinstance(run, OpenedRun)
+    steps = {step.task.key: step.record.sample for step in run.walk() if step.record is not None}
+    assert {row.key: row.action for row in read.rows} == {tuple(key): sample.action for key, sample in steps.items()}
+    assert {row.key: row.raw for row in read.rows} == {tuple(key): sample.raw_response for key, sample in steps.items()}
+
+
+def test_an_evaluation_result_of_the_hub(offline: Path, tmp_path: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    (path,) = format_named("hf-eval-results").write(exported(offline, dataset="org/data"), tmp_path, task="phones")
+    (entry,) = hub.parse_eval_result_entries(yaml.safe_load(path.read_text(encoding="utf-8")))
+    assert path.parent.name == ".eval_results"
+    assert (entry.dataset_id, entry.task_id, entry.value) == ("org/data", "phones", 93.75)
+    assert "n = 48 steps, 95% interval" in entry.notes
+    with pytest.raises(UsageError, match="has none: add --dataset"):
+        format_named("hf-eval-results").write(exported(offline), tmp_path)
+    with pytest.raises(UsageError, match=r"no figure 'exact macth' \(did you mean 'exact match'\?\)"):
+        format_named("hf-eval-results").write(exported(offline, dataset="org/data"), tmp_path, figure="exact macth")
+
+
+def test_a_model_index(a_run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    from huggingface_hub.repocard_data import model_index_to_eval_results
+
+    run = exported(a_run)
+    (path,) = format_named("model-index").write(run, tmp_path)
+    _, results = model_index_to_eval_results(yaml.safe_load(path.read_text(encoding="utf-8"))["model-index"])
+    assert [result.metric_value for result in results] == [round(100 * figure.value, 2) for figure in run.figures]
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_trajectories(online: Path, tmp_path: Path, images: bool) -> None:
+    written = format_named("atif").write(exported(online), tmp_path, images=images)
+    files = [path for path in written if path.suffix == ".json"]
+    documents = [Document.model_validate_json(path.read_text(encoding="utf-8")) for path in files]
+    assert len({document.trajectory_id for document in documents}) == len(documents) > 1
+    for document in documents:
+        assert [step.step_id for step in document.steps] == list(range(1, len(document.steps) + 1))
+        assert [step.source for step in document.steps] == ["user"] + ["agent"] * (len(document.steps) - 1)
+        for step in document.steps[1:]:
+            assert step.observation is not None
+            known = {None, *(call.tool_call_id for call in step.tool_calls or ())}
+            assert {result.source_call_id for result in step.observation.results} <= known
+    named = {
+        part.source.path
+        for document in documents
+        for step in document.steps
+        for content in (step.message, *(result.content for result in (step.observation.results if step.observation else ())))
+        if not isinstance(content, str)
+        for part in content
+        if part.source is not None
+    }
+    assert bool(named) == images and all((tmp_path / name).is_file() for name in named)
+
+
+def test_trajectories_are_of_online_runs(offline: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="ATIF holds trajectories of online runs"):
+        format_named("atif").write(exported(offline), tmp_path)
+
+
+def test_the_command_writes_and_refuses(offline: Path, tmp_path: Path, guieval: CommandLine) -> None:
+    done = guieval("export-results", offline, "--format", "every-eval-ever", "--out", tmp_path / "out")
+    assert done.code == 0 and len(done.out.splitlines()) == 2 and (tmp_path / "out" / "data").is_dir()
+    assert "did you mean 'atif'" in guieval.sentence("export-results", offline, "--format", "atiff")
+    wrong = guieval.sentence("export-results", offline, "--format", "model-index", "--figure", "exact match")
+    assert "--figure is not for the format model-index" in wrong
