@@ -9,6 +9,7 @@ rewards on raw texts (:func:`action_reward` and others) are separate because the
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group, spread, step_returns
 from guieval.rewards.dynamic_sampling import Collected, collect
 from guieval.rewards.formats import FormatRule, HasThought, Parses, Tags, ThoughtAndAction
+from guieval.rewards.overlong import Overlong
 from guieval.rewards.patches import OffPolicyThoughts, OnPolicyThoughts, ThoughtSource, finish_patch
 from guieval.rewards.reply import ReplyScorer, ScoredReply, open_scorer
 from guieval.rewards.rollout import RolloutStep, SemiOnlineRollout
@@ -25,6 +26,7 @@ __all__ = [
     "HasThought",
     "OffPolicyThoughts",
     "OnPolicyThoughts",
+    "Overlong",
     "Parses",
     "ReplyScorer",
     "RewardParts",

@@ -95,8 +95,7 @@ def _nonsense(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
 EXPERT = Probe(
     "expert", "the reference action, the most there is to earn", lambda scorer, task: _written(scorer, task, task.action)
 )
-PROBES: tuple[Probe, ...] = (
-    EXPERT,
+BLIND: tuple[Probe, ...] = (
     Probe("always-swipe", "swipe up from the middle", _always(Scroll(point=_CENTRE, direction="up"))),
     Probe("centre-click", "click the middle of the screen", _always(Click(point=_CENTRE))),
     Probe("empty-text", "type nothing", _always(Type(text=""))),
@@ -106,6 +105,11 @@ PROBES: tuple[Probe, ...] = (
     Probe("always-wait", "wait", _always(Wait())),
     Probe("copied-instruction", "the instruction's text, in no format", lambda scorer, task: task.instruction),
     Probe("nonsense", "the right form around meaningless words", _nonsense),
+)
+"""Policies that ignore the screen."""
+PROBES: tuple[Probe, ...] = (
+    EXPERT,
+    *BLIND,
     Probe(
         "no-thought",
         "the reference action without a thought",

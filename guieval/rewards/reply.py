@@ -7,13 +7,14 @@ the reward is made of the outcome it gives; evaluation and reward therefore cann
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guieval.actions import Box
 from guieval.models import ABCModel
 from guieval.models.scored_reply import read_reply
 from guieval.registry import load_model
 from guieval.rewards.formats import FormatRule
+from guieval.rewards.overlong import Overlong
 from guieval.rewards.shapes import get_reward
 from guieval.rewards.step import ABCReward, RewardParts
 from guieval.steps import Sample, StepTaskModel
@@ -39,16 +40,32 @@ class ScoredReply:
 class ReplyScorer:
     """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` decides what is well formed.
 
-    Without a ``format`` the reward's own is taken. Pure and safe for threads.
+    Without a ``format`` the reward's own is taken. ``overlong`` punishes long replies. Pure and safe for threads.
     """
 
-    def __init__(self, model: ABCModel, reward: ABCReward, format: FormatRule | None = None) -> None:
+    def __init__(
+        self, model: ABCModel, reward: ABCReward, format: FormatRule | None = None, overlong: Overlong | None = None
+    ) -> None:
         self.model = model
         self.reward = reward
         self.format = reward.form if format is None else format
+        self.overlong = overlong
 
-    def score(self, task: StepTaskModel, text: str) -> ScoredReply:
-        """Read ``text`` as the model's reply to ``task`` and reward it. Raises nothing."""
+    def score(self, task: StepTaskModel, text: str, *, tokens: int | None = None) -> ScoredReply:
+        """Read ``text`` as the model's reply to ``task`` and reward it; ``tokens`` is its length. Raises nothing.
+
+        A punishment for its length is in the total, and is the part ``overlong``.
+        """
+        scored = self._scored(task, text)
+        if self.overlong is None or tokens is None or not scored.measured:
+            return scored
+        punished = self.overlong.of(tokens)
+        reward = scored.reward
+        return replace(
+            scored, reward=replace(reward, total=reward.total + punished, parts={**reward.parts, "overlong": punished})
+        )
+
+    def _scored(self, task: StepTaskModel, text: str) -> ScoredReply:
         sample = read_reply(self.model, self.reward.evaluator, task, text)
         if sample.outcome.verdict == "infrastructure_failure":
             return ScoredReply(sample, self.reward.grade(task, None, sample.outcome, well_formed=False))

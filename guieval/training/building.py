@@ -24,6 +24,7 @@ from guieval.training.data.examples import (
     without_images,
 )
 from guieval.training.data.mixture import Mixture, Place, drawn, open_data
+from guieval.training.reward_watch import RewardWatch, WatchedScorer
 from guieval.training.weights import Weights, load_weights, lora_config
 
 
@@ -60,10 +61,28 @@ class Parts:
         """The model and the processor to train."""
         return load_weights(self.config, self.model)
 
+    @cached_property
     def scorer(self) -> ReplyScorer:
-        """Rewards replies."""
+        """Rewards replies, and shows them to :attr:`watch`."""
+        return self._scorer if self.watch is None else WatchedScorer(self._scorer, self.watch)
+
+    @cached_property
+    def _scorer(self) -> ReplyScorer:
+        from trl import GRPOConfig
+
         assert isinstance(self.config, GRPOTraining | SemiOnlineTraining)
-        return self.config.reward.open_scorer(self.model)
+        longest = self.config.trainer.get("max_completion_length", GRPOConfig.max_completion_length)
+        return self.config.reward.open_scorer(self.model, int(longest))
+
+    @cached_property
+    def watch(self) -> RewardWatch | None:
+        """Watches the reward, if this training has one."""
+        settings = getattr(self.config, "reward_watch", None)
+        if settings is None:
+            return None
+        judge = None if self.config.evaluation is None else self.config.evaluation.protocol
+        protocols = {each.benchmark.name: judge or each.benchmark.protocol for each in self.data.data}
+        return RewardWatch(settings, self._scorer, protocols)
 
     def trainer(self) -> Any:
         """TRL's trainer for a training of this kind. Raises :class:`UsageError` for invalid settings."""
@@ -156,7 +175,7 @@ def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int],
 
 def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
     history = config.history == "reference"
-    scorer, tasks = parts.scorer(), parts.drawn(parts.data.steps)
+    scorer, tasks = parts.scorer, parts.drawn(parts.data.steps)
     common = parts.common(parts.data.example(tasks[0], history=history))
     check_enough(common["args"], len(tasks))
     from guieval.training.trainers.grpo import StepGRPOTrainer
@@ -175,7 +194,7 @@ def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
 
 
 def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
-    scorer, tasks = parts.scorer(), parts.drawn(parts.data.episodes)
+    scorer, tasks = parts.scorer, parts.drawn(parts.data.episodes)
     first, _ = parts.data.episode(tasks[0])
     common = parts.common(Example(first.steps[0], ()))
     arguments = common["args"]

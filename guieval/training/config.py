@@ -19,6 +19,7 @@ from guieval.models import ABCModel
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
+from guieval.rewards.overlong import Overlong
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
@@ -59,16 +60,42 @@ class Lora(Settings):
     )
 
 
+class OverlongSettings(Settings):
+    """DAPO's soft punishment of long replies (guieval.rewards.overlong)."""
+
+    cache: int = Field(ge=1, description="so many tokens before the longest reply the punishment begins")
+    longest: int | None = Field(
+        None, ge=1, description="tokens with the full punishment; the longest reply that is generated when not given"
+    )
+    penalty: float = Field(1.0, gt=0, allow_inf_nan=False, description="the full punishment")
+
+    def rule(self, generated: int) -> Overlong:
+        """The punishment where replies of at most ``generated`` tokens are generated."""
+        return Overlong(self.longest or generated, self.cache, self.penalty)
+
+
 class RewardSettings(Settings):
     """The reward of a reply."""
 
     name: str = Field("ui-s1", description="registered reward (guieval.rewards.shapes)")
     protocol: str | None = Field(None, description="protocol that judges; the reward's own when not given")
     weights: dict[str, float] = Field(default_factory=dict, description="weights of its parts over its own")
+    overlong: OverlongSettings | None = Field(None, description="punishment of long replies, as DAPO's")
 
-    def open_scorer(self, model: ABCModel) -> ReplyScorer:
-        """What rewards the replies of ``model``."""
-        return ReplyScorer(model, weighed(self.name, self.protocol, self.weights))
+    def open_scorer(self, model: ABCModel, generated: int) -> ReplyScorer:
+        """What rewards the replies of ``model``, of at most ``generated`` tokens."""
+        overlong = None if self.overlong is None else self.overlong.rule(generated)
+        return ReplyScorer(model, weighed(self.name, self.protocol, self.weights), overlong=overlong)
+
+
+class RewardWatchSettings(Settings):
+    """Watches whether the reward is gamed (guieval.training.reward_watch)."""
+
+    every: int = Field(10, ge=1, description="optimiser steps between two checks")
+    window: int = Field(3, ge=1, description="checks at the begin and at the end that are compared")
+    apart: float = Field(
+        0.15, gt=0, lt=1, description="warn when the reward, as a share of its highest, gains so much more than exact match"
+    )
 
 
 class DynamicSampling(Settings):
@@ -273,6 +300,7 @@ class GRPOTraining(TrainingConfig):
 
     history: Literal["reference", "none"] = Field("reference", description="history in the prompt")
     reward: RewardSettings = RewardSettings()
+    reward_watch: RewardWatchSettings | None = RewardWatchSettings()
     dynamic_sampling: DynamicSampling | None = None
     max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
 
@@ -283,6 +311,7 @@ class SemiOnlineTraining(TrainingConfig):
     needs = "semi-online"
 
     reward: RewardSettings = RewardSettings()
+    reward_watch: RewardWatchSettings | None = RewardWatchSettings()
     rollout: RolloutSettings = RolloutSettings()
     advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)

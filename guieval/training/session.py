@@ -22,6 +22,7 @@ from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import Evaluator, evaluation_callback
 from guieval.training.guard import require_extra
+from guieval.training.reward_watch import watch_callback
 
 SETTINGS = "training.yaml"
 FINAL = "final"
@@ -45,6 +46,8 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     if config.evaluation is not None:
         evaluator = Evaluator(config, config.evaluation, parts.model, parts.weights.checkpoint)
         trainer.add_callback(evaluation_callback(evaluator, trainer, parts.weights))
+    if parts.watch is not None:
+        trainer.add_callback(watch_callback(parts.watch, trainer, out / LOG))
     trainer.add_callback(_log_callback(out / LOG))
     if trainer.accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,8 @@ def reward_function(scorer: ReplyScorer, name: str | None = None) -> TRLReward:
     """The scorer as TRL's synchronous reward function, called ``name`` (default: the reward's, as an identifier).
 
     The data set needs a column ``task``. A completion on which the adapter itself failed gets ``None``, which TRL
-    leaves out. With TRL's ``log_metric`` the batch's mean of every part is logged as ``NAME/PART``.
+    leaves out. A scorer that punishes long replies takes their lengths from TRL's ``completion_ids``. With TRL's
+    ``log_metric`` the batch's mean of every part is logged as ``NAME/PART``.
     """
 
     def reward(
@@ -32,8 +33,9 @@ def reward_function(scorer: ReplyScorer, name: str | None = None) -> TRLReward:
     ) -> list[float | None]:
         rewards: list[float | None] = []
         logged: defaultdict[str, list[float]] = defaultdict(list)
-        for task, completion in zip(column(columns, len(completions)), completions, strict=True):
-            scored = scorer.score(task, text_of(completion))
+        tokens = columns.get("completion_ids")
+        for number, (task, completion) in enumerate(zip(column(columns, len(completions)), completions, strict=True)):
+            scored = scorer.score(task, text_of(completion), tokens=None if tokens is None else len(tokens[number]))
             rewards.append(scored.reward.total if scored.measured else None)
             if scored.measured:
                 for part, value in figures(scored).items():

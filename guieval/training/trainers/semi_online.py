@@ -94,7 +94,7 @@ class SemiOnlineTrainer(GroupTrainer):
                 return
             prompts = [self._prompts.model.prepare_input(rollout.task, rollout.history) for rollout in waiting]
             for rollout, answer in zip(waiting, self._answers(prompts, rollouts), strict=True):
-                scored = self._scorer.score(rollout.task, answer.text)
+                scored = self._scorer.score(rollout.task, answer.text, tokens=len(answer.row.completion))
                 rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.row)
             self._patch([rollout for rollout in rollouts if rollout.state == "patch"], rollouts)
 

@@ -87,7 +87,7 @@ def _check(folder: Path, config: str, overrides: list[str]) -> None:
     except (HydraException, OmegaConfBaseException):
         return
     settings = read_settings(composed)
-    settings.reward.open_scorer(settings.open_adapter())
+    settings.reward.open_scorer(settings.open_adapter(), composed.actor_rollout_ref.rollout.response_length)
     if composed.trainer.v1.trainer_mode == GROUP:
         check_config(composed)
 

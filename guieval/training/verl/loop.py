@@ -53,7 +53,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._settings = read_settings(self.config)
-        self._model, self._scorer = _opened(self._settings.model_dump_json())
+        self._model, self._scorer = _opened(self._settings.model_dump_json(), self.rollout_config.response_length)
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
         """Run the session; verl passes the row's columns, ``uid`` and ``session_id``."""
@@ -70,7 +70,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             answer: _Answer = await asking(self._model.prepare_input(task, past))
         except TooLong as error:
             raise UsageError(f"step {task.key}: {error}") from None
-        scored = self._scorer.score(task, answer.text)
+        scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
         answer.output.reward_score = scored.reward.total
         answer.output.extra_fields["reward_extra_info"] = {"score": scored.reward.total, **figures(scored)}
         return answer.output
@@ -86,7 +86,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
                     rollout.patch(await self._thought(asking, task, past))
                     continue
                 answer: _Answer = await asking(self._model.prepare_input(task, past))
-                scored = self._scorer.score(task, answer.text)
+                scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
                 rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
         except TooLong as error:
             if not rollout.steps:
@@ -186,14 +186,14 @@ def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, c
 
 
 @lru_cache(maxsize=8)
-def _opened(settings: str) -> tuple[ABCModel, ReplyScorer]:
-    """Adapter and scorer, cached because verl creates a loop for every session."""
+def _opened(settings: str, longest: int) -> tuple[ABCModel, ReplyScorer]:
+    """Adapter and scorer, cached because verl creates a loop for every session; ``longest`` is that of a reply."""
     read = VerlSettings.model_validate_json(settings)
     model = read.open_adapter()
-    return model, read.reward.open_scorer(model)
+    return model, read.reward.open_scorer(model, longest)
 
 
 @lru_cache(maxsize=8)
 def _prompts(settings: str, root: Path) -> PromptBuilder:
     """Builds prompts; cached to keep decoded screenshots for the sessions of a group."""
-    return PromptBuilder(_opened(settings)[0], root)
+    return PromptBuilder(VerlSettings.model_validate_json(settings).open_adapter(), root)

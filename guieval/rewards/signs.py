@@ -1,0 +1,82 @@
+"""Signs of a reward that is gamed, in the replies of a policy in training: what :mod:`guieval.rewards.probes` does on purpose.
+
+A sign alone proves nothing: the reference may type the instruction. A share that grows in training does, so
+:mod:`guieval.training.reward_watch` logs the shares and warns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from guieval.actions import Open, Type
+from guieval.models.scored_reply import read_reply
+from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.steps import StepTaskModel
+
+_END_OF_PART = re.compile(r"[)\]}>\n]")
+_MOST_CUTS = 64
+_TAG = re.compile(r"<[^<>]{0,40}>")
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A property of a reply that ``holds`` tests."""
+
+    name: str
+    summary: str
+    holds: Callable[[ReplyScorer, StepTaskModel, ScoredReply], bool]
+
+
+def _malformed(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+    return not scored.reward.parts["format"]
+
+
+def _several_answers(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+    """Whether the reply can be cut in two parts that both hold an action; tried at the ends of brackets, tags and lines."""
+    text = scored.sample.raw_response or ""
+    if scored.sample.action is None or scored.sample.batch:  # families with several actions per reply mean it
+        return False
+
+    def has_action(part: str) -> bool:
+        return read_reply(scorer.model, scorer.reward.evaluator, task, part).action is not None
+
+    cuts = [found.end() for found in _END_OF_PART.finditer(text, 0, len(text) - 1)][:_MOST_CUTS]
+    first = next((cut for cut in cuts if has_action(text[:cut])), None)
+    return first is not None and any(has_action(text[cut:]) for cut in cuts if cut >= first)
+
+
+def _empty_text(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+    match scored.sample.action:
+        case Type(text=text) | Open(app=text):
+            return not text.strip()
+    return False
+
+
+def _copied_instruction(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
+    """Whether the instruction is typed, or is the whole reply."""
+    match scored.sample.action:
+        case Type(text=text):
+            copied = text
+        case _:
+            copied = _TAG.sub(" ", scored.sample.raw_response or "")
+    return _words(copied) == _words(task.instruction)
+
+
+def _words(text: str) -> list[str]:
+    return text.casefold().split()
+
+
+SIGNS: tuple[Sign, ...] = (
+    Sign("malformed", "a reply without the format that the reward asks for", _malformed),
+    Sign("several-answers", "a reply with several answers", _several_answers),
+    Sign("empty-text", "typing or opening nothing", _empty_text),
+    Sign("copied-instruction", "the instruction as the answer", _copied_instruction),
+)
+"""What is looked for in a reply. Its length is logged as a number of words."""
+
+
+def words(scored: ScoredReply) -> int:
+    """The number of words of a reply."""
+    return len((scored.sample.raw_response or "").split())
