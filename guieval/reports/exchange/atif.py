@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,12 +125,18 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     written = []
     for each in read_online(run.run.directory):
         if each.steps:
-            path = folder / f"{slug('-'.join(filter(None, each.key[1:])))}-{each.repetition}.trajectory.json"
+            path = folder / f"{_file_name(each)}.trajectory.json"
             path.write_text(_document(run, each, images).model_dump_json(exclude_none=True, indent=2) + "\n", encoding="utf-8")
             written.append(path)
             if images:
                 written += _copied(run.run.directory, folder, each)
     return written
+
+
+def _file_name(each: Trajectory) -> str:
+    task = "-".join(filter(None, each.key[1:]))
+    digest = "" if slug(task) == task and len(task) <= 100 else f"-{sha256(task.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return f"{slug(task)[:100]}{digest}-{each.repetition}"
 
 
 def _document(run: Exported, each: Trajectory, images: bool) -> Document:

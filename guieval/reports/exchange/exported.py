@@ -45,7 +45,7 @@ class ExportedFigure:
     @property
     def id(self) -> str:
         """The name as an identifier."""
-        return slug(self.name).replace("-", "_")
+        return slug(self.name).replace("-", "_").lower()
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
 
 
 def slug(text: str) -> str:
-    """A text as part of a file name: letters, digits, dots and hyphens."""
-    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.").lower() or "unnamed"
+    """A text as part of a file name: letters, digits, dots and hyphens; texts that differ may have the same."""
+    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
 
 
 _KINDS = {"progress": "progress", "success": "success_rate", "score": "score"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import threading
@@ -24,6 +25,8 @@ class LocalHub(ThreadingHTTPServer):
         self.repository, self.files, self.cut, self.error = repository, files, cut, error
         self.transfers: list[tuple[str, str]] = []
         """Name and Range of every file that was asked for."""
+        self.uploads: dict[str, bytes] = {}
+        self.created: dict[str, Any] | None = None
 
     @property
     def url(self) -> str:
@@ -59,6 +62,31 @@ class _Handler(BaseHTTPRequestHandler):
             )
         else:
             self._refuse(404, "RevisionNotFound" if path.startswith(api) else "RepoNotFound")
+
+    def do_POST(self) -> None:
+        hub, path = self.server, unquote(urlsplit(self.path).path)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        api = f"/api/datasets/{hub.repository}"
+        if hub.error is not None:
+            self._refuse(*hub.error)
+        elif path == "/api/repos/create":
+            hub.created = json.loads(body)
+            self._json({"url": f"{hub.url}/datasets/{hub.repository}", "name": hub.repository})
+        elif path == "/api/validate-yaml":
+            self._json({"errors": [], "warnings": []})
+        elif path == f"{api}/preupload/main":
+            names = [each["path"] for each in json.loads(body)["files"]]
+            self._json({"files": [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]})
+        elif path == f"{api}/commit/main":
+            for line in body.splitlines():
+                part = json.loads(line)
+                if part["key"] == "file":
+                    hub.uploads[part["value"]["path"]] = base64.b64decode(part["value"]["content"])
+            self._json(
+                {"commitUrl": f"{hub.url}/datasets/{hub.repository}/commit/{COMMIT}", "commitOid": COMMIT, "success": True}
+            )
+        else:
+            self._refuse(404, "RepoNotFound")
 
     def _file(self, name: str) -> None:
         content = self.server.files[name]

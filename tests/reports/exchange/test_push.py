@@ -1,0 +1,112 @@
+"""``guieval push`` to a hub on this machine, with the real client."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.journal import MANIFEST
+from guieval.reports.exchange.exported import exported
+from guieval.reports.exchange.parcel import check_secrets, pack
+from guieval.reports.opened import OpenedRun, open_run
+from tests.data.hub.local_hub import LocalHub, serving
+from tests.reports.scripted_runs import made_run
+from tests.reports.trajectories.made_online import online_run
+
+REPOSITORY = "me/results"
+TOKEN = "hf_" + "a" * 34
+
+
+def push(hub: str, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("huggingface_hub")
+    names = {name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()}
+    own = {"HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_TOKEN": TOKEN, "COLUMNS": "200"}
+    command = [sys.executable, "-m", "guieval", "push", *map(str, arguments), "--repo", REPOSITORY]
+    return subprocess.run(command, capture_output=True, text=True, env={**names, **own, **variables})
+
+
+def private(manifest: dict[str, Any]) -> None:
+    manifest["config"].update(data="/home/ann/secret-project", base_urls=["http://10.1.2.3:8000/v1"], proxy="http://p:1")
+    manifest["platform"] = "ann's laptop"
+    manifest["served"] = [
+        {"asked": "m", "named": True, "servers": [{"url": "http://10.1.2.3:8000/v1", "root": "/home/ann/m", "models": ["m"]}]}
+    ]
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", {("e00", 1)}, rewrite=private)
+    with serving(LocalHub(REPOSITORY, {})) as hub:
+        shown = push(hub.url, run)
+        assert shown.returncode == 0 and "Nothing was sent; add --yes to upload." in shown.stdout
+        assert hub.created is None and not hub.uploads
+        done = push(hub.url, run, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert f"to {hub.url}/datasets/{REPOSITORY}/commit/" in done.stdout
+        assert hub.created is not None and "private" in (
+            hub.created.get("visibility"),
+            *(name for name in hub.created if hub.created[name] is True),
+        )
+        assert {name.split()[-1] for name in shown.stdout.splitlines()[:-1]} == set(hub.uploads)
+        everything = b"".join(hub.uploads.values())
+    for word in (b"ann", b"10.1.2.3", b"http://p:1", TOKEN.encode(), b"PNG"):
+        assert word not in everything, word
+    assert "exact match" in hub.uploads["README.md"].decode()
+
+
+def test_a_published_run_gives_the_same_figures(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", {("e00", 1)}, rewrite=private)
+    pack(exported(run), tmp_path / "out")
+    (published,) = (tmp_path / "out" / "runs").iterdir()
+    first, second = open_run(run), open_run(published)
+    assert isinstance(first, OpenedRun) and isinstance(second, OpenedRun)
+    assert first.figures().rows == second.figures().rows
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_screenshots_are_published_when_asked(tmp_path: Path, images: bool) -> None:
+    pack(exported(online_run(tmp_path / "made")), tmp_path / "out", images=images)
+    assert bool(list((tmp_path / "out").rglob("*.png"))) == images
+    assert list((tmp_path / "out" / "trajectories").rglob("*.trajectory.json"))
+
+
+@pytest.mark.parametrize(
+    ("line", "variable", "words"),
+    [
+        ("key: sk-" + "x" * 40, None, "'a/b.txt', line 2, holds what looks like a key: nothing was uploaded"),
+        ("the word pomegranate", "pomegranate", "line 2, holds the value of the variable MY_API_KEY"),
+        ("-----BEGIN RSA PRIVATE KEY-----", None, "what looks like a key"),
+    ],
+)
+def test_a_file_with_a_key_is_refused(
+    line: str, variable: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("MY_API_KEY", variable)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_text(f"harmless\n{line}\n")
+    with pytest.raises(UsageError, match=words):
+        check_secrets(tmp_path)
+
+
+def test_a_key_in_a_reply_stops_the_upload(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", rewrite=lambda manifest: manifest["model"].update(notes=f"used {TOKEN}"))
+    assert TOKEN in json.dumps(json.loads((run / MANIFEST).read_text()))
+    with serving(LocalHub(REPOSITORY, {})) as hub:
+        refused = push(hub.url, run, "--yes")
+        assert refused.returncode == 2 and "holds the value of the variable HF_TOKEN" in refused.stderr
+        assert hub.created is None and not hub.uploads
+
+
+def test_a_refusal_of_the_hub_is_one_sentence(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+    with serving(LocalHub(REPOSITORY, {}, error=(403, "Forbidden"))) as hub:
+        refused = push(hub.url, run, "--yes")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert "did not take the upload (set HF_TOKEN to an account that may write)" in refused.stderr
