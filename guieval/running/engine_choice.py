@@ -50,6 +50,12 @@ def asks_a_model(config: RunConfig, model: ModelConfig) -> bool:
     return engine_kind(config, model) not in ("local", "replay")
 
 
+def never_asked(config: RunConfig) -> RunConfig:
+    """The configuration with an address, for a run that sends nothing and so needs neither a server nor a key."""
+    needs = engine_kind(config, model_config(config.model, config.adapter)) in ("openai", *HOSTED)
+    return config.model_copy(update={"base_urls": ("http://127.0.0.1/v1",)}) if needs and not config.base_urls else config
+
+
 def open_server(config: RunConfig, log: Path) -> VLLMServer | None:
     """The server that must be started for a configuration (engine ``vllm``), not started yet; ``None`` where it needs none.
 

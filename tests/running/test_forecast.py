@@ -73,4 +73,6 @@ def test_the_command_sends_nothing_and_writes_nothing(tmp_path: Path, guieval: C
     done = guieval("run", *model, *words, "--mode", "sop", "--mode", "online")
     assert "at most" in done.out and "USD" in done.out and "nothing was sent" in done.out
     assert not out.exists()
+    for alone in ("gpt-4o", "gemini-2.5-computer-use"):  # needs neither a server nor a key
+        assert "requests:" in guieval("run", "--model", alone, *words).out
     assert "requests: none: ocr-baseline" in guieval("run", "--model", "ocr-baseline", *words).out

@@ -31,7 +31,7 @@ from guieval.reports.online_tables import online_tables
 from guieval.running.api import common_folder
 from guieval.running.config import RunConfig
 from guieval.running.display import Cost, Display, RunDisplay, Waited
-from guieval.running.engine_choice import asks_a_model
+from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Result, execute, resolve_jobs
 from guieval.running.forecast import forecast
 from guieval.running.progress import RunOutcome
@@ -142,6 +142,7 @@ def perform(
 
 def print_forecast(configs: list[tuple[RunConfig, Path]]) -> None:
     """Print what runs would send, from their beginning; nothing is sent or written."""
+    configs = [(never_asked(config), directory) for config, directory in configs]
     for job in resolve_jobs(configs, root=common_folder([directory for _, directory in configs])):
         if not asks_a_model(job.run.config, job.run.model.config):
             say(f"requests: none: {job.run.config.model} answers in this process or from an earlier run")

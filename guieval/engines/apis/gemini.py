@@ -85,7 +85,7 @@ class Gemini(NativeAPI):
             )
         except errors.APIError as error:
             response = error.response
-            headers = getattr(response, "headers", None) or {}
+            headers = {**_asked_wait(error.details), **(getattr(response, "headers", None) or {})}
             raise Unanswered(error.code, headers, (error.message or "").encode()) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise Unreachable(str(error) or type(error).__name__, unsent=True) from None
@@ -114,6 +114,17 @@ class Gemini(NativeAPI):
         if self._client is not None:
             await self._http.aclose()
             self._client = self._http = None
+
+
+def _asked_wait(refusal: Any) -> dict[str, str]:
+    """The wait that a refusal's ``RetryInfo`` asks for (``"retryDelay": "19s"``), as a Retry-After header."""
+    error = refusal.get("error") if isinstance(refusal, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    for detail in details if isinstance(details, list) else []:
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and delay.endswith("s"):
+            return {"retry-after": delay[:-1]}
+    return {}
 
 
 def _part(part: str | Screenshot) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -12,7 +12,7 @@ from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Tur
 from guieval.engines.http.chat_answers import TryAgain
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.routing import Server
-from guieval.errors import UsageError
+from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.run_files import ServedEntry
 from guieval.models import ImageForm, Reply, Request
 from guieval.steps import Usage
@@ -102,6 +102,14 @@ class HostedEngine(OpenAIEngine):
             raise TryAgain(f"{server.url} sent an answer that cannot be read: {problem}") from None
         self._patience.answered(server, by_gateway=False)
         return turn
+
+    def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:
+        if status == 404:
+            suffix = f": {message}" if message else ""
+            return FatalEngineError(
+                f"{url} has no model {self.model!r} (status 404); --served-model sets its name there{suffix}"
+            )
+        return super()._error(url, status, headers, message)
 
 
 def _sum(usages: Sequence[Usage | None]) -> Usage | None:

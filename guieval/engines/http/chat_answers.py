@@ -6,6 +6,7 @@ import json
 import math
 import re
 import zlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from guieval.engines import mean_logprob
@@ -165,6 +166,15 @@ def server_message(data: bytes) -> str:
             break
         payload = next((payload[name] for name in ("error", "message", "detail") if payload.get(name)), "")
     return payload if isinstance(payload, str) else json.dumps(payload)
+
+
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds that an answer's headers ask a client to wait: by ``retry-after-ms``, which the SDKs of OpenAI and Anthropic
+    read too, else by Retry-After."""
+    milliseconds = seconds_to_wait(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    return seconds_to_wait(headers.get("retry-after"), headers.get("date"))
 
 
 def seconds_to_wait(retry_after: str | None, now: str | None = None) -> float | None:

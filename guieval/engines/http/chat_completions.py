@@ -28,9 +28,9 @@ from guieval.engines.http.chat_answers import (
     MAX_REPLY_BYTES,
     TryAgain,
     answers_another_request,
+    asked_wait,
     read_models,
     read_reply,
-    seconds_to_wait,
     server_message,
     unpacked,
 )
@@ -368,7 +368,7 @@ class OpenAIEngine:
             except (TimeoutError, TryAgain, FatalEngineError):
                 return False
             if answer.status in GATEWAY:
-                wait = seconds_to_wait(answer.headers.get("retry-after"), answer.headers.get("date")) or 0.0
+                wait = asked_wait(answer.headers) or 0.0
                 self._router.quiet(server, min(wait, self.settings.max_retry_after))
                 return False
         return True
@@ -463,7 +463,7 @@ class OpenAIEngine:
     def _error(self, url: str, status: int, headers: Mapping[str, str], message: str) -> TryAgain | EngineError:
         suffix = f": {message}" if message else ""
         if status in RETRIED or status >= 500:
-            wait = seconds_to_wait(headers.get("retry-after"), headers.get("date"))
+            wait = asked_wait(headers)
             busy = status in (408, 429)
             return TryAgain(f"{url} answered with status {status}{suffix}", retry_after=wait, busy=busy, slow=status == 503)
         if status in (401, 403):

@@ -257,3 +257,26 @@ def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
 
     usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 300, "output_tokens": 5}
     assert _turn({"content": [], "usage": usage}).usage == Usage(prompt_tokens=2310, completion_tokens=5)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "header"),
+    [
+        ({"error": {"details": [{"@type": "other"}, {"@type": "RetryInfo", "retryDelay": "19.5s"}]}}, {"retry-after": "19.5"}),
+        ({"error": {"details": ["?", {"retryDelay": 19}]}}, {}),
+        ({"error": "busy"}, {}),
+        (None, {}),
+    ],
+)
+def test_geminis_refusals_name_the_time_to_wait(refusal: Any, header: dict[str, str]) -> None:
+    from guieval.engines.apis.gemini import _asked_wait
+
+    assert _asked_wait(refusal) == header
+
+
+@pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
+@pytest.mark.parametrize("cached", [True, False])
+def test_anthropics_breakpoint_is_set_where_it_is_asked_for(cached: bool, kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind) as server:
+        ask(server.base_url, extra={"prompt_cache": cached})
+        assert (b"cache_control" in server.requests[0].body) == cached

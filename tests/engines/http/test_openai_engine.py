@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from guieval.data.screenshots import Screenshot, read_screenshot
 from guieval.engines import request_id
 from guieval.engines.concurrency import AdaptiveConcurrency
-from guieval.engines.http.chat_answers import MAX_REPLY_BYTES
+from guieval.engines.http.chat_answers import MAX_REPLY_BYTES, asked_wait
 from guieval.engines.http.chat_body import chat_body
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.credentials import Secret
@@ -284,6 +284,12 @@ def test_retry_after_is_honoured(status: str, header: str, least: float, most: f
     with mock(first_faults=(status,), retry_after=header) as server:
         ask(engine_for(server.base_url, sleep=sleeps, backoff=3.0), make_request())
     assert least <= sum(sleeps.seconds) <= most
+
+
+def test_a_wait_in_milliseconds_comes_first() -> None:
+    assert asked_wait({"retry-after-ms": "1500", "retry-after": "60"}) == 1.5
+    assert asked_wait({"retry-after-ms": "soon", "retry-after": "60"}) == 60.0
+    assert asked_wait({}) is None
 
 
 def test_a_hang_ends_at_the_time_limit_and_leaves_no_process(make_request: MakeRequest) -> None:
