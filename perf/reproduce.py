@@ -54,7 +54,8 @@ def _listed(section: Mapping[str, Any]) -> list[str]:
     def rows() -> Iterator[tuple[str, str, str, str, str]]:
         for values in section["rows"]:
             given = dict(zip(keys, values, strict=False))
-            commands = section["command"].format_map(given)
+            more = section.get("more", {}).get(given.get("patch"), "")
+            commands = section["command"].format_map({**given, "more": more})
             expected = ", ".join(map(str, values[len(keys) :]))
             yield _named(given), _code(commands), expected, section["hours"], section["differs"]
 

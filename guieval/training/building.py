@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,11 @@ from guieval.training.data.examples import (
     without_images,
 )
 from guieval.training.data.mixture import Mixture, Place, drawn, open_data
+from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file, with_thought, writes_thoughts
 from guieval.training.reward_watch import RewardWatch, WatchedScorer
 from guieval.training.weights import Weights, load_weights, lora_config
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -33,6 +36,8 @@ class Parts:
     """The parts of a trainer, each built on first use so that cheap mistakes are found first."""
 
     config: TrainingConfig
+    thought_share: float | None = None
+    """Of a supervised training on references, once its trainer is built: the share of completions with a thought."""
 
     @cached_property
     def model(self) -> ABCModel:
@@ -165,12 +170,35 @@ def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int],
     if not kept:
         raise UsageError(f"model {config.model!r} can express none of the {len(data.steps):,} reference actions")
     tasks = parts.drawn(kept)
+    thoughts = {} if config.thoughts is None else read_thoughts_file(Path(config.thoughts))
+    parts.thought_share = _thought_share(parts, [data.step(place) for place in tasks], thoughts)
 
     def example(number: int) -> Example:
         step = data.example(tasks[number], history=config.history == "reference")
-        return step._replace(completion=reference_completion(parts.model, step.task))
+        completion = reference_completion(parts.model, step.task, thoughts.get(str(step.task.key)))
+        past = tuple(with_thought(entry, thoughts) for entry in step.history)
+        return step._replace(history=past, completion=completion)
 
     return len(tasks), example
+
+
+def _thought_share(parts: Parts, tasks: Sequence[StepTaskModel], thoughts: Mapping[str, str]) -> float | None:
+    """The share of references with a thought, with a warning if some have none; ``None`` for a family that writes none."""
+    if not writes_thoughts(parts.model, tasks[0]):
+        return None
+    without = sum(not thoughts.get(str(task.key)) for task in tasks)
+    if without == len(tasks) and thoughts:
+        raise UsageError(
+            f"none of the {len(tasks):,} steps has a thought in the file that 'thoughts' names, e.g. not {str(tasks[0].key)!r}"
+        )
+    if without:
+        _LOG.warning(
+            "%s of %s references have no thought, so the model learns to answer without one: write them with "
+            "`guieval thoughts` and set 'thoughts'",
+            f"{without:,}",
+            f"{len(tasks):,}",
+        )
+    return 1 - without / len(tasks)
 
 
 def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
@@ -214,7 +242,7 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
         scorer=scorer,
         policy=config.rollout.policy(),
         settings=config.advantages,
-        thoughts=_thoughts(config),
+        thoughts=_thoughts(parts, config),
         tasks=len(tasks),
         sampling=config.dynamic_sampling,
         max_prompt_length=config.max_prompt_length,
@@ -223,19 +251,10 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
     )
 
 
-def _thoughts(config: SemiOnlineTraining) -> Callable[[StepTaskModel], str | None] | None:
-    if config.rollout.patch != "off-policy":
-        return None
+def _thoughts(parts: Parts, config: SemiOnlineTraining) -> Callable[[Sequence[StepTaskModel]], list[str | None]] | None:
+    if config.rollout.server is not None:
+        return ServedThoughts(config.rollout.server, parts.data.roots)
     if config.rollout.thoughts is None:
-        raise UsageError('patch off-policy needs \'rollout.thoughts\', a JSONL file of {"step": ..., "thought": ...} lines')
-    file = Path(config.rollout.thoughts)
-    thoughts: dict[str, str] = {}
-    try:
-        for line in filter(str.strip, file.read_text(encoding="utf-8").splitlines()):
-            row = json.loads(line)
-            thoughts[row["step"]] = row["thought"]
-    except OSError as error:
-        raise UsageError(f"the file of thoughts {str(file)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(f'{str(file)!r}: expected {{"step": ..., "thought": ...}} on each line, got {line!r:.80}') from None
-    return lambda task: thoughts.get(str(task.key))
+        return None
+    written = read_thoughts_file(Path(config.rollout.thoughts))
+    return lambda tasks: [written.get(str(task.key)) for task in tasks]

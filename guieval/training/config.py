@@ -110,6 +110,22 @@ class DynamicSampling(Settings):
     most_draws: int = Field(3, ge=1, description="generation batches drawn at most for one, the first included")
 
 
+class ThoughtServer(Settings):
+    """An OpenAI-compatible server of the auxiliary model that writes the thoughts of off-policy patches."""
+
+    base_urls: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        min_length=1, description="base URLs, e.g. http://host:8000/v1"
+    )
+    model: str = Field(min_length=1, description="name of the model there")
+    api_key_env: str = Field("PATCH_API_KEY", description="environment variable that holds the key, if the server wants one")
+    timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds of one try")
+    max_attempts: int = Field(5, ge=1, description="tries for each thought")
+    patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="seconds to wait for a server that is away")
+    sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
+        default_factory=dict, description="request parameters, e.g. temperature"
+    )
+
+
 class RolloutSettings(Settings):
     """How a semi-online rollout continues after a mismatch (UI-S1 3.2, Algorithm 1)."""
 
@@ -120,6 +136,21 @@ class RolloutSettings(Settings):
     thoughts: str | None = Field(
         None, description='off-policy: JSONL file of {"step": BENCHMARK/[SUBSET/]EPISODE#INDEX, "thought": TEXT} lines'
     )
+    server: ThoughtServer | None = Field(
+        None, description="off-policy: the server that writes the thoughts, in place of a file"
+    )
+
+    @model_validator(mode="after")
+    def _has_its_thoughts(self) -> RolloutSettings:
+        given = [name for name in ("thoughts", "server") if getattr(self, name) is not None]
+        if self.patch == "off-policy" and len(given) != 1:
+            raise ValueError(
+                'patch off-policy needs either \'rollout.thoughts\', a JSONL file of {"step": ..., "thought": ...} lines, or '
+                "'rollout.server', the model that writes them" + (", and both are given" if given else "")
+            )
+        if self.patch != "off-policy" and given:
+            raise ValueError(f"{given[0]} is for patch off-policy, and patch is {self.patch!r}: remove one of them")
+        return self
 
     def policy(self) -> PatchPolicy:
         """The policy for rollouts."""
@@ -288,9 +319,18 @@ class SFTTraining(TrainingConfig):
     needs = "sft"
 
     history: Literal["reference", "none"] = Field("reference", description="history in the prompt")
+    thoughts: str | None = Field(
+        None, description='JSONL file of {"step", "thought"} lines (`guieval thoughts`): the thoughts of the references'
+    )
     journal: str | None = Field(
         None, description="run directory: its exact replies are the completions, thoughts kept, and its prompts the prompts"
     )
+
+    @model_validator(mode="after")
+    def _journal_has_its_own_thoughts(self) -> SFTTraining:
+        if self.journal is not None and self.thoughts is not None:
+            raise ValueError("thoughts is given together with journal, whose replies have their own: remove one of them")
+        return self
 
 
 class GRPOTraining(TrainingConfig):

@@ -8,6 +8,7 @@ or the adapter of a LoRA training).
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
         trainer.add_callback(evaluation_callback(evaluator, trainer, parts.weights))
     if parts.watch is not None:
         trainer.add_callback(watch_callback(parts.watch, trainer, out / LOG))
-    trainer.add_callback(_log_callback(out / LOG))
+    trainer.add_callback(_log_callback(out / LOG, {"thought_share": parts.thought_share}))
     if trainer.accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
@@ -110,10 +111,17 @@ def _last_checkpoint(out: Path) -> Path:
     return Path(last)
 
 
-def _log_callback(file: Path) -> Any:
+def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:
+    """Writes every logged line to ``file``, and the ``first`` figures before them."""
     from transformers import TrainerCallback
 
+    figures = {name: value for name, value in first.items() if value is not None}
+
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
+        def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+            if not state.global_step:
+                self.on_log(args, state, control, figures)
+
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **others: Any) -> None:
             if state.is_world_process_zero and logs:
                 with file.open("a", encoding="utf-8") as stream:

@@ -18,6 +18,7 @@ from trl import GRPOTrainer
 
 from guieval.errors import UsageError
 from guieval.journal import Records
+from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
 from guieval.training.building import Parts
 from guieval.training.config import TrainingConfig
@@ -384,6 +385,24 @@ def test_frozen_weights_stay_and_the_others_move(configured: Configured, policy:
     assert moved and moved.isdisjoint(name for name in before if ".visual." in name)
 
 
+def test_off_policy_patches_hold_the_thoughts_that_are_given(configured: Configured, tmp_path: Path) -> None:
+    data = Parts(configured("semi-online")).data
+    lines = [json.dumps({"step": str(data.step(place).key), "thought": "It is the next icon."}) for place in data.steps]
+    (tmp_path / "thoughts.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    patched = {"patch": "off-policy", "budget": 2, "thoughts": str(tmp_path / "thoughts.jsonl")}
+    trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, rollout=patched))
+    rollouts = [SemiOnlineRollout(data.episode(place)[0], trainer._policy) for place in data.episodes[:8]]
+    trainer._roll_out(rollouts)
+    thoughts = {step.thought for rollout in rollouts for step in rollout.steps[:-1] if step.patched}
+    assert "It is the next icon." in thoughts
+
+
+def test_the_share_of_references_with_a_thought_is_logged(configured: Configured) -> None:
+    config = configured("sft")
+    train(config)
+    assert logged(config, "thought_share") == [0.0] and "thought_share" in log(config)[0]
+
+
 @pytest.mark.parametrize("kind", ["sft", *RL])
 def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: Configured) -> None:
     icons = {"bench": "demo-icons", "bench_options": {"split": "train", "episodes": 2}}
@@ -418,7 +437,7 @@ def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: C
         ({"freeze": "visual"}, "expected to match whole names of some weights, and it matches none, e.g. not 'model."),
         ({"freeze": ".*"}, "and it matches all weights"),
         ({"model_path": "/nowhere"}, "the model folder '/nowhere' does not exist"),
-        ({"rollout": {"patch": "off-policy"}}, "needs 'rollout.thoughts'"),
+        ({"rollout": {"patch": "off-policy"}}, "needs either 'rollout.thoughts'"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_sentence(given: dict[str, Any], message: str, configured: Configured) -> None:

@@ -133,7 +133,7 @@ def test_an_episode_that_is_not_there_is_named(rows: Path, tmp_path: Path) -> No
         ({"model": "tiny-policy", "mini_batches": 0}, r"'guieval\.mini_batches' is 0"),
         (
             {"model": "tiny-policy", "rollout": {"patch": "off-policy"}},
-            r"rollout\.patch off-policy is for `guieval train` alone",
+            r"patch off-policy needs either 'rollout\.thoughts'",
         ),
         ({"model": "tiny-policy", "advantages": {"gama": 1}}, r"'guieval\.advantages\.gama' \(did you mean 'gamma'"),
     ],

@@ -157,15 +157,15 @@ def open_source(source: Source, seed: int) -> TrainingData:
     return data
 
 
-def reference_completion(model: ABCModel, task: StepTaskModel) -> str | None:
+def reference_completion(model: ABCModel, task: StepTaskModel, thought: str | None = None) -> str | None:
     """The reference action as the model would write it; ``None`` if its format cannot express it.
 
-    The conclusion, in families that write one, is the step's instruction or a description of the action. There is no thought,
-    since benchmarks publish none.
+    The conclusion, in families that write one, is the step's instruction or a description of the action. Benchmarks publish no
+    ``thought``; :mod:`guieval.training.data.thoughts` writes them.
     """
     entry = reference_entry(task)
     try:
-        return model.render(task, entry.action, entry.thought, entry.conclusion)
+        return model.render(task, entry.action, thought, entry.conclusion)
     except ValueError:
         return None
 

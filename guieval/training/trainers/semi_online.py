@@ -37,9 +37,9 @@ class _Answer(NamedTuple):
 class SemiOnlineTrainer(GroupTrainer):
     """Each group is one episode, rolled out several times.
 
-    ``episode`` gives the episode of a number and the indices of its steps that count. ``thoughts`` gives the thought of an
-    off-policy patch. ``policy`` decides what follows a mismatch, ``settings`` how rewards become advantages; a group is kept if
-    the spread of its advantages is above the sampling's eta.
+    ``episode`` gives the episode of a number and the indices of its steps that count. ``thoughts`` gives the thoughts of
+    off-policy patches, of several steps at once. ``policy`` decides what follows a mismatch, ``settings`` how rewards become
+    advantages; a group is kept if the spread of its advantages is above the sampling's eta.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SemiOnlineTrainer(GroupTrainer):
         scorer: ReplyScorer,
         policy: PatchPolicy,
         settings: AdvantageSettings,
-        thoughts: Callable[[StepTaskModel], str | None] | None = None,
+        thoughts: Callable[[Sequence[StepTaskModel]], Sequence[str | None]] | None = None,
         **named: Any,
     ) -> None:
         self._episode = episode
@@ -106,9 +106,10 @@ class SemiOnlineTrainer(GroupTrainer):
             prompts = [on_policy_input(model, rollout.task, rollout.history) for rollout in waiting]
             for rollout, answer in zip(waiting, self._answers(prompts, rollouts), strict=True):
                 rollout.patch(read_thought(answer.text, model=model, task=rollout.task))
-        for rollout in waiting:
-            if rollout.state == "patch":
-                rollout.patch(None if self._thoughts is None else self._thoughts(rollout.task))
+            return
+        thoughts = [None] * len(waiting) if self._thoughts is None else self._thoughts([each.task for each in waiting])
+        for rollout, thought in zip(waiting, thoughts, strict=True):
+            rollout.patch(thought)
 
     def _any(self, count: int) -> bool:
         """Whether any process has work left; all must generate equally often."""

@@ -7,7 +7,7 @@ Prompts, screenshots and the reading of replies are the adapter's, as in an eval
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
@@ -26,7 +26,9 @@ from guieval.rewards.adapters.rows import figures
 from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
+from guieval.training.config import RolloutSettings
 from guieval.training.data.examples import PromptBuilder, images_of
+from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import Place, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
@@ -83,7 +85,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
             while rollout.state != "over":
                 task, past = rollout.task, rollout.history
                 if rollout.state == "patch":
-                    rollout.patch(await self._thought(asking, task, past))
+                    rollout.patch(await self._thought(asking, task, past, place.root))
                     continue
                 answer: _Answer = await asking(self._model.prepare_input(task, past))
                 scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
@@ -101,8 +103,10 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
         _score(outputs[-1], rollout, len(place.counted), cut=cut)
         return outputs
 
-    async def _thought(self, asking: Any, task: StepTaskModel, past: Sequence[HistoryEntry]) -> str | None:
-        """The policy's own thought for a patch; it is not trained on."""
+    async def _thought(self, asking: Any, task: StepTaskModel, past: Sequence[HistoryEntry], root: Path) -> str | None:
+        """The thought of a patch, the policy's own or another model's; it is not trained on."""
+        if self._settings.rollout.patch == "off-policy":
+            return await _off_policy(self._settings.rollout.model_dump_json())(task, root)
         answer: _Answer = await asking(on_policy_input(self._model, task, past))
         return read_thought(answer.text, model=self._model, task=task)
 
@@ -183,6 +187,20 @@ def _score(last: AgentLoopOutput, rollout: SemiOnlineRollout, counted: int, *, c
         "patches": float(rollout.patches_used),
         "prompt_too_long": float(cut),
     }
+
+
+@lru_cache(maxsize=8)
+def _off_policy(settings: str) -> Callable[[StepTaskModel, Path], Awaitable[str | None]]:
+    """The thoughts of off-policy patches, from their server or their file."""
+    rollout = RolloutSettings.model_validate_json(settings)
+    if rollout.server is not None:
+        return ServedThoughts(rollout.server, {}).thought
+    written = read_thoughts_file(Path(rollout.thoughts or ""))
+
+    async def read(task: StepTaskModel, root: Path) -> str | None:
+        return written.get(str(task.key))
+
+    return read
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from guieval.errors import UsageError
 from guieval.rewards.advantages import AdvantageSettings
@@ -28,14 +28,6 @@ class VerlSettings(AdapterSettings):
     mini_batches: int | None = Field(
         None, ge=1, description="optimiser steps per batch, for any number of rows; null: by ppo_mini_batch_size"
     )
-
-    @model_validator(mode="after")
-    def _patches_can_be_written(self) -> VerlSettings:
-        if self.rollout.patch == "off-policy":
-            raise ValueError(
-                "rollout.patch off-policy is for `guieval train` alone; with verl it is none, thought-free or on-policy"
-            )
-        return self
 
 
 def read_settings(config: Any) -> VerlSettings:
