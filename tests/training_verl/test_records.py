@@ -148,7 +148,7 @@ def test_the_adapter_is_opened_with_the_options_given() -> None:
         {"guieval": {"model": "tiny-policy", "reward": {"name": "ui-s1", "weights": {"exact_weight": 0.6}}}}
     )
     model = settings.open_adapter()
-    assert settings.reward.open_scorer(model).reward.highest == pytest.approx(1.1)
+    assert settings.reward.open_scorer(model, 32).reward.highest == pytest.approx(1.1)
     assert math.isclose(settings.advantages.gamma, 0.5)
     with pytest.raises(UsageError, match="max_images"):
         read_settings({"guieval": {"model": "tiny-policy", "model_options": {"max_images": 2}}}).open_adapter()
