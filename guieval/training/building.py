@@ -100,6 +100,17 @@ class Parts:
                 return _semi_online_trainer(self, self.config)
         raise UsageError(f"unknown kind of training {self.config.kind!r}")
 
+    def examples(self) -> tuple[int, Callable[[int], Example]]:
+        """The rows of a training on single steps: how many an epoch has, and the row of a number.
+
+        Only supervised rows have a completion. Raises :class:`UsageError` if there is none.
+        """
+        if isinstance(self.config, SFTTraining):
+            return _supervised(self, self.config)
+        assert isinstance(self.config, GRPOTraining)
+        history, tasks = self.config.history == "reference", self.drawn(self.data.steps)
+        return len(tasks), lambda number: self.data.example(tasks[number], history=history)
+
     def common(self, first: Example) -> dict[str, Any]:
         """Arguments that all trainers share; ``first`` is any example."""
         arguments = trainer_arguments(self.config, self.prompts.template_arguments(first))
