@@ -157,8 +157,8 @@ _UNKNOWN_ESCAPE = re.compile(r"\\(?<!\\\\)(?:\\\\)*+(?![\\'\"abfnrtvxuUN01234567
 """Backslashes whose last one does not begin an escape sequence of Python."""
 # one that is never closed reaches to the end: it is not looked for again after each of its escaped quotes
 _STRING = re.compile(r"'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\Z)", re.DOTALL)
-# the digit stands first, so that places without one are passed over quickly
-_WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)[\d.]*+(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
+# the digit stands first, so that places without one are passed over quickly; one within a number begins none
+_WORD_IN_NUMBER = re.compile(r"\d(?<!\w\d)(?<![\w.]\.\d)[\d.]*+(?!e[-+]?\d|[xob][\da-f]+\b|j\b)[A-Za-z]", re.IGNORECASE)
 
 
 def _read_literal(text: str) -> Any:

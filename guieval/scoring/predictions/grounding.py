@@ -40,7 +40,8 @@ class RowLayout:
 
     ``reply`` names the field of the raw reply. ``size`` names the field with the image's [width, height], or the two fields
     with one of them each; ``holds_steps`` is whether rows that have it are steps of their own where the
-    benchmark's are not given.
+    benchmark's are not given. ``condition`` names a field that has to be the same in all rows, since rows that differ in it
+    answer the same steps.
     """
 
     image: str
@@ -51,9 +52,17 @@ class RowLayout:
     size: tuple[str, ...] = ("img_size",)
     frame: Frame = PIXELS
     holds_steps: bool = False
+    condition: str | None = None
 
     def reader(self, rows: Rows, steps: Iterable[StepTaskModel]) -> ReadRow:
         """Reads one row; without ``steps`` only rows that are steps of their own."""
+        if self.condition is not None:
+            found = {str(row.values.get(self.condition)) for row in rows()}
+            if len(found) > 1:
+                raise UsageError(
+                    f"the rows have {len(found)} values of {self.condition!r} ({', '.join(sorted(found))}), and each answers "
+                    "every step: keep the rows of one"
+                )
         known = _KnownSteps(self, steps)
         first = next(rows(), None)
         stated = self.holds_steps and first is not None and all(field in first for field in self.size)
@@ -163,6 +172,7 @@ FORMATS = (
         RowLayout(
             *("img_filename", "instruction", "target_bbox_xyxy", "prediction_point", "raw_model_response"),
             size=("image_width", "image_height"),
+            condition="config",
         ),
     ),
 )

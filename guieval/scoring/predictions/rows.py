@@ -22,6 +22,8 @@ from guieval.steps import StepTaskModel
 
 KEYS = ("details", "results")
 """Under which of these keys a report that is one JSON object keeps its rows."""
+UI_GENIE = ("actiontype_notmatch_gt", "action_acc", "click_success_action", "system_button_success_action")
+"""Keys of the result files of UI-Genie (Euphoria16/UI-Genie ``src/ms-swift/eval_results_androidcontrol.py``)."""
 
 
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -113,10 +115,16 @@ def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
         value = from_json(data.removeprefix(MARK))
     except ValueError as error:
         raise DataError(f"{file}: is not JSON ({error})") from None
-    field = ""
+    field, keys = "", set[str]()
     if isinstance(value, dict):
+        keys = set(value)
         key = next((key for key in KEYS if isinstance(value.get(key), list)), KEYS[0])
         value, field = value.get(key), f"{key}."
+    if field and not isinstance(value, list) and keys & {*UI_GENIE}:
+        raise DataError(
+            f"{file}: UI-Genie's result files keep the wrong replies only, and of the right ones the steps, so they cannot be "
+            "scored again; acc.json states their score"
+        )
     if not isinstance(value, list):
         raise DataError(f"{file}: expected JSON lines, a JSON list, or an object with the list {' or '.join(map(repr, KEYS))}")
     for number, item in enumerate(value):

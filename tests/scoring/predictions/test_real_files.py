@@ -157,3 +157,36 @@ def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text(json.dumps({"details": [row], "metrics": {}}))
     with pytest.raises(UsageError, match="holds none; leave them out"):
         answered_file(tmp_path / "f.json", model="mai-ui-8b")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Euphoria16+UI-Genie__acc.json.gz", "keep the wrong replies only"),
+        ("Euphoria16+UI-Genie__details.json.gz", "keep the wrong replies only"),
+        ("Euphoria16+UI-Genie__click_badcase.json.gz", "keep the wrong replies only"),
+        ("qizhanggu+mobilepilot-runtime__runs.jsonl.gz", "2 values of 'config' .*: keep the rows of one"),
+    ],
+)
+def test_files_that_cannot_be_scored_are_refused_with_the_reason(shared_data: Path, name: str, reason: str) -> None:
+    data = shared_data / "screenspot_pro_format_annotations"
+    with pytest.raises((DataError, UsageError), match=reason):
+        answered_file(shared_data / "result_files" / name, "screenspot-v2", data)
+
+
+@pytest.mark.parametrize(
+    ("name", "bench", "adapter", "points", "replies"),
+    [
+        ("woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen25vl.json.gz", "screenspot-pro", "qwen2_5_vl", 323, 326),
+        ("woodhalloween+ScreenSpot-Pro-GUI-Grounding__qwen2vl.json.gz", "screenspot-pro", "qwen2_vl", 23, 23),
+        ("Tongyi-MAI+MAI-UI__local_SSV2.json.gz", "screenspot-v2", "mai_ui", 1210, 1210),
+    ],
+)
+def test_replies_give_the_score_of_docs_predictions(
+    shared_data: Path, name: str, bench: str, adapter: str, points: int, replies: int
+) -> None:
+    data = shared_data / "screenspot_pro_format_annotations"
+    model = build_model(ModelConfig(name=adapter, adapter=adapter))
+    for reader, right in ((None, points), (model, replies)):
+        answered = answered_file(shared_data / "result_files" / name, bench, data, model=reader)
+        assert evaluate_answers(answered).summary.exact_match.count == right
