@@ -346,12 +346,13 @@ def wheel_distance(notches: object, direction: Direction, size: tuple[int, int])
 
 
 def scroll_path(action: Scroll, length: float = 300.0) -> tuple[Point, Point]:
-    """Start and end of a scroll as a path of ``length`` thousandths on the screen.
+    """Start and end of a scroll as a path on the screen: of its distance, else of ``length`` thousandths.
 
     For formats that write both ends instead of a direction. The path starts at the action's point and is cut at the
     edge of the screen; where less than a tenth would remain, it starts in the middle of that axis instead.
     """
     x, y = action.point
+    length = length if action.distance is None else action.distance
     sign = -1.0 if action.direction in ("up", "left") else 1.0
     along = y if action.direction in ("up", "down") else x
     end = min(1000.0, max(0.0, along + sign * length))

@@ -114,12 +114,12 @@ class Arguments(NamedTuple):
 
     def swipe(self, start: object, end: object) -> Scroll:
         """The swipe along a path between two places; both have to be on the screen."""
-        point = decoded(start, self.frame, self.size)
-        decoded(end, self.frame, self.size)
+        point, last = decoded(start, self.frame, self.size), decoded(end, self.frame, self.size)
         direction = path_direction(place(start), place(end))
         if direction is None:
             raise ParseError(f"the {self.name} has no length, so it has no direction")
-        return Scroll(point=point, direction=direction)
+        axis = 0 if direction in ("left", "right") else 1
+        return Scroll(point=point, direction=direction, distance=round(abs(last[axis] - point[axis]), 3) or None)
 
     def scroll(self, key: str, point: Point = MIDDLE) -> Scroll:
         """The scroll from ``point`` that a direction word names."""

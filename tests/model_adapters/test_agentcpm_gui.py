@@ -134,7 +134,7 @@ TOLERATED: dict[str, tuple[str, Action]] = {
     "case": ('{"point":[500,750],"To":"UP"}', Scroll(point=AT, direction="up")),
     "status beside an action": ('{"POINT":[500,750],"STATUS":"continue"}', Click(point=AT)),
     "short touch": ('{"POINT":[500,750],"duration":200}', Click(point=AT)),
-    "path": ('{"POINT":[500,750],"to":[480,100]}', Scroll(point=AT, direction="up")),
+    "path": ('{"POINT":[500,750],"to":[480,100]}', Scroll(point=AT, direction="up", distance=650)),
     "end with an action": ('{"POINT":[500,750],"STATUS":"satisfied"}', Stop()),
     "feedback": ('{"STATUS":"need_feedback"}', Stop(status="impossible")),
     "recent apps": ('{"PRESS":"APPSELECT"}', Press(button="RECENT")),

@@ -104,7 +104,10 @@ def test_replies_of_the_three_modes() -> None:
     [
         (CLICK, "pyautogui.click(x=0.5, y=0.75)"),
         (LongPress(point=Point(500, 750)), "mobile.long_press(x=0.5, y=0.75)"),
-        (Scroll(point=Point(500, 500), direction="up"), "mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.2])"),
+        (
+            Scroll(point=Point(500, 500), direction="up", distance=300),
+            "mobile.swipe(from_coord=[0.5, 0.5], to_coord=[0.5, 0.2])",
+        ),
         (Type(text="it's"), "pyautogui.write(message='it\\'s')"),
         (Open(app="drupe"), "mobile.open_app(app_name='drupe')"),
         (Press(button="ENTER"), "pyautogui.press(keys='enter')"),
@@ -152,7 +155,7 @@ def test_tolerances(text: str) -> None:
         ("pyautogui.press(['enter'])", Press(button="ENTER")),
         ("pyautogui.press(key='Return')", Press(button="ENTER")),
         ("pyautogui.press('tab')", Unsupported(name="press", arguments={"keys": "tab"}, device=Hotkey(keys=("tab",)))),
-        ("mobile.swipe([0.581, 0.898], [0.601, 0.518])", Scroll(point=Point(581, 898), direction="up")),
+        ("mobile.swipe([0.581, 0.898], [0.601, 0.518])", Scroll(point=Point(581, 898), direction="up", distance=380)),
         ("mobile.wait(3)", Wait(duration=3000)),
         ("mobile.wait()", Wait()),
         ("terminate(status='failure')", Stop(status="impossible")),

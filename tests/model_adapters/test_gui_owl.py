@@ -288,7 +288,7 @@ def test_render_writes_the_printed_form() -> None:
         (
             "the next step played as well",
             f"{SWIPE}\n<thinking>\nThen\n</thinking>\n{CLICKED}",
-            Scroll(point=Point(500, 750), direction="up"),
+            Scroll(point=Point(500, 750), direction="up", distance=500),
         ),
         ("next step without conclusion", f"{CLICKED}\n<thinking>\nThen\n</thinking>\n{call('{}')}", Click(point=MIDDLE)),
         ("numbers as text", call('{"action": "click", "coordinate": ["546", "1204"]}'), Click(point=MIDDLE)),

@@ -35,7 +35,7 @@ def written(**arguments: Any) -> str:
         ({"action": "long_press", "coordinate": [0, 0], "time": 2}, LongPress(point=Point(0.0, 0.0), duration=2000.0)),
         (
             {"action": "swipe", "coordinate": [500, 700], "coordinate2": [500, 300]},
-            Scroll(point=Point(500.0, 700.0), direction="up"),
+            Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
         ),
         ({"action": "type", "text": "a"}, Type(text="a")),
         ({"action": "system_button", "button": "Enter"}, Press(button="ENTER")),

@@ -174,7 +174,7 @@ CLICK = call('{"action": "click", "coordinate": [546, 1204]}')
         (
             "swipe",
             call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 400]}'),
-            Scroll(point=MIDDLE, direction="up"),
+            Scroll(point=MIDDLE, direction="up", distance=333.887),
         ),
         ("button", call('{"action": "system_button", "button": "Back"}'), Press(button="BACK")),
         ("failure", call('{"action": "terminate", "status": "failure"}'), Stop(status="impossible")),

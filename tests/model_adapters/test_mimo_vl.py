@@ -216,7 +216,7 @@ def fenced(call: str) -> str:
         (
             "drag is the finger's path",
             fenced('{"action": "drag", "start_point": [546, 1806], "end_point": [500, 600]}'),
-            Scroll(point=MIDDLE, direction="up"),
+            Scroll(point=MIDDLE, direction="up", distance=500.831),
         ),
         ("input", fenced('{"action": "input", "text": "a ```json b"}'), Type(text="a ```json b")),
         ("input with a place", fenced('{"action": "input", "start_point": [1, 2], "text": 42}'), Type(text="42")),

@@ -26,7 +26,10 @@ def read(text: str, setting: str = "high") -> Action:
     [
         ("tap, <point> 250 1000</point>", Click(point=Point(250.0, 1000.0))),
         ("click,<box> 200 300 300 500</box>", Click(point=Point(250.0, 400.0))),
-        ("swipe, from <point> 500 700</point>  to <point> 520 300</point>", Scroll(point=Point(500.0, 700.0), direction="up")),
+        (
+            "swipe, from <point> 500 700</point>  to <point> 520 300</point>",
+            Scroll(point=Point(500.0, 700.0), direction="up", distance=400),
+        ),
         # where the view goes: the finger goes the other way
         ("scroll, down 350 right 0", Scroll(point=MIDDLE, direction="up")),
         ("scroll, down -20 right 10", Scroll(point=MIDDLE, direction="down")),

@@ -125,7 +125,7 @@ def test_mai_uis_past_keeps_all_replies_and_the_last_two_screenshots() -> None:
         ('do(action="Tap", element=[500,500], message="重要操作")', Click(point=MIDDLE)),
         ('do(action="Type", text="say \\"hi\\"")', Type(text='say "hi"')),
         ('do(action="Type_Name", text="李雷")', Type(text="李雷")),
-        ('do(action="Swipe", start=[500,500], end=[500,100])', Scroll(point=MIDDLE, direction="up")),
+        ('do(action="Swipe", start=[500,500], end=[500,100])', Scroll(point=MIDDLE, direction="up", distance=400)),
         ('do(action="Long Press", element=[0,0])', LongPress(point=CORNER)),
         ('do(action="Launch", app="微信")', Open(app="微信")),
         ('do(action="Back")', Press(button="BACK")),
@@ -177,7 +177,7 @@ def test_autoglms_past_keeps_its_texts_and_loses_its_screenshots() -> None:
         ("action:ABORT\tvalue:no such app", Stop(status="impossible")),
         ("action:WAIT\tvalue:2", Wait(duration=2000.0)),
         ("action:AWAKE\tvalue:Maps", Open(app="Maps")),
-        ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", Scroll(point=MIDDLE, direction="left")),
+        ("action:SLIDE\tpoint1:500,500\tpoint2:100,500", Scroll(point=MIDDLE, direction="left", distance=400)),
         ("action:LONGPRESS\tpoint:0,0", LongPress(point=CORNER)),
     ],
 )

@@ -168,12 +168,12 @@ MIDDLE = Point(500.0, 500.0)  # (546, 1204) of 1092 x 2408
         (
             "swipe is the finger's path",
             call('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [500, 600]}'),
-            Scroll(point=MIDDLE, direction="up"),
+            Scroll(point=MIDDLE, direction="up", distance=250.831),
         ),
         (
             "the description's spelling",
             call('{"action": "swipe", "coordinate": [546, 1204], "coordinates2": [900, 1204]}'),
-            Scroll(point=MIDDLE, direction="right"),
+            Scroll(point=MIDDLE, direction="right", distance=324.176),
         ),
         ("number as text", call('{"action": "type", "text": 42}'), Type(text="42")),
         ("button", call('{"action": "system_button", "button": "enter"}'), Press(button="ENTER")),

@@ -218,7 +218,7 @@ def test_worked_anchor() -> None:
         (
             "swipe is the finger's path",
             sentence('{"action": "swipe", "coordinate": [546, 1204], "coordinate2": [546, 300]}'),
-            Scroll(point=MIDDLE, direction="up"),
+            Scroll(point=MIDDLE, direction="up", distance=375.415),
         ),
         ("enter", sentence('{"action": "system_button", "button": "Enter"}'), Press(button="ENTER")),
         ("success", sentence('{"action": "terminate", "status": "success"}'), Stop()),

@@ -219,3 +219,8 @@ def test_a_scroll_with_room_starts_at_its_point() -> None:
     assert scroll_path(scroll) == (Point(100, 400), Point(100, 100))
     assert scroll_path(Scroll(point=Point(100, 250), direction="up")) == (Point(100, 250), Point(100, 0))
     assert scroll_path(Scroll(point=Point(100, 10), direction="up")) == (Point(100, 500), Point(100, 200))
+
+
+def test_a_scroll_of_a_stated_length_is_that_long() -> None:
+    scroll = Scroll(point=Point(100, 900), direction="up", distance=650)
+    assert scroll_path(scroll, 100) == (Point(100, 900), Point(100, 250))

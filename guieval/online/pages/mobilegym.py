@@ -276,7 +276,7 @@ def mobilegym_action(action: ExecutableAction) -> tuple[str, dict[str, Any]] | N
         case LongPress():
             return "LONG_PRESS", {"point": list(action.point), "duration": int(action.duration)}
         case Scroll():
-            start, end = scroll_path(action, action.distance or 300.0)
+            start, end = scroll_path(action)
             return "SWIPE", {"point1": list(start), "point2": list(end)}
         case Drag(start=Point() as start):
             return "DRAG", {"point1": list(start), "point2": list(action.end)}

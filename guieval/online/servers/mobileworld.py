@@ -165,7 +165,7 @@ def mobile_action(action: ExecutableAction, size: tuple[int, int]) -> dict[str, 
             x, y = pixel(action.point, size)
             return {"action_type": "swipe", "x": x, "y": y, "direction": action.direction}
         case Scroll():
-            return _drag(*scroll_path(action, action.distance or 0.0), size)
+            return _drag(*scroll_path(action), size)
         case Drag(start=Point() as start):
             return _drag(start, action.end, size)
         case Type():
