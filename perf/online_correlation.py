@@ -1,11 +1,12 @@
 """Which figure of recorded steps predicts success online? Agents of known strength, each in all four modes on the same tasks.
 
-Run it as ``python -m perf.online_correlation runs/correlation``; it may be stopped and started again. It writes two
-tables into the folder, for ``guieval correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all
-agents, and ``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--environment miniwob``
-the tasks are pages of MiniWoB++, and the references are an expert's demonstrations.
+Run it as ``python -m perf.online_correlation runs/correlation``; it may be stopped and started again. It writes tables into the
+folder, for ``guieval correlate --table`` and ``guieval plot reliability --table``: ``agents.yaml`` with all agents, and
+``blind.yaml`` with those whose mistakes do not depend on the past that they see. With ``--environment miniwob``
+the tasks are pages of MiniWoB++, and the references are an expert's demonstrations. With ``--trainings FOLDER`` the checkpoints
+of the tiny policy in that folder are agents too (on the phone), and ``trained.yaml`` is a table of these alone.
 
-The agents are ``ocr-errant``. They know the right answer to the screens of the references (all, or a share), and
+The other agents are ``ocr-errant``. They know the right answer to the screens of the references (all, or a share), and
 err in stated ways: slips, slips that depend on the own past that they see, habits, and what they do on a screen that is on no
 reference: go home and begin again, go back, or guess by OCR.
 """
@@ -87,6 +88,31 @@ COLUMNS = (
 )
 
 
+TRAININGS = {"tiny-phone-sft": "SFT", "tiny-phone-grpo": "GRPO", "tiny-phone-semi-online": "semi-online RL"}
+"""Folders of trainings, and how their checkpoints are called."""
+TEMPERATURES = (0.0, 1.0)
+
+
+def trained(folder: Path) -> dict[str, dict[str, Any]]:
+    """The settings of runs with each checkpoint in a folder of trainings: greedy, and at the end of each also sampled."""
+    agents = {}
+    for training, kind in TRAININGS.items():
+        checkpoints = {int(each.name.rpartition("-")[2]): each for each in (folder / training).glob("checkpoints/checkpoint-*")}
+        if not checkpoints:
+            raise SystemExit(f"{str(folder / training)!r} holds no checkpoint: guieval train ... --config {training}")
+        options = yaml.safe_load((folder / training / "training.yaml").read_text(encoding="utf-8"))["model_options"]
+        for step, weights in sorted(checkpoints.items()):
+            for temperature in TEMPERATURES if step == max(checkpoints) else TEMPERATURES[:1]:
+                agents[f"{kind}, step {step}" + (f", temperature {temperature:g}" if temperature else "")] = {
+                    "model": "tiny-policy",
+                    "engine": "transformers",
+                    "model_path": str(weights.absolute()),
+                    "options": options,
+                    "sampling": {"temperature": temperature, "max_tokens": 64},
+                }
+    return agents
+
+
 def phone(episodes: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of runs on recorded steps of the phone, and of runs on the phone."""
     settings = {"bench": "demo", "bench_options": {"episodes": episodes}}
@@ -122,13 +148,13 @@ def write_answers(file: Path, settings: dict[str, Any]) -> None:
     file.write_text(json.dumps(answers), encoding="utf-8")
 
 
-def done(folder: Path, options: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any]) -> list[Path]:
+def done(folder: Path, agent: dict[str, Any], recorded: dict[str, Any], acted: dict[str, Any]) -> list[Path]:
     """One agent's runs in :data:`MODES`, continued where they were stopped."""
     for out, mode, settings in ((folder / "recorded", MODES[:3], recorded), (folder / "online", MODES[3:], acted)):
         if out.exists():
             result = guieval.run(resume=out, progress=False)
         else:
-            result = guieval.run(model="ocr-errant", mode=mode, out=out, options=options, progress=False, **settings)
+            result = guieval.run(mode=mode, out=out, progress=False, **agent, **settings)
         if not result.complete:
             raise SystemExit(f"the runs in {str(out)!r} are not complete; start the command again")
     return [folder / "recorded" / mode for mode in MODES[:3]] + [folder / "online"]
@@ -157,24 +183,33 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--environment", choices=("phone", "miniwob"), default="phone")
     parser.add_argument("--episodes", type=int, default=60, help="tasks of the phone")
+    parser.add_argument("--trainings", type=Path, help="folder with the trainings of the tiny policy on the phone")
     arguments = parser.parse_args()
+    if arguments.trainings is not None and arguments.environment != "phone":
+        parser.error("--trainings are of the phone: leave out --environment")
     # the agents see the same screens, which are read once
     vars(import_module("guieval.model_adapters.ocr_baseline"))["REMEMBERED_SCREENS"] = 50_000
     arguments.folder.mkdir(parents=True, exist_ok=True)
     on_phone = arguments.environment == "phone"
     recorded, acted = phone(arguments.episodes) if on_phone else miniwob(arguments.folder.absolute())
-    agents = AGENTS if on_phone else PAGE_AGENTS
+    errant = AGENTS if on_phone else PAGE_AGENTS
     answers = arguments.folder.absolute() / "answers.json"
     if not answers.exists():
         write_answers(answers, recorded)
+    agents = {
+        name: {"model": "ocr-errant", "options": {"answers": str(answers), **options}} for name, options in errant.items()
+    }
+    policies = {} if arguments.trainings is None else trained(arguments.trainings)
     rows = []
-    for name, own in agents.items():
+    for name, agent in {**agents, **policies}.items():
         folder = arguments.folder / re.sub(r"\W+", "-", name)
-        rows.append({"model": name, "values": list(figures(done(folder, {"answers": str(answers), **own}, recorded, acted)))})
+        rows.append({"model": name, "values": list(figures(done(folder, agent, recorded, acted)))})
         print(name, *rows[-1]["values"], flush=True)
     write_table(arguments.folder / "agents.yaml", rows)
-    blind = [row for row in rows if not {"drift", "habit", "after_slip"} & agents[str(row["model"])].keys()]
-    write_table(arguments.folder / "blind.yaml", blind)
+    blind = {name for name, options in errant.items() if not {"drift", "habit", "after_slip"} & options.keys()}
+    write_table(arguments.folder / "blind.yaml", [row for row in rows if row["model"] in blind])
+    if policies:
+        write_table(arguments.folder / "trained.yaml", [row for row in rows if row["model"] in policies])
 
 
 def write_table(file: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -188,7 +223,7 @@ def write_table(file: Path, rows: Sequence[dict[str, Any]]) -> None:
         "paper": "perf/online_correlation.py",
         "short": "own runs",
         "table": file.stem,
-        "caption": f"{len(rows)} agents of known strength, offline and online",
+        "caption": f"{len(rows)} agents, offline and online",
         "columns": columns,
         "rows": list(rows),
     }

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from guieval.actions import Click, Point, Scroll
+from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Wait
 from guieval.errors import ParseError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
-from guieval.registry import load_model
+from guieval.registry import build_model, load_model, model_config
 from guieval.steps import StepTaskModel
 
 from .steps import step
@@ -36,7 +36,7 @@ def test_the_past_is_a_line_a_step() -> None:
     untold = reference_entry(task(low_level_instruction=None))
     assert MODEL.prepare_input(task(), (untold,)).text == f"{GOAL}\nclick(500,037)"
     other = reference_entry(step(Scroll(point=Point(500.0, 500.0), direction="up")))
-    assert MODEL.prepare_input(task(), (other, own)).text == f"{GOAL}\nSwipe up.\nred circle click(500,037)"
+    assert MODEL.prepare_input(task(), (other, own)).text == f"{GOAL}\nswipe(500,500,up)\nred circle click(500,037)"
 
 
 def test_a_step_instruction_stands_alone() -> None:
@@ -73,10 +73,35 @@ def test_a_reply_is_a_thought_and_a_place() -> None:
     ],
 )
 def test_any_other_form_is_no_action(reply: str) -> None:
-    with pytest.raises(ParseError, match="does not end in click"):
+    with pytest.raises(ParseError, match="does not end in an action"):
         MODEL.parse_response(task(), reply)
 
 
-def test_other_actions_have_no_form() -> None:
-    with pytest.raises(ValueError, match="has no word for"):
-        MODEL.render(task(), Scroll(point=Point(500.0, 500.0), direction="up"))
+@pytest.mark.parametrize(
+    ("action", "reply"),
+    [
+        (LongPress(point=TAP.point), "hold(500,037)"),
+        (Scroll(point=TAP.point, direction="up"), "swipe(500,037,up)"),
+        (Type(text="7 (of 9)\nnow "), "type(7 (of 9)\nnow )"),
+        (Open(app="Notes"), "open(Notes)"),
+        (Press(button="BACK"), "press(BACK)"),
+        (Wait(), "wait()"),
+        (Stop(status="impossible"), "stop(impossible)"),
+    ],
+)
+def test_every_action_has_a_form(action: Action, reply: str) -> None:
+    assert MODEL.render(task(), action, "the bar") == f"the bar {reply}"
+    read = MODEL.parse_response(task(), f"the bar {reply}")
+    assert read.thought == "the bar"
+    assert MODEL.render(task(), read.action) == reply
+    if not isinstance(action, LongPress | Scroll):  # a place is written in whole thousandths
+        assert read.action == action
+
+
+def test_without_words_the_past_and_the_reply_are_actions_alone() -> None:
+    model = build_model(model_config("tiny-policy").model_copy(update={"options": {"words": False, "max_pixels": 50176}}))
+    past = (reference_entry(task()), HistoryEntry(task(), Open(app="Notes"), "the notes", None, "raw", "model"))
+    asked = model.prepare_input(task(screenshot_size=(360, 800)), past)
+    assert asked.text == f"{GOAL}\nclick(500,037)\nopen(Notes)"
+    assert asked.images[0].resize == (140, 308)
+    assert model.render(task(), TAP, "blue star", "tap blue star") == "click(500,037)"
