@@ -12,9 +12,10 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.models import ABCModel
 from guieval.rewards.reply import ReplyScorer
-from guieval.steps import StepTaskModel
+from guieval.steps import StepKey, StepTaskModel
 from guieval.training.arguments import check_enough, trainer_arguments
 from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
+from guieval.training.data.curriculum import factors, read_measured
 from guieval.training.data.examples import (
     Example,
     PromptBuilder,
@@ -49,11 +50,15 @@ class Parts:
         """Episodes and steps."""
         return open_data(self.config)
 
-    def drawn(self, places: Sequence[Place]) -> list[Place]:
-        """The tasks of an epoch."""
-        tasks = [places[number] for number in drawn([self.data.weight(place) for place in places], self.config.seed)]
+    def drawn(self, places: Sequence[Place], keys: Callable[[Place], list[StepKey]]) -> list[Place]:
+        """The tasks of an epoch: ``places`` by the weights of sources and curriculum; ``keys`` names the steps of a place."""
+        weights = [self.data.weight(place) for place in places]
+        if self.config.curriculum is not None:
+            curriculum = factors(list(map(keys, places)), self.config.curriculum, read_measured(self.config.curriculum.runs))
+            weights = [weight * factor for weight, factor in zip(weights, curriculum, strict=True)]
+        tasks = [places[number] for number in drawn(weights, self.config.seed)]
         if not tasks:
-            raise UsageError(f"the weights of the sources leave no task of {len(places):,}: give higher ones")
+            raise UsageError(f"the weights leave no task of {len(places):,}: give higher ones")
         return tasks
 
     @cached_property
@@ -108,7 +113,7 @@ class Parts:
         if isinstance(self.config, SFTTraining):
             return _supervised(self, self.config)
         assert isinstance(self.config, GRPOTraining)
-        history, tasks = self.config.history == "reference", self.drawn(self.data.steps)
+        history, tasks = self.config.history == "reference", self.drawn(self.data.steps, self.data.step_keys)
         return len(tasks), lambda number: self.data.example(tasks[number], history=history)
 
     def common(self, first: Example) -> dict[str, Any]:
@@ -180,7 +185,7 @@ def _supervised(parts: Parts, config: SFTTraining) -> tuple[int, Callable[[int],
     kept = [place for place in data.steps if reference_completion(parts.model, data.step(place)) is not None]
     if not kept:
         raise UsageError(f"model {config.model!r} can express none of the {len(data.steps):,} reference actions")
-    tasks = parts.drawn(kept)
+    tasks = parts.drawn(kept, data.step_keys)
     thoughts = {} if config.thoughts is None else read_thoughts_file(Path(config.thoughts))
     parts.thought_share = _thought_share(parts, [data.step(place) for place in tasks], thoughts)
 
@@ -214,7 +219,7 @@ def _thought_share(parts: Parts, tasks: Sequence[StepTaskModel], thoughts: Mappi
 
 def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
     history = config.history == "reference"
-    scorer, tasks = parts.scorer, parts.drawn(parts.data.steps)
+    scorer, tasks = parts.scorer, parts.drawn(parts.data.steps, parts.data.step_keys)
     common = parts.common(parts.data.example(tasks[0], history=history))
     check_enough(common["args"], len(tasks))
     from guieval.training.trainers.grpo import StepGRPOTrainer
@@ -233,7 +238,7 @@ def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
 
 
 def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
-    scorer, tasks = parts.scorer, parts.drawn(parts.data.episodes)
+    scorer, tasks = parts.scorer, parts.drawn(parts.data.episodes, parts.data.episode_keys)
     first, _ = parts.data.episode(tasks[0])
     common = parts.common(Example(first.steps[0], ()))
     arguments = common["args"]

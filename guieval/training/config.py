@@ -226,6 +226,32 @@ class BatchSettings(Settings):
     updates: int = Field(1, ge=1, description="optimiser steps on the replies of one batch; 1 for sft")
 
 
+class Curriculum(Settings):
+    """Weights and filters steps by what samples of the policy show (guieval.training.data.curriculum)."""
+
+    runs: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+        min_length=1, description="runs of several samples a step, or rollout directories, of the policy before the training"
+    )
+    pass_rate: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]] = Field(
+        (0.0, 1.0), description="least and greatest share of exact matches (decision stability) of a step that is kept"
+    )
+    diversity: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]] | None = Field(
+        None, description="least and greatest decision diversity, in nats, of a step that is kept"
+    )
+    weight: Literal["equal", "learnable", "hard"] = Field(
+        "equal", description="of a kept step with pass rate p: equal 1, learnable 4 p (1 - p), hard 1 - p; then to a mean of 1"
+    )
+    unmeasured: Literal["drop", "keep"] = Field("drop", description="steps that the runs do not hold; keep: with weight 1")
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Curriculum:
+        for name in ("pass_rate", "diversity"):
+            bounds = getattr(self, name)
+            if bounds is not None and bounds[0] > bounds[1]:
+                raise ValueError(f"{name} is {list(bounds)}: expected the lower bound first")
+        return self
+
+
 class TrainingConfig(AdapterSettings, DataSettings):
     """What all three kinds of training share."""
 
@@ -240,6 +266,7 @@ class TrainingConfig(AdapterSettings, DataSettings):
     sources: tuple[Source, ...] = Field((), description="several benchmarks in place of bench and its settings")
     seed: int = Field(0, ge=0, description="seed of samples of episodes and of the training")
     batch: BatchSettings | None = None
+    curriculum: Curriculum | None = Field(None, description="weights of steps by measured pass rates")
     lora: Lora | None = None
     freeze: Annotated[str | None, AfterValidator(_pattern)] = Field(
         None, description=r"regular expression of weights that stay as they are, e.g. .*\.visual\..*"
@@ -330,6 +357,8 @@ class SFTTraining(TrainingConfig):
     def _journal_has_its_own_thoughts(self) -> SFTTraining:
         if self.journal is not None and self.thoughts is not None:
             raise ValueError("thoughts is given together with journal, whose replies have their own: remove one of them")
+        if self.journal is not None and self.curriculum is not None:
+            raise ValueError("curriculum is given together with journal, whose exact replies are all used: remove one of them")
         return self
 
 

@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": RUNS | {"running", "scoring"},
     "reports": RUNS | {"scoring", "analysis", "online"},
     "rewards": CONTRACTS,
-    "training": RUNS | {"engines", "rewards", "running", "testing"},
+    "training": RUNS | {"engines", "rewards", "running", "testing", "analysis"},
 }
 """Which packages each package may import, in the order of docs/architecture.md."""
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}

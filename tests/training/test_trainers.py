@@ -411,7 +411,8 @@ def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: C
     counts = {"gradient_accumulation_steps": None, "per_device_train_batch_size": 2, "max_steps": 2}
     config = configured(kind, **base, trainer=counts)
     parts = Parts(config)
-    places = parts.drawn(parts.data.episodes if kind == "semi-online" else parts.data.steps)
+    whole = (parts.data.episodes, parts.data.episode_keys)
+    places = parts.drawn(*(whole if kind == "semi-online" else (parts.data.steps, parts.data.step_keys)))
     assert {place.source for place in places} == {0, 1}
     trainer = parts.trainer()
     assert trainer.args.gradient_accumulation_steps == (1 if kind == "sft" else 2 * 4 // 2)  # tasks x replies / rows

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from guieval.steps import Episode, StepTaskModel
+from guieval.steps import Episode, StepKey, StepTaskModel
 from guieval.training.config import Source, TrainingConfig
 from guieval.training.data.examples import Example, TrainingData, open_source
 
@@ -51,6 +51,17 @@ class Mixture:
     def weight(self, place: Place) -> float:
         """The weight of the task's source."""
         return self.sources[place.source].weight
+
+    def step_keys(self, place: Place) -> list[StepKey]:
+        """The name of a counted step, in a list."""
+        data = self.data[place.source]
+        episode, index = data.steps[place.number]
+        return [StepKey(*data.refs[episode].key, index)]
+
+    def episode_keys(self, place: Place) -> list[StepKey]:
+        """The names of an episode's counted steps."""
+        data = self.data[place.source]
+        return [StepKey(*data.refs[place.number].key, index) for index in data.counted(place.number)]
 
     def step(self, place: Place) -> StepTaskModel:
         """A counted step."""
