@@ -14,6 +14,7 @@ Windows, macOS and the web are not used.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -144,12 +145,12 @@ class ScaleCUA(FamilyModel):
         return ParsedResponse(action, thought, tagged(rest, "operation") or None, self._batch(task, found))
 
     def _calls(self, written: str) -> list[code.Call]:
-        """The calls in a reply's action. What is not Python, for its quotes, is read as one call."""
-        try:
-            return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)
-        except ParseError:
-            call = first_call(written, self._table)
-            return [code.Call(call.name, call.arguments)]
+        """The calls in a reply's action. What is not Python, for its quotes or an end that is missing, is read as one call."""
+        if written.count("(") <= written.count(")"):  # Python takes long for brackets that are never closed
+            with contextlib.suppress(ParseError):
+                return code.calls_of(_LEAD.sub("", written), _POSITIONS, bare=True)
+        call = first_call(written, self._table)
+        return [code.Call(call.name, call.arguments)]
 
     def _batch(self, task: StepTaskModel, found: Sequence[code.Call]) -> tuple[Action, ...]:
         actions: list[Action] = []
