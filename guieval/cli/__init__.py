@@ -35,7 +35,13 @@ CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 COMMANDS = {
     **{name: f"running.{name}" for name in ("run", "rollout", "mix")},
     **{name: f"results.{name}" for name in ("score", "compare", "leaderboard", "correlate", "decisions", "consistency")},
-    **{"report": "results.report", "plot": "results.plot", "models": "models.models", "prompt": "running.prompt"},
+    **{
+        "report": "results.report",
+        "view": "results.view",
+        "plot": "results.plot",
+        "models": "models.models",
+        "prompt": "running.prompt",
+    },
     **{"benchmarks": "data.benchmarks", "audit": "models.audit", "protocols": "models.protocols"},
     **{
         "sample-sets": "data.sample_sets",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +16,35 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
+AXE = "axe-core@4.14.1"
+"""The package whose rules for accessible pages are checked; ``GUIEVAL_AXE`` names its axe.min.js, else npm brings it."""
 CHROMIUM = Path(os.environ.get("GUIEVAL_CHROMIUM", "/usr/bin/chromium"))
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, kept in the user's cache folder."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "guieval" / AXE / "axe.min.js"
+    file = Path(os.environ.get("GUIEVAL_AXE", cache))
+    if not file.is_file():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("npm, which brings axe-core, is not installed (or set GUIEVAL_AXE)")
+        folder = tmp_path_factory.mktemp("axe")
+        packed = subprocess.run([npm, "pack", AXE], cwd=folder, capture_output=True, text=True, timeout=120)
+        archive = next(folder.glob("*.tgz"), None)
+        if archive is None:
+            pytest.skip(f"npm cannot bring {AXE}: {packed.stderr.strip()[-200:]}")
+        with tarfile.open(archive) as opened_archive:
+            content = opened_archive.extractfile("package/axe.min.js")
+            assert content is not None
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            temporary = cache.with_suffix(f".{os.getpid()}")
+            temporary.write_bytes(content.read())
+        temporary.replace(cache)
+        file = cache
+    return file.read_text(encoding="utf-8")
 
 
 @dataclass
@@ -52,8 +82,8 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def opened(browser: Browser, **options: Any) -> Iterator[Opened]:
-    """A page in a context of its own; at its end it must have made no error."""
+def opened(browser: Browser, own: tuple[str, ...] = ("file://", "data:"), **options: Any) -> Iterator[Opened]:
+    """A page in a context of its own; at its end it must have made no error and asked for ``own`` addresses only."""
     context = browser.new_context(viewport={"width": 1400, "height": 900}, **options)
     context.set_default_timeout(10_000)
     one = Opened(context.new_page())
@@ -65,7 +95,7 @@ def opened(browser: Browser, **options: Any) -> Iterator[Opened]:
     yield one
     context.close()
     assert one.errors == [] and one.dialogs == []
-    assert one.requests and all(each.startswith(("file://", "data:")) for each in one.requests)
+    assert one.requests and all(each.startswith(own) for each in one.requests)
 
 
 @pytest.fixture

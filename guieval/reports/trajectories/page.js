@@ -1,6 +1,5 @@
 // The page of an online run: the list is in the page; the steps of a trajectory are loaded when it is opened.
 
-const $ = (id) => document.getElementById(id);
 const list = $("list");
 const entries = [...list.children].map((node) => ({ node, link: node.querySelector("a"), text: node.textContent.toLowerCase() }));
 const STRIP = [260, 440];
@@ -149,13 +148,6 @@ document.addEventListener("keydown", (event) => {
 $("filters").addEventListener("input", filter);
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 
-const THEMES = ["auto", "light", "dark"];
-$("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const next = THEMES[(THEMES.indexOf(root.dataset.theme ?? "auto") + 1) % THEMES.length];
-  root.dataset.theme = next;
-  $("theme").textContent = `Colours: ${next}`;
-});
 const follow = () => open(Number(location.hash.slice(1) || 0));
 addEventListener("hashchange", follow);
 filter();

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ from guieval.reports.viewer.step import action_values, clipped
 from guieval.reports.viewer.writing import OWN as VIEWER
 from guieval.reports.viewer.writing import SCRIPT_FOLDER
 
-SCRIPTS = (SCRIPT_FOLDER / "build.js", SCRIPT_FOLDER / "marks.js", Path(__file__).parent / "page.js")
+SCRIPTS = (*(SCRIPT_FOLDER / f"{name}.js" for name in ("build", "theme", "marks")), Path(__file__).parent / "page.js")
+TEMPLATE = Path(__file__).parent / "page.html.jinja"
 STYLES = (VIEWER / "base.css", VIEWER / "marks.css", Path(__file__).parent / "style.css")
 SIGNS = dict(zip(ENDINGS, "✓✕⊘✗…?!–·", strict=True))
 """The mark of each ending, so that colour alone carries no meaning."""
@@ -53,36 +54,45 @@ def write_trajectories(
     prepare(out)
     run = online.run
     folder = ReportFolder(out, [run.directory])
-    screens = _Screens(run.directory, out, images)
+    screens = Screens(run.directory, out, images)
     rows: list[dict[str, Any]] = []
     steps = 0
     for done, key in enumerate(run.planned.plan, 1):
         repetitions = online.of(key)
         for trajectory in repetitions:
-            row = _row(trajectory, len(repetitions) > 1)
-            values = [_step_values(step, screens) for step in trajectory.steps]
-            last = None if trajectory.outcome is None else trajectory.outcome.screenshot
-            folder.script("task", "task", len(rows), {**row, "steps": values, "last": screens.shown(last)})
+            row = row_values(trajectory, len(repetitions) > 1)
+            folder.script("task", "task", len(rows), task_values(trajectory, row, screens))
             rows.append({name: folder.shortened(value) if isinstance(value, str) else value for name, value in row.items()})
-            steps += len(values)
+            steps += len(trajectory.steps)
         on_progress(done, len(run.planned.plan))
-    label = model_label(run.manifest)
-    counts = Counter(row["ended"] for row in rows)
-    folder.page(
-        Path(__file__).parent / "page.html.jinja",
-        SCRIPTS,
-        STYLES,
-        title=folder.shortened(f"{label} on {run.manifest.benchmark.name}, online"),
-        notes=[folder.shortened(note) for note in run.notes],
-        rows=rows,
-        endings=[(name, counts[name]) for name in ENDINGS if counts[name]],
-        tables=online_tables([("value", online.figures)]),
-        text=text,
-    )
+    values = page_values(online, rows)
+    values |= {"title": folder.shortened(values["title"]), "notes": [folder.shortened(note) for note in run.notes]}
+    folder.page(TEMPLATE, SCRIPTS, STYLES, served=False, **values)
     return Written(out / PAGE, steps, len(rows), len(screens.kept), list(screens.lacking), run.notes)
 
 
-def _row(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
+def page_values(online: OnlineTrajectories, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the template of the page takes; ``rows`` are those of the list."""
+    run = online.run
+    counts = Counter(row["ended"] for row in rows)
+    return {
+        "title": f"{model_label(run.manifest)} on {run.manifest.benchmark.name}, online",
+        "notes": run.notes,
+        "rows": rows,
+        "endings": [(name, counts[name]) for name in ENDINGS if counts[name]],
+        "tables": online_tables([("value", online.figures)]),
+        "text": text,
+    }
+
+
+def task_values(trajectory: Trajectory, row: dict[str, Any], screens: Screens) -> dict[str, Any]:
+    """The page's data of a trajectory; ``row`` is its row in the list."""
+    last = None if trajectory.outcome is None else trajectory.outcome.screenshot
+    steps = [_step_values(step, screens) for step in trajectory.steps]
+    return {**row, "steps": steps, "last": screens.shown(last)}
+
+
+def row_values(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
     """What the list shows of a trajectory; every text is of one line."""
     outcome = trajectory.outcome
     name = "/".join(filter(None, (trajectory.key.subset, trajectory.key.episode_id)))
@@ -108,7 +118,7 @@ def _whole_percent(share: float) -> str:
     return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
-def _step_values(step: TrajectoryStep, screens: _Screens) -> dict[str, Any]:
+def _step_values(step: TrajectoryStep, screens: Screens) -> dict[str, Any]:
     return {
         "index": step.index,
         "screen": screens.shown(step.screenshot),
@@ -137,12 +147,15 @@ def _missed(step: TrajectoryStep) -> str | None:
 
 
 @dataclass
-class _Screens:
-    """The screenshots in the folder: ``kept`` are the names of the files, ``lacking`` the reasons for missing ones."""
+class Screens:
+    """The screenshots in the folder: ``kept`` are the names of the files, ``lacking`` the reasons for missing ones.
+
+    Without ``out`` they are only looked for, in the run's own folder.
+    """
 
     directory: Path
-    out: Path
-    wanted: bool
+    out: Path | None = None
+    wanted: bool = True
     kept: set[str] = field(default_factory=set)
     lacking: dict[str, None] = field(default_factory=dict)
 
@@ -158,7 +171,9 @@ class _Screens:
         name = found.group(1)
         if name not in self.kept:
             try:
-                self._copy(resolve(self.directory / SCREENS, name), self.out / SCREENS / name)
+                source = resolve(self.directory / SCREENS, name)
+                if self.out is not None:
+                    self._copy(source, self.out / SCREENS / name)
             except ScreenshotError:
                 return self._missing(f"the screenshot {path!r} does not exist")
             except OSError as error:

@@ -6,6 +6,7 @@ function of the runs' journals and its number.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -126,16 +127,12 @@ class Content:
 
     def task(self, number: int) -> StepTaskModel | None:
         """The step of a number, if it is known; :class:`UsageError` for a number that there is not."""
-        for row in self.rows(number, number + 1):
-            return row.task
-        raise UsageError(f"there is no step {number}: the run has {len(self):,} steps, counted from 0")
-
-    def row_of(self, wanted: StepKey) -> int:
-        """The number of a step; :class:`UsageError` if the first run did not plan it."""
-        for (key, counted), start in zip(self._plan, self._starts, strict=False):
-            if key == wanted[:3] and wanted.step_index in counted:
-                return start + list(counted).index(wanted.step_index)
-        raise UsageError(f"the run has no step {wanted}")
+        if not 0 <= number < len(self):
+            raise UsageError(f"there is no step {number}: the run has {len(self):,} steps, counted from 0")
+        place = bisect_right(self._starts, number) - 1
+        key, counted = self._plan[place]
+        step = counted[number - self._starts[place]]
+        return self._episode(key, [step], [run.read(key, step) for run in self.runs]).get(step)
 
     def _episode(
         self, key: EpisodeKey, counted: Sequence[int], known: Sequence[dict[int, StepRecord]]

@@ -135,6 +135,13 @@ def scaled(data: bytes, size: tuple[int, int]) -> Image:
     return image
 
 
+def thumbnail(data: bytes, size: tuple[int, int]) -> bytes:
+    """An image file as a small JPEG."""
+    made = BytesIO()
+    scaled(data, size).save(made, format="JPEG", quality=THUMB_QUALITY)
+    return made.getvalue()
+
+
 def _convert(data: bytes, full: Path, thumb: Path) -> None:
     from PIL import Image
 

@@ -68,11 +68,12 @@ class ShownRun:
         """The protocol it was run under."""
         return self.manifest.protocol.name
 
-    def read(self, key: EpisodeKey) -> dict[int, StepRecord]:
-        """The records of an episode by step."""
-        records = {index: self.records.at(offset) for index, offset in self.offsets.get(key, {}).items()}
+    def read(self, key: EpisodeKey, only: int | None = None) -> dict[int, StepRecord]:
+        """The records of an episode by step, or that of one step."""
+        wanted = {index: offset for index, offset in self.offsets.get(key, {}).items() if only in (None, index)}
+        records = {index: self.records.at(offset) for index, offset in wanted.items()}
         for other in self.further:
-            for index, record in other.read(key).items():
+            for index, record in other.read(key, only).items():
                 first = records.get(index)
                 whole = record if first is None else first.model_copy(update={"samples": (*first.samples, *record.samples)})
                 records[index] = whole

@@ -1,5 +1,7 @@
 // How nodes are built: foreign words only ever become text nodes.
 
+const $ = (id) => document.getElementById(id);
+
 function fill(node, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;

@@ -27,7 +27,6 @@ const DETAIL = {
 const ROW_HEIGHT = 76;
 const KEPT_CHUNKS = 12;
 
-const $ = (id) => document.getElementById(id);
 const canvas = $("canvas");
 const list = $("list");
 const rows = $("rows");

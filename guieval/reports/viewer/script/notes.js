@@ -20,7 +20,8 @@ function noteEditor(run, text) {
     try {
       const body = JSON.stringify({ run, step: [...names, step], text: wanted });
       const answer = await fetch("note", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      if (!answer.ok) throw new Error(await answer.text());
+      const words = await answer.text();
+      if (!answer.ok) throw new Error(words);
       if (wanted) index.noted[run][row] = wanted;
       else delete index.noted[run][row];
       status.textContent = wanted ? "Saved" : "Removed";

@@ -6,7 +6,7 @@ function setTheme(name) {
   if (name === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
   $("theme").textContent = THEMES[name];
-  $("theme").setAttribute("aria-label", `Colours: ${name === "auto" ? "as the system has them" : name}`);
+  $("theme").setAttribute("aria-label", `${THEMES[name]}: colours ${name === "auto" ? "as the system has them" : "of the page"}`);
 }
 
 function theme() {

@@ -1,0 +1,165 @@
+"""The runs that are shown: found below some folders, named by short ids that stay the same, and listed with their headline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from guieval.errors import GuievalError, UsageError
+from guieval.history.modes import ONLINE
+from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, is_held, read_manifest
+from guieval.journal.caveats import model_label
+from guieval.journal.directory import journal_file
+from guieval.journal.run_folders import rounds_of
+from guieval.reports.notes import NOTES, read_notes
+
+_KEPT = 8
+"""How many results are kept for runs that were looked at last."""
+_MOST_METRICS = 16 * 1024 * 1024
+_Value = TypeVar("_Value")
+
+
+class Library:
+    """The runs in ``folders``; ``data`` and ``adapter`` are the user's, for runs whose own cannot be opened.
+
+    A folder may be a run, a rollout, or hold them at any depth. Runs that begin later are found too.
+    """
+
+    def __init__(self, folders: Sequence[Path], data: Path | None = None, adapter: str | None = None) -> None:
+        self.data, self.adapter = data, adapter
+        self._folders = tuple(folders)
+        self._places: dict[str, tuple[str, Path]] = {}
+        self._rows: dict[str, tuple[Hashable, dict[str, Any]]] = {}
+        self._kept: dict[Hashable, tuple[Hashable, Any]] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
+        self._guard = threading.Lock()
+        self._find()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the runs."""
+        return list(self._places)
+
+    def directory(self, name: str) -> Path:
+        """The folder of a run by its id; :class:`UsageError` for any other text."""
+        if name not in self._places:
+            self._find()
+        if name not in self._places:
+            raise UsageError(f"there is no run {name[:40]!r} here; the list of runs names them all")
+        return self._places[name][1]
+
+    def title(self, name: str) -> str:
+        """A run's name in the list."""
+        self.directory(name)
+        return self._places[name][0]
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The rows of the list, the newest first."""
+        self._find()
+        return sorted((self._row(name) for name in list(self._places)), key=lambda row: row["created"] or "", reverse=True)
+
+    def kept(self, what: str, name: str, make: Callable[[Path], _Value], others: Sequence[str] = ()) -> _Value:
+        """What ``make`` returns for a run; it is made again when the journal of the run, or of ``others``, has changed."""
+        directory = self.directory(name)
+        key = (what, name, *others)
+        state = tuple(_state(self.directory(each)) for each in (name, *others))
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:  # a page asks for several parts at once
+            found = self._kept.pop(key, None)
+            if found is None or found[0] != state:
+                found = (state, make(directory))
+            self._kept[key] = found
+            with self._guard:
+                while len(self._kept) > _KEPT:
+                    self._kept.pop(next(iter(self._kept)), None)
+        value: _Value = found[1]
+        return value
+
+    def _find(self) -> None:
+        single = len(self._folders) == 1
+        found: dict[str, tuple[str, Path]] = {}
+        for folder in self._folders:
+            for directory in _run_folders(folder):
+                below = directory.relative_to(folder).as_posix()
+                name = directory.name or str(directory.resolve())
+                if below != ".":
+                    name = below if single else f"{folder.name}/{below}"
+                found[hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:10]] = (name, directory)
+        self._places = found
+
+    def _row(self, name: str) -> dict[str, Any]:
+        title, directory = self._places[name]
+        state = (_stamp(directory / MANIFEST), _stamp(directory / METRICS), _stamp(directory / NOTES), is_held(directory))
+        kept = self._rows.get(name)
+        if kept is None or kept[0] != state:
+            kept = self._rows[name] = (state, {"id": name, "name": title, **_described(directory)})
+        return kept[1]
+
+
+def _run_folders(folder: Path) -> Iterator[Path]:
+    for place, below, files in os.walk(folder):
+        if SWEEP in files:
+            below.clear()
+        elif ROLLOUT in files or MANIFEST in files:
+            below.clear()
+            yield Path(place)
+        below.sort()
+
+
+def kind_of(directory: Path) -> str:
+    """``run``, ``rollout`` or ``online``."""
+    if (directory / ROLLOUT).is_file():
+        return "rollout"
+    return "online" if read_manifest(directory).recorded_mode.name == ONLINE else "run"
+
+
+def _described(directory: Path) -> dict[str, Any]:
+    notes = read_notes(directory)
+    row: dict[str, Any] = {"tags": notes.tags, "note": notes.text, "noted": len(notes.steps), "problem": "", "created": ""}
+    try:
+        manifest = read_manifest(rounds_of(directory)[0])
+        row |= {"kind": kind_of(directory), "created": manifest.created, "model": model_label(manifest)}
+        row |= {"benchmark": manifest.benchmark.name, "protocol": manifest.protocol.name, "mode": manifest.mode.label}
+    except GuievalError as error:
+        return {**row, "kind": "run", "state": "broken", "problem": str(error)}
+    headline = _headline(directory, "success" if row["kind"] == "online" else "exact_match")
+    state = "running" if is_held(directory) else "finished" if headline is not None or row["kind"] == "rollout" else "stopped"
+    return {**row, "state": state, "headline": headline}
+
+
+def _headline(directory: Path, name: str) -> dict[str, float] | None:
+    """The run's headline as it was when it ended, as ``metrics.json`` has it."""
+    path = directory / METRICS
+    try:
+        if path.stat().st_size > _MOST_METRICS:
+            return None
+        found = json.loads(path.read_bytes())["summary"]
+        rate = found.get(name) or found["success_rate"]
+        value, n = float(rate["value"]), int(rate["n"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        return None
+    return {"value": value, "n": n} if math.isfinite(value) else None
+
+
+def _state(directory: Path) -> Hashable:
+    """Changes with the journal of a run, or of the rounds of a rollout."""
+    parts = [directory, *rounds_of(directory)]
+    return tuple(_stamp(file) for part in parts for file in (journal_file(part), part / MANIFEST))
+
+
+def _stamp(path: Path) -> Hashable:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

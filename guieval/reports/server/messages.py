@@ -1,0 +1,90 @@
+"""What the viewer is asked and what it answers, apart from who may ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types guieval"
+)
+_SAFE = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+HTML, SCRIPT, STYLE, JSON, TEXT = (
+    "text/html; charset=utf-8",
+    "text/javascript; charset=utf-8",
+    "text/css; charset=utf-8",
+    "application/json",
+    "text/plain; charset=utf-8",
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request: ``parts`` of its path, decoded, the values of its query, its headers in lower case, and its body."""
+
+    method: str
+    path: str
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    @classmethod
+    def of(cls, scope: Mapping[str, Any]) -> Request:
+        """The request of an ASGI scope, without its body."""
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        return cls(scope["method"], scope["path"], parse_qs(scope["query_string"].decode("latin-1")), headers)
+
+    @property
+    def parts(self) -> list[str]:
+        """The path between its slashes; the last one is empty for a folder."""
+        return self.path.split("/")[1:]
+
+    @property
+    def cookies(self) -> Mapping[str, str]:
+        """The cookies by name."""
+        pairs = (pair.strip().partition("=") for pair in self.headers.get("cookie", "").split(";"))
+        return {name: unquote(value) for name, _, value in pairs}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, with the headers of every answer."""
+
+    body: bytes
+    kind: str = HTML
+    status: int = 200
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers as ASGI takes them."""
+        values = {"content-type": self.kind, "content-length": str(len(self.body)), **_SAFE, **self.more}
+        return [(name.encode("ascii"), value.encode("latin-1")) for name, value in values.items()]
+
+
+def as_json(value: Any) -> Answer:
+    """A value as JSON."""
+    return Answer(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), JSON)
+
+
+def sentence(text: str, status: int) -> Answer:
+    """A sentence instead of a page."""
+    return Answer(f"{text}\n".encode("utf-8", "replace"), TEXT, status)
+
+
+def joined(files: Iterable[Path], *, script: bool) -> Answer:
+    """The parts of a page's script, in a function around them, or of its style."""
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    whole = f'"use strict";\n(() => {{\n{text}}})();\n' if script else text
+    return Answer(whole.encode("utf-8"), SCRIPT if script else STYLE)

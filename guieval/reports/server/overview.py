@@ -1,0 +1,208 @@
+"""The overview of one run, in sections that the page asks for one after the other.
+
+The figures are those of ``guieval score``, from one pass over the journal that also collects why steps failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from guieval.analysis.decisions.clustering import ClusterSettings
+from guieval.analysis.decisions.executions import gaps, read_executions
+from guieval.analysis.decisions.measures import measure
+from guieval.errors import UsageError
+from guieval.journal import METRICS, read_manifest
+from guieval.metrics.columns import RunColumns
+from guieval.reports.console import run_table, warning_lines
+from guieval.reports.decision_tables import run_tables
+from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
+from guieval.reports.online_tables import online_tables
+from guieval.reports.opened.figures import Figures, score_figures
+from guieval.reports.score_tables import breakdown_cells, breakdown_table
+from guieval.reports.server.shown_tables import clean, shown
+from guieval.reports.tables.table import Number, Table, columns, text
+from guieval.reports.trajectories.reading import OnlineTrajectories
+from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.scoring.score import Scorer
+from guieval.steps import Sample, StepKey, StepOutcome, StepTaskModel
+
+SECTIONS = {
+    "run": ("figures", "breakdowns", "failures", "protocols"),
+    "rollout": ("decisions",),
+    "online": ("online", "failures"),
+}
+"""The sections of each kind of run; ``protocols`` takes seconds and is asked for by a button."""
+MOST_REASONS, REASON_LENGTH, EXAMPLES = 12, 200, 5
+_CARDS = ("exact match", "type match", "success rate", "progress (episode mean)", "coverage", "PG", "TSR")
+_VIEWER_WORDS = {"infrastructure failure": "failed"}
+_UNREAD = ("unparseable", "unsupported", "infrastructure_failure")
+
+
+@dataclass
+class Failures:
+    """Why answers could not be judged: how often each reason occurred, with some of the steps."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    examples: defaultdict[tuple[str, str], list[StepKey]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, key: StepKey, kind: str, reason: str) -> None:
+        """Count a step."""
+        name = kind.replace("_", " "), clean(reason)[:REASON_LENGTH]
+        if name in self.counts or len(self.counts) < 1000:
+            self.counts[name] += 1
+            if len(self.examples[name]) < EXAMPLES:
+                self.examples[name].append(key)
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run judged under its own protocol."""
+
+    figures: Figures
+    columns: RunColumns
+    failures: Failures
+
+
+def judged_run(directory: Path) -> JudgedRun:
+    """Judge a run; :class:`guieval.errors.UsageError` if it cannot be read."""
+    answered = recorded_answers(directory)
+    scorer, failures = Scorer(answered), Failures()
+
+    def judge(task: StepTaskModel, samples: tuple[Sample, ...]) -> StepOutcome | None:
+        outcome = scorer.add(task, samples)
+        if outcome is not None and outcome.verdict in _UNREAD:
+            error = samples[0].error
+            failures.add(task.key, outcome.verdict, outcome.reason if error is None else f"{error.stage}: {error.message}")
+        return outcome
+
+    answers = judge_answers(answered, None, judge=judge)
+    return JudgedRun(score_figures(answers, scorer.scored()), answers.columns(), failures)
+
+
+def step_link(key: StepKey) -> str:
+    """The address of a step in the step viewer, from a run's overview."""
+    episode = "/".join(part for part in (key.subset, key.episode_id) if part)
+    return f"steps/#{quote(episode, safe='')}/{key.step_index}"
+
+
+def _filter_link(**values: str) -> str:
+    return f"steps/#?{urlencode(values)}"
+
+
+def figures_section(run: JudgedRun) -> dict[str, Any]:
+    """The headline figures, the five verdicts, and the table with all of them."""
+    table = run_table([run.figures.run])
+    cards, verdicts = [], []
+    counts = run.figures.run.summary.verdicts
+    for name, cell in table.filled:
+        label = text(name)
+        if isinstance(cell, Number) and label in _CARDS and cell.value is not None:
+            cards.append({"name": label, "value": cell.shown, "ends": cell.ends, "n": cell.n, "mark": cell.mark})
+        elif isinstance(cell, int) and label != "planned steps" and cell:
+            word = _VIEWER_WORDS.get(label, label)
+            verdicts.append({"name": label, "count": cell, "link": _filter_link(verdict=word)})
+    notes = [*run.figures.notes, *warning_lines([run.figures.run]), f"Protocol: {run.figures.protocol}. {run.figures.steps}"]
+    return {
+        "cards": cards,
+        "verdicts": verdicts,
+        "planned": counts.planned,
+        "tables": shown(table),
+        "notes": [clean(note) for note in dict.fromkeys(notes)],
+    }
+
+
+def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
+    """Matches by action type, by horizon and by the benchmark's labels, and the kinds of errors."""
+    protocol, tables = run.figures.protocol, []
+    for by in ("action-type", "error", "length", "step", *sorted(run.columns.groups)):
+        try:
+            cells = breakdown_cells(run.columns, protocol, by)
+        except UsageError:
+            continue
+        if len(cells) > 1 or (by == "error" and cells):
+            links = (
+                [_filter_link(reference=cell.labels[0]) for cell in cells]  # type: ignore[union-attr]
+                if by == "action-type"
+                else []
+            )
+            tables += shown(breakdown_table(run.columns, protocol, by), links)
+    return {"tables": tables}
+
+
+def failures_section(failures: Failures, directory: Path) -> dict[str, Any]:
+    """What failed and why, most frequent first, and what the run cost."""
+    rows = [
+        {
+            "kind": kind,
+            "reason": reason,
+            "count": count,
+            "steps": [{"name": clean(str(key)), "link": step_link(key)} for key in failures.examples[kind, reason]],
+        }
+        for (kind, reason), count in failures.counts.most_common(MOST_REASONS)
+    ]
+    return {"failures": rows, "more": max(0, len(failures.counts) - MOST_REASONS), "tables": shown(_cost_table(directory))}
+
+
+def protocols_section(directory: Path) -> dict[str, Any]:
+    """The same answers under every protocol of their data set."""
+    answers = judge_run(directory, [ALL])
+    placed = on_own_sets(answers)
+    run = answers.columns()
+    lines = [*answers.notes, *step_lines(placed), *agreement_lines(run)]
+    return {"tables": shown(glance_table(run, placed)), "notes": [clean(line) for line in lines]}
+
+
+def decisions_section(directory: Path) -> dict[str, Any]:
+    """Diversity, stability and PASS@n of a rollout."""
+    unasked: list[StepKey] = []
+    found = measure(read_executions(directory, unasked=unasked), ClusterSettings(), directory.resolve().name, unasked)
+    if not found.measured.any():
+        return {"tables": [], "notes": ["No step of this rollout was answered yet."]}
+    tables = [each for table in run_tables([found]) for each in shown(table)]
+    return {"tables": tables, "notes": [clean(note) for note in gaps(directory)]}
+
+
+def online_section(online: OnlineTrajectories) -> dict[str, Any]:
+    """The figures of an online run."""
+    tables = [each for table in online_tables([("value", online.figures)]) for each in shown(table)]
+    return {"tables": tables, "notes": [clean(note) for note in online.run.notes]}
+
+
+def online_failures(online: OnlineTrajectories) -> Failures:
+    """Why repetitions of tasks have no outcome."""
+    failures = Failures()
+    for trajectory in online:
+        if trajectory.failure is not None:
+            failures.add(StepKey(*trajectory.key, 0), "infrastructure_failure", trajectory.failure)
+    return failures
+
+
+def _cost_table(directory: Path) -> Table | None:
+    """What the run's answers cost, as ``metrics.json`` has it."""
+    try:
+        bill = json.loads((directory / METRICS).read_bytes())["cost"]
+        rows = [(name.replace("_", " "), bill[name]) for name in ("answers", "prompt_tokens", "completion_tokens")]
+        if not all(isinstance(value, int) for _, value in rows):
+            return None
+        if isinstance(bill.get("amount"), int | float) and isinstance(bill.get("price"), dict):
+            price = bill["price"]
+            rows.append(("cost", f"{bill['amount']:,.4f} {price.get('currency')}, prices of {price.get('as_of')}"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return Table("Cost", columns("", "value"), tuple(rows), name="cost")
+
+
+def run_head(first: Path, directory: Path) -> list[str]:
+    """What the run in ``directory`` is, in a line for each fact; ``first`` is the run itself, or the first of its rounds."""
+    manifest = read_manifest(first)
+    facts = [f"Model: {manifest.model_name}", f"Benchmark: {manifest.benchmark.name}", f"Mode: {manifest.mode.label}"]
+    facts += [f"Protocol: {manifest.protocol.name}", f"Begun: {manifest.created}", f"Folder: {directory}"]
+    if manifest.selection is not None and manifest.selection.text:
+        facts.append(f"Steps: {manifest.selection.text}")
+    return [clean(fact) for fact in facts]

@@ -1,0 +1,158 @@
+"""The pages below ``runs/NAMES``: of one run its overview, of several their comparison, and the step viewer of either."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from guieval.errors import UsageError
+from guieval.journal import read_planned
+from guieval.journal.run_folders import rounds_of
+from guieval.reports.notes import read_notes
+from guieval.reports.server import comparing, overview
+from guieval.reports.server.library import Library, kind_of
+from guieval.reports.server.messages import HTML, SCRIPT, Answer, as_json, joined
+from guieval.reports.server.scripts import SCRIPTS, STYLES, app_page
+from guieval.reports.server.steps import StepPages
+from guieval.reports.server.trajectories import TrajectoryPages
+from guieval.reports.tables.writers import page
+from guieval.reports.trajectories.reading import read_online
+from guieval.reports.trajectories.writing import SCRIPTS as ONLINE_SCRIPTS
+from guieval.reports.trajectories.writing import STYLES as ONLINE_STYLES
+from guieval.reports.viewer.content import MOST_RUNS
+from guieval.reports.viewer.writing import SCRIPTS as STEP_SCRIPTS
+from guieval.reports.viewer.writing import STYLES as STEP_STYLES
+from guieval.reports.viewer.writing import TEMPLATE
+from guieval.scoring.matrix import ALL
+from guieval.steps import StepKey
+
+IMAGE = {"cache-control": "private, max-age=600"}
+
+
+class RunPages:
+    """Answers the addresses below ``runs/NAMES``, where NAMES are one or several ids with commas between them."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def planned(self, name: str, key: StepKey) -> bool:
+        """Whether a run plans a step."""
+        plan = self._library.kept("plan", name, lambda directory: read_planned(rounds_of(directory)[0]).plan)
+        return key.step_index in plan.get(key[:3], ())  # type: ignore[call-overload]
+
+    def answer(self, names: Sequence[str], rest: Sequence[str]) -> Answer | None:
+        """The answer to a request below ``runs/NAMES``; :class:`UsageError` for a run or part that does not exist."""
+        if len(set(names)) != len(names) or len(names) > MOST_RUNS:
+            raise UsageError(f"choose up to {MOST_RUNS} different runs")
+        kinds = [kind_of(self._library.directory(name)) for name in names]
+        if len(names) > 1 and len({kind == "online" for kind in kinds}) > 1:
+            raise UsageError("online runs are compared with online runs only, since they have no steps in common with others")
+        match rest:
+            case [""]:
+                title = " and ".join(self._library.title(name) for name in names)
+                return Answer(app_page(title, "run" if len(names) == 1 else "compare", up="../../").encode("utf-8"), HTML)
+            case ["app.js"]:
+                return joined(SCRIPTS, script=True)
+            case ["style.css"]:
+                return joined(STYLES, script=False)
+            case ["data", section]:
+                return as_json(self._section(names, kinds, section))
+            case ["steps" | "protocols", *file] if kinds[0] != "online":
+                return self._step_file(names, file, every=rest[0] == "protocols")
+            case ["trajectories", *file] if kinds == ["online"]:
+                return self._trajectory_file(names[0], file)
+        return None
+
+    def _section(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
+        if section == "head":
+            return self._head(names, kinds)
+        if len(names) > 1:
+            return self._comparison(names, kinds, section)
+        (name,), (kind,) = names, kinds
+        if section not in overview.SECTIONS[kind]:
+            raise UsageError(f"a run of this kind has no section {section[:40]!r}")
+        directory = self._library.directory(name)
+        if section == "protocols":
+            return self._library.kept("protocols", name, overview.protocols_section)
+        if section == "decisions":
+            return self._library.kept("decisions", name, overview.decisions_section)
+        if kind == "online":
+            online = self._library.kept("online", name, read_online)
+            if section == "online":
+                return overview.online_section(online)
+            return overview.failures_section(overview.online_failures(online), directory)
+        judged = self._library.kept("judged", name, overview.judged_run)
+        if section == "figures":
+            return overview.figures_section(judged)
+        if section == "breakdowns":
+            return overview.breakdowns_section(judged)
+        return overview.failures_section(judged.failures, directory)
+
+    def _head(self, names: Sequence[str], kinds: Sequence[str]) -> dict[str, Any]:
+        runs = []
+        for name, kind in zip(names, kinds, strict=True):
+            directory = self._library.directory(name)
+            notes = read_notes(directory)
+            facts = overview.run_head(rounds_of(directory)[0], directory)
+            about = {"id": name, "name": self._library.title(name), "kind": kind, "facts": facts}
+            runs.append({**about, "tags": notes.tags, "note": notes.text, "noted": len(notes.steps)})
+        sections = list(overview.SECTIONS[kinds[0]])
+        if len(names) > 1:
+            pairs = [f"against-{place}" for place in range(1, len(names))]
+            sections = ["online"] if kinds[0] == "online" else ["patterns", *pairs]
+        return {"runs": runs, "sections": sections}
+
+    def _comparison(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
+        directories = [self._library.directory(name) for name in names]
+        if kinds[0] == "online":
+            return comparing.online_sections([self._library.kept("online", name, read_online) for name in names])
+        if "rollout" in kinds:
+            raise UsageError("the figures of rollouts are not compared here; look at their steps, or use `guieval decisions`")
+        if section == "patterns":
+            judged = [self._library.kept("judged", name, overview.judged_run) for name in names]
+            return comparing.patterns_section(directories, judged)
+        place = section.removeprefix("against-")
+        if not place.isdecimal() or not 0 < int(place) < len(names):
+            raise UsageError(f"a comparison has no section {section[:40]!r}")
+        letters = comparing.LETTERS[0] + comparing.LETTERS[int(place)]
+        return comparing.differences_section(directories[0], directories[int(place)], letters)
+
+    def _step_file(self, names: Sequence[str], file: Sequence[str], *, every: bool) -> Answer | None:
+        if file == ["app.js"]:
+            return joined(STEP_SCRIPTS, script=True)
+        if file == ["style.css"]:
+            return joined(STEP_STYLES, script=False)
+        others = [self._library.directory(name) for name in names[1:]]
+        protocols = [ALL] if every else None
+        library = self._library
+        pages = library.kept(
+            "every" if every else "steps",
+            names[0],
+            lambda first: StepPages([first, *others], library.data, library.adapter, protocols),
+            names[1:],
+        )
+        match file:
+            case [""]:
+                return Answer(page(TEMPLATE, title=pages.content.title, served=True).encode("utf-8"), HTML)
+            case ["data", script]:
+                return Answer(pages.script(script).encode("utf-8"), SCRIPT)
+            case ["images" | "thumbs", image]:
+                data, kind = pages.image(image, small=file[0] == "thumbs")
+                return Answer(data, kind, more=IMAGE)
+        return None
+
+    def _trajectory_file(self, name: str, file: Sequence[str]) -> Answer | None:
+        if file == ["app.js"]:
+            return joined(ONLINE_SCRIPTS, script=True)
+        if file == ["style.css"]:
+            return joined(ONLINE_STYLES, script=False)
+        pages = self._library.kept("trajectories", name, TrajectoryPages)
+        match file:
+            case [""]:
+                return Answer(pages.page().encode("utf-8"), HTML)
+            case ["data", script]:
+                return Answer(pages.script(script).encode("utf-8"), SCRIPT)
+            case ["screens", image]:
+                data, kind = pages.image(image)
+                return Answer(data, kind, more=IMAGE)
+        return None

@@ -1,0 +1,93 @@
+// The list of runs: search, tags, and which ones to compare. What is set is in the address.
+
+const FILTERS = ["benchmark", "mode", "model", "tag"];
+
+async function listPage(main) {
+  const runs = await get("data/runs");
+  const search = el("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Search name, model, note",
+    "aria-label": "Search the runs",
+    "aria-keyshortcuts": "/",
+    autocomplete: "off",
+  });
+  const values = (name) => [...new Set(runs.flatMap((run) => (name === "tag" ? run.tags : [run[name] ?? ""])))].filter(Boolean).sort();
+  const selects = FILTERS.filter((name) => values(name).length > 1 || name === "tag").map((name) =>
+    el("select", { "data-name": name, "aria-label": `Filter by ${name}` }, el("option", { value: "" }, `any ${name}`), values(name).map((each) => el("option", { value: each }, each))),
+  );
+  const count = el("p", { id: "count", role: "status" });
+  const compare = el("button", { type: "button", id: "compare", disabled: true }, "Compare");
+  const body = el("tbody", {});
+  const chosen = new Set();
+  const heads = ["", "run", "headline", "n", "model", "benchmark", "mode", "begun", "state", "tags"];
+  main.append(
+    el("form", { id: "filters", role: "search", submit: (event) => event.preventDefault() }, search, selects, compare),
+    count,
+    el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Runs" }, el("table", { id: "runs" }, el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col", class: ["headline", "n"].includes(name) ? "number" : null }, name || el("span", { class: "unseen" }, "compare"))))), body)),
+  );
+
+  const mark = () => {
+    compare.disabled = chosen.size < 2 || chosen.size > 8;
+    compare.textContent = chosen.size < 2 ? "Compare (choose two or more)" : `Compare ${chosen.size} runs`;
+  };
+  const row = (run) => {
+    const box = el("input", { type: "checkbox", "aria-label": `Compare ${run.name}`, disabled: run.state === "broken" });
+    box.checked = chosen.has(run.id);
+    box.addEventListener("change", () => {
+      chosen[box.checked ? "add" : "delete"](run.id);
+      mark();
+    });
+    const name = run.state === "broken" ? foreign(run.name) : el("a", { href: `runs/${run.id}/` }, foreign(run.name));
+    const headline = run.headline ? [percent(run.headline.value, 1), bar(Math.min(1, Math.max(0, run.headline.value)))] : "";
+    const remarks = [run.note ? el("p", { class: "soft" }, foreign(run.note.slice(0, 200))) : null, run.problem ? el("p", { class: "soft" }, foreign(run.problem)) : null];
+    const tags = run.tags.map((tag) => el("button", { type: "button", class: "tag", "aria-label": `Show runs with tag ${tag}`, click: () => show({ tag }) }, foreign(tag)));
+    return el(
+      "tr",
+      {},
+      el("td", {}, box),
+      el("th", { scope: "row" }, name, remarks),
+            el("td", { class: "number", title: run.kind === "online" ? "success" : "exact match" }, headline),
+      el("td", { class: "number" }, run.headline ? number(run.headline.n) : ""),
+      [run.model, run.benchmark, run.mode].map((each) => el("td", {}, foreign(each ?? ""))),
+      el("td", {}, (run.created ?? "").slice(0, 16).replace("T", " ")),
+      el("td", {}, run.kind === "rollout" ? "rollout" : run.state),
+      el("td", {}, tags),
+    );
+  };
+  const show = (set) => {
+    for (const node of selects) if (node.dataset.name in set) node.value = set[node.dataset.name];
+    apply();
+  };
+  const apply = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = selects.filter((node) => node.value).map((node) => [node.dataset.name, node.value]);
+    const fits = (run) => {
+      const text = [run.name, run.model, run.benchmark, run.mode, run.note, ...run.tags].join("\n").toLowerCase();
+      return words.every((word) => text.includes(word)) && wanted.every(([name, value]) => (name === "tag" ? run.tags.includes(value) : run[name] === value));
+    };
+    const listed = runs.filter(fits);
+    body.replaceChildren(...listed.map(row));
+    count.textContent = listed.length === runs.length ? `${number(runs.length)} runs` : `${number(listed.length)} of ${number(runs.length)} runs`;
+    const parts = new URLSearchParams(wanted);
+    if (search.value) parts.set("q", search.value);
+    const state = parts.size ? `#${parts}` : "#";
+    if (state !== (location.hash || "#")) location.replace(state);
+  };
+  const follow = () => {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    search.value = parts.get("q") ?? "";
+    for (const node of selects) node.value = parts.get(node.dataset.name) ?? "";
+    apply();
+  };
+  compare.addEventListener("click", () => location.assign(`runs/${[...chosen].join(",")}/`));
+  for (const node of [search, ...selects]) node.addEventListener("input", apply);
+  addEventListener("hashchange", follow);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.matches("input, select")) return;
+    event.preventDefault();
+    search.focus();
+  });
+  mark();
+  follow();
+}

@@ -1,0 +1,53 @@
+// Tables and lists as the server sends them. A share has a bar, and its interval a line across the bar.
+
+const number = (value) => value.toLocaleString("en");
+const get = async (address) => {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error((await answer.text()).trim());
+  return answer.json();
+};
+const post = async (address, value) => {
+  const body = JSON.stringify(value);
+  const answer = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  const words = await answer.text();
+  if (!answer.ok) throw new Error(words.trim());
+};
+/** Only addresses within this page, whatever the server's data hold. */
+const link = (address, ...children) => (address.startsWith("steps/") ? el("a", { href: address }, children) : children);
+
+function bar(share, ends) {
+  const node = el("span", { class: "share", "aria-hidden": "true" }, el("i", {}), ends ? el("b", {}) : null);
+  node.firstChild.style.width = `${100 * share}%`;
+  if (ends) {
+    node.lastChild.style.left = `${100 * ends[0]}%`;
+    node.lastChild.style.width = `${Math.max(0, 100 * (ends[1] - ends[0]))}%`;
+  }
+  return node;
+}
+
+function tableNode(table) {
+  const cell = (value, at, address) => {
+    const content = [foreign(value.text), value.share === undefined ? null : bar(value.share, value.ends)];
+    const props = { class: table.columns[at].right ? "number" : null };
+    return at ? el("td", props, content) : el("th", { scope: "row", ...props }, address ? link(address, content) : content);
+  };
+  const rows = table.rows.map((row, place) =>
+    row.length
+      ? el("tr", {}, row.map((value, at) => cell(value, at, table.links[place])))
+      : el("tr", { class: "gap" }, el("td", { colspan: String(table.columns.length) })),
+  );
+  const heads = table.columns.map((column) => el("th", { scope: "col", class: column.right ? "number" : null }, column.name ? foreign(column.name) : el("span", { class: "unseen" }, "figure")));
+  return el(
+    "section",
+    { class: "sheet" },
+    el("h3", {}, foreign(table.title)),
+    el(
+      "div",
+      { class: "wide", tabindex: "0", role: "group", "aria-label": table.title || "Table" },
+      el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)),
+    ),
+    table.notes.map((note) => el("p", { class: "soft" }, foreign(note))),
+  );
+}
+
+const notesList = (notes) => (notes?.length ? el("ul", { class: "notes" }, notes.map((note) => el("li", {}, foreign(note)))) : null);

@@ -1,0 +1,20 @@
+"""The parts of the pages that only the viewer has: the list of runs, overviews and comparisons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guieval.reports.tables.writers import page
+from guieval.reports.viewer.writing import OWN as VIEWER
+from guieval.reports.viewer.writing import SCRIPT_FOLDER
+
+OWN = Path(__file__).parent
+SCRIPTS = [SCRIPT_FOLDER / "build.js", SCRIPT_FOLDER / "theme.js"] + [
+    OWN / "script" / f"{name}.js" for name in ("tables", "list", "overview", "start")
+]
+STYLES = [VIEWER / "base.css", OWN / "style.css"]
+
+
+def app_page(title: str, kind: str, *, up: str = "") -> str:
+    """A page of the viewer; its script fetches the rest. ``up`` is the address of the list of runs."""
+    return page(OWN / "page.html.jinja", title=title, kind=kind, up=up)

@@ -1,0 +1,106 @@
+"""The step viewer's files, made when the page asks for them: its index once, its chunks and images each time.
+
+A step's image is named by the step's number, so that nothing of the data folder is in an address.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from guieval.data.screenshots import header, read_screenshot, resolve
+from guieval.errors import ScreenshotError, UsageError
+from guieval.reports.viewer.content import SEARCH_CHUNK, Chunk, Content, searched
+from guieval.reports.viewer.folder import script_text
+from guieval.reports.viewer.pictures import THUMB, Picture, thumbnail
+from guieval.reports.viewer.reading import protocols_to_show, shown_run
+from guieval.reports.viewer.sources import PlannedTasks, open_data, prompter
+from guieval.steps import StepTaskModel
+
+CHUNK = 50
+KEPT_THUMBNAILS = 512
+KINDS = {"png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
+
+
+class StepPages:
+    """The steps of some runs, the first of which decides which ones; ``protocols`` judge them, the run's own by default."""
+
+    def __init__(
+        self, directories: Sequence[Path], data: Path | None, adapter: str | None, protocols: Sequence[str] | None = None
+    ) -> None:
+        runs = [shown_run(directory) for directory in directories]
+        for run in runs:
+            run.prompter = prompter(run.manifest, adapter)
+        try:
+            benchmark, self._absent = open_data(runs[0].manifest, data)
+        except UsageError as error:  # --data is one folder, and the runs may be of several benchmarks
+            benchmark, absent = open_data(runs[0].manifest, None)
+            self._absent = absent and str(error)
+        self._root = None if benchmark is None else benchmark.root
+        self.content = Content(runs, protocols_to_show(runs[0], protocols or ()), PlannedTasks(benchmark), CHUNK)
+        self._thumbnails: OrderedDict[int, bytes] = OrderedDict()
+        self._guard = Lock()
+
+    def script(self, name: str) -> str:
+        """A data file of the page; :class:`UsageError` for a name that is none."""
+        if name == "index.js":
+            values = {**self._index, **self.content.head(), "writable": True}
+            return script_text("index", 0, json.dumps(values, separators=(",", ":"), allow_nan=False))
+        kind, _, digits = name.removesuffix(".js").partition("-")
+        number = int(digits) if digits.isdecimal() and len(digits) < 9 else -1
+        size = {"steps": CHUNK, "text": SEARCH_CHUNK}.get(kind, 0)
+        if not size or number < 0 or number * size >= len(self.content):
+            raise UsageError(f"there is no file {name[:40]!r} of this run")
+        first, last = number * size, (number + 1) * size
+        texts = [] if kind == "steps" else [searched(row) for row in self.content.rows(first, last)]
+        text = json.dumps(texts or self._steps(first, last), separators=(",", ":"), allow_nan=False)
+        return script_text("text" if texts else "chunk", number, text)
+
+    def image(self, name: str, *, small: bool = False) -> tuple[bytes, str]:
+        """The screenshot of a step, or a thumbnail, with its type; :class:`UsageError` with the reason if there is none."""
+        number = int(name, 16) if len(name) == 16 and set(name) <= set("0123456789abcdef") else -1
+        if small and (kept := self._thumbnails.get(number)) is not None:
+            return kept, "image/jpeg"
+        task = self.content.task(number)
+        if task is None or self._root is None:
+            raise UsageError("there is no screenshot of this step")
+        try:
+            screenshot = read_screenshot(self._root, task.screenshot, task.screenshot_size)
+            if not small:
+                return screenshot.data, KINDS[screenshot.format]
+            made = thumbnail(screenshot.data, THUMB)
+        except (ScreenshotError, OSError, SyntaxError, ValueError) as error:
+            raise UsageError(str(error)) from None
+        with self._guard:
+            self._thumbnails[number] = made
+            while len(self._thumbnails) > KEPT_THUMBNAILS:
+                self._thumbnails.popitem(last=False)
+        return made, "image/jpeg"
+
+    @cached_property
+    def _index(self) -> dict[str, Any]:
+        return self.content.index()
+
+    def _steps(self, first: int, last: int) -> dict[str, Any]:
+        chunk = Chunk(self.content)
+        for row in self.content.rows(first, last):
+            chunk.add(row)
+        return chunk.values([self._picture(first + place, task) for place, task in chunk.tasks.items()])
+
+    def _picture(self, number: int, task: StepTaskModel) -> Picture:
+        """The name of a step's image after a look at its header; the page asks for the image when it is seen."""
+        if self._root is None:
+            return Picture("", self._absent)
+        try:
+            _, size = header(resolve(self._root, task.screenshot))
+        except (ScreenshotError, OSError, ValueError) as error:
+            return Picture("", str(error))
+        if size != tuple(task.screenshot_size):
+            return Picture("", f"the screenshot is {size}, but its record says {tuple(task.screenshot_size)}")
+        name = f"{number:016x}"
+        return Picture(name, thumb=name)

@@ -1,0 +1,270 @@
+"""The viewer's server in Chromium: from the list of runs to a step, notes, links, comparison, a phone, accessibility."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import uvicorn
+from PIL import Image
+
+from guieval.actions import Stop, Type
+from guieval.reports.notes import read_notes
+from guieval.reports.server.app import ViewerApp
+from guieval.reports.server.library import Library
+from guieval.reports.server.serving import address, listen
+from tests.browser.conftest import Opened, opened
+from tests.browser.test_viewer import HOSTILE, edges
+from tests.reports.trajectories.made_online import made_hostile, online_run
+from tests.reports.viewer.made_run import at, failed, record, task, write_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server: ``url`` with the token, ``base`` without, the folder of its runs."""
+
+    url: str
+    base: str
+    runs: Path
+
+
+def made_runs(folder: Path) -> None:
+    data = folder / "data" / "e1"
+    data.mkdir(parents=True)
+    for number in range(4):
+        Image.new("RGB", (300, 600), ("navy", "teal", "olive", "maroon")[number]).save(data / f"{number}.png")
+    steps = [task(step=number, length=4) for number in range(4)]
+    right, wrong = at(500, 500), at(0, 0)
+    for name, row in {"a": (right, wrong, right), "b": (right, right, wrong), "c": (wrong, wrong, wrong)}.items():
+        records = [*(record(step, action) for step, action in zip(steps, row, strict=False)), failed(steps[3], HOSTILE[1])]
+        write_run(folder / "runs" / name, records, data=folder / "data", model=f"model-{name}")
+    many = record(task(length=1), right, wrong, right, None)
+    write_run(folder / "runs" / "samples", [many], data=folder / "data")
+    hostile = [
+        record(
+            task(f"{number}-{text[:30]}".replace("\0", ""), length=1, instruction=text, action=Type(text=text)),
+            Stop(),
+            raw=text,
+        )
+        for number, text in enumerate(HOSTILE)
+    ]
+    write_run(folder / "runs" / "<img src=x onerror=alert(1)>", hostile, model=HOSTILE[0])
+    with ThreadPoolExecutor(1) as thread:  # Playwright keeps this thread's event loop, and a run needs one of its own
+        made_hostile(thread.submit(online_run, folder / "online").result()).rename(folder / "runs" / "online")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("view")
+    made_runs(folder)
+    app = ViewerApp(Library([folder / "runs"], data=folder / "data"))
+    listener = listen(0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    url = address(listener, app.token)
+    yield Served(url, url.split("?")[0], folder / "runs")
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
+def begun(one: Opened, served: Served) -> Page:
+    one.page.goto(served.url)
+    one.page.wait_for_selector("#runs tbody tr")
+    assert "token" not in one.page.url
+    return one.page
+
+
+@pytest.fixture
+def view(chromium: Browser, served: Served) -> Iterator[Opened]:
+    yield from opened(chromium, (served.base, "data:"), color_scheme="light")
+
+
+def ids(page: Page, served: Served) -> dict[str, str]:
+    rows = page.evaluate("address => fetch(address).then((answer) => answer.json())", f"{served.base}data/runs")
+    return {row["name"]: row["id"] for row in rows}
+
+
+def steps(page: Page, served: Served, names: str, fragment: str = "") -> Page:
+    from playwright.sync_api import expect
+
+    known = ids(page, served)
+    page.goto(f"{served.base}runs/{','.join(known[name] for name in names.split(','))}/steps/{fragment}")
+    expect(page.locator("#strip [aria-current=step]")).to_have_count(1)
+    return page
+
+
+def test_from_the_list_to_a_comparison(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = begun(view, served)
+    listed = page.locator("#runs tbody tr")
+    expect(page.locator("#count")).to_have_text("6 runs")
+    page.keyboard.press("/")
+    page.keyboard.type("model-")
+    expect(listed).to_have_count(3)
+    page.select_option("[data-name=model]", "model-b")
+    expect(listed).to_have_count(1)
+    assert page.url.endswith("#model=model-b&q=model-")
+    page.reload()
+    expect(listed).to_have_count(1)
+    page.select_option("[data-name=model]", "")
+    for name in "abc":
+        page.get_by_label(f"Compare {name}", exact=True).check()
+    page.click("#compare")
+    expect(page.locator("#patterns td")).to_contain_text(["1", "33.33%"])
+    expect(page.locator("#patterns tbody").first.locator("th")).to_have_text(["A, B", "B", "A"])
+    expect(page.locator("#against-2 h2")).to_have_text("C against A")
+    expect(page.locator("#against-2 table")).to_have_count(1)
+    page.locator("#patterns tbody a").nth(1).click()  # only B right
+    expect(page.locator("#count")).to_contain_text("1 of 4 steps")
+    expect(page.locator(".where h2")).to_contain_text("Step 1")
+    expect(page.locator(".answer")).to_have_count(3)
+    expect(page.locator("#marks .dot.first, #marks .dot.second, #marks .dot.further")).to_have_count(3)
+
+
+def test_an_overview_leads_to_the_steps_behind_a_figure(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = begun(view, served)
+    page.get_by_role("link", name="a", exact=True).click()
+    expect(page.locator(".cards li").filter(has_text="exact match").locator("strong")).to_have_text("50.00%")
+    expect(page.locator("#failures td").nth(1)).to_contain_text(HOSTILE[1])
+    page.locator(".legend a").filter(has_text="wrong").click()
+    expect(page.locator("#count")).to_contain_text("1 of 4 steps: 0.0 % right of 1")
+    page.get_by_role("link", name="Overview").click()
+    page.locator("#failures a").click()
+    expect(page.locator(".where h2")).to_contain_text("Step 3")
+    page.go_back()
+    page.locator("#protocols button").click()
+    expect(page.locator("#protocols tbody th").first).to_have_text("guievalkit")
+
+
+def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = steps(begun(view, served), served, "a")
+    page.select_option("[name=verdict]", "wrong")
+    page.fill("[name=query]", "goal")
+    page.wait_for_url("**query=goal**")  # the search waits for a pause in typing
+    page.locator("#canvas").focus()
+    page.keyboard.press("z")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#count")).to_contain_text("1 of 4")
+    assert page.locator("[name=query]").input_value() == "goal"
+    expect(page.locator("#legend .quiet")).to_have_text("Fit")
+    left, _, right, _ = edges(page.locator("#screen"))
+    page.keyboard.press("z")
+    small = edges(page.locator("#screen"))
+    assert right - left == pytest.approx(2 * (small[2] - small[0]), abs=2)
+    page = steps(page, served, "samples")
+    page.click(".samples button:nth-child(2)")
+    page.reload()
+    expect(page.locator(".samples [aria-pressed=true]")).to_have_text("2 ≈")
+
+
+def test_notes_are_kept(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = steps(begun(view, served), served, "b", "#e1/1")
+    page.keyboard.press("e")
+    page.keyboard.type(HOSTILE[0])
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".note [role=status]")).to_have_text("Saved")
+    assert list(read_notes(served.runs / "b").steps.values()) == [HOSTILE[0]]
+    page.select_option("[name=noted]", "yes")
+    expect(page.locator("#count")).to_contain_text("1 of 4")
+    page.reload()
+    expect(page.locator(".note textarea")).to_have_value(HOSTILE[0])
+    page.get_by_role("link", name="Overview").click()
+    page.fill(".own input", "paper draft")
+    page.keyboard.press("Tab")
+    expect(page.locator(".own [role=status]")).to_have_text("Saved")
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("button", name="Show runs with tag draft").click()
+    expect(page.locator("#runs tbody tr")).to_have_count(1)
+
+
+def test_trajectories_of_an_online_run(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = begun(view, served)
+    known = ids(page, served)
+    page.goto(f"{served.base}runs/{known['online']}/")
+    expect(page.locator("#online table").first).to_be_visible()
+    page.get_by_role("link", name="Trajectories").click()
+    image = page.locator("#strip .step img").first
+    page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=image.element_handle())
+    expect(page.locator("#count")).to_have_text("8 of 8 trajectories")
+
+
+def test_no_text_of_a_run_can_run(view: Opened, served: Served) -> None:
+    """``view`` also demands that no dialog opens, nothing fails, and nothing but the server is asked."""
+    from playwright.sync_api import expect
+
+    page = begun(view, served)
+    page.locator("#runs tbody a").filter(has_text="onerror").click()
+    expect(page.locator("#failures p:not([role])")).to_have_text("Every answer could be read and judged.")
+    page.get_by_role("link", name="Steps", exact=True).click()
+    for number in range(len(HOSTILE)):
+        expect(page.locator(".episode-name")).to_contain_text(f"{number}-")
+        page.keyboard.press("j")
+    assert page.locator("img[src=x], iframe").count() == 0
+
+
+def test_a_phone_in_the_dark(chromium: Browser, served: Served) -> None:
+    for one in opened(chromium, (served.base, "data:"), color_scheme="dark"):
+        one.page.set_viewport_size({"width": 390, "height": 844})
+        page = begun(one, served)
+        known = ids(page, served)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
+        for path in ("", f"runs/{known['a']}/", f"runs/{known['a']},{known['b']}/", f"runs/{known['a']}/steps/"):
+            page.goto(served.base + path)
+            page.wait_for_selector("#runs tbody tr, .part table, #strip img")
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+
+
+def test_the_pages_are_accessible(chromium: Browser, served: Served, axe: str) -> None:
+    """axe-core finds nothing: names, contrast, headings, landmarks."""
+    for scheme in ("light", "dark"):
+        options = {"color_scheme": scheme, "bypass_csp": True, "reduced_motion": "reduce"}
+        for one in opened(chromium, (served.base, "data:"), **options):
+            page = begun(one, served)
+            known = ids(page, served)
+            a, b = known["a"], known["b"]
+            for path, ready in {
+                "": "#runs tbody tr",
+                f"runs/{a}/": "#failures table",
+                f"runs/{a},{b}/": "#against-1 table",
+                f"runs/{a},{b}/steps/": "#strip [aria-current=step]",
+                f"runs/{known['samples']}/steps/": ".decisions",
+                f"runs/{known['online']}/trajectories/": "#strip img",
+            }.items():
+                page.goto(served.base + path)
+                page.wait_for_selector(ready)
+                page.evaluate(axe)
+                found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+                assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == [], (scheme, path)
+
+
+def test_the_list_comes_at_once_with_many_steps(served: Served, tmp_path: Path) -> None:
+    """A run's journal is not read for the list; ``perf/view.py`` measures the rest."""
+    records = [record(task(f"{number}", length=1), at(500, 500)) for number in range(300)]
+    write_run(tmp_path / "large", records)
+    library = Library([tmp_path])
+    (tmp_path / "large" / "steps.jsonl").unlink()
+    started = time.process_time()
+    assert [row["name"] for row in library.listed()] == ["large"]
+    assert time.process_time() - started < 1

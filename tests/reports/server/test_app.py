@@ -1,0 +1,269 @@
+"""The viewer's server: tokens, origins, addresses, figures, notes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+
+from guieval.actions import Stop
+from guieval.cli import main
+from guieval.reports.notes import NOTES, read_notes
+from guieval.reports.opened import open_run
+from guieval.reports.opened.run import OpenedRun
+from guieval.reports.server.app import ViewerApp
+from guieval.reports.server.library import Library
+from guieval.steps import StepKey
+from tests.reports.viewer.made_run import at, failed, record, task, write_run
+from tests.reports.viewer.test_writing import value_in
+
+BASE = "http://127.0.0.1:8770"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    data = tmp_path / "data" / "e1"
+    data.mkdir(parents=True)
+    Image.new("RGB", (300, 600), "navy").save(data / "0.png")
+    (tmp_path / "secret.png").write_bytes((data / "0.png").read_bytes())
+    steps = [task(step=number) for number in range(3)]
+    answers = {"a": (at(500, 500), at(0, 0)), "b": (at(500, 500), at(500, 500))}
+    for name, (first, second) in answers.items():
+        records = [record(steps[0], first), record(steps[1], second), failed(steps[2], "the server is gone")]
+        write_run(tmp_path / "runs" / name, records, data=tmp_path / "data")
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def app(runs: Path) -> ViewerApp:
+    return ViewerApp(Library([runs], data=runs.parent / "data"))
+
+
+def ask(
+    app: ViewerApp,
+    path: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    token: bool = True,
+    body: Any = None,
+) -> httpx.Response:
+    """One request as a browser with the cookie sends it."""
+
+    async def sent() -> httpx.Response:
+        cookies = {"guieval": app.token} if token else {}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE, cookies=cookies) as client:
+            return await client.request(method, path, headers=headers, json=body)
+
+    return asyncio.run(sent())
+
+
+def ids(app: ViewerApp) -> dict[str, str]:
+    return {row["name"]: row["id"] for row in ask(app, "/data/runs").json()}
+
+
+def part(app: ViewerApp, name: str) -> Any:
+    answer = ask(app, name)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_nothing_is_answered_without_the_token(app: ViewerApp) -> None:
+    for path in ("/", "/app.js", "/data/runs", "/nothing"):
+        answer = ask(app, path, token=False)
+        assert answer.status_code == 403 and "guieval view" in answer.text
+        assert ask(app, path, token=False, headers={"cookie": "guieval=guess"}).status_code == 403
+    assert ask(app, "/?token=guess", token=False).status_code == 403
+
+
+def test_the_address_with_the_token_sets_the_cookie_and_leads_away_from_it(app: ViewerApp) -> None:
+    answer = ask(app, f"{BASE}//evil.example/%0d%0aset-cookie:x/?token={app.token}", token=False)
+    assert answer.status_code == 303 and answer.headers["location"] == "/evil.example/%0D%0Aset-cookie%3Ax/"
+    cookie = answer.headers["set-cookie"]
+    assert f"guieval={app.token}" in cookie and "HttpOnly" in cookie and "SameSite=Lax" in cookie
+    assert ask(app, "/", token=False, headers={"cookie": cookie.split(";")[0]}).status_code == 200
+    code = app.once()
+    assert [ask(app, f"/?token={code}", token=False).status_code for _ in range(2)] == [303, 403]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8770", "0.0.0.0:8770", "127.0.0.1:8770@evil", ""])
+def test_a_name_that_was_bound_to_this_machine_is_refused(app: ViewerApp, host: str) -> None:
+    assert ask(app, "/", headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9999", "localhost:8770", "localhost", "[::1]:8770"])
+def test_a_tunnel_may_have_another_port(app: ViewerApp, host: str) -> None:
+    assert ask(app, "/", headers={"host": host}).status_code == 200
+
+
+def test_pages_of_other_origins_get_nothing(app: ViewerApp) -> None:
+    """A page on another port of this machine is sent the cookie, so the cookie alone is not enough."""
+    for site in ("cross-site", "same-site"):
+        assert ask(app, "/data/runs", headers={"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}).status_code == 403
+        assert ask(app, "/", headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"}).status_code == 200  # a link
+    assert ask(app, "/data/runs", headers={"sec-fetch-site": "same-origin"}).status_code == 200
+    run = ids(app)["a"]
+    for origin in ({}, {"origin": "http://127.0.0.1:9000"}, {"origin": "null"}):
+        assert ask(app, f"/runs/{run}/note", method="POST", headers=origin, body={"text": "x"}).status_code == 403
+    assert ask(app, "/", method="DELETE").status_code == 405
+
+
+def test_every_answer_forbids_what_the_pages_do_not_need(app: ViewerApp) -> None:
+    run = ids(app)["a"]
+    for path in ("/", "/nothing", f"/runs/{run}/", f"/runs/{run}/steps/", f"/runs/{run}/steps/images/{0:016x}"):
+        headers = ask(app, path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff" and headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_figures_are_those_of_the_run(app: ViewerApp, runs: Path) -> None:
+    run = ids(app)["b"]
+    opened = open_run(runs / "b")
+    assert isinstance(opened, OpenedRun)
+    exact = opened.figures()["exact match"]
+    section = part(app, f"/runs/{run}/data/figures")
+    (card,) = [each for each in section["cards"] if each["name"] == "exact match"]
+    assert exact.value is not None and card["value"] == f"{100 * exact.value:.2f}%" and card["n"] == exact.n == 3
+    assert {each["name"]: each["count"] for each in section["verdicts"]} == {"right": 2, "infrastructure failure": 1}
+    (failure,) = part(app, f"/runs/{run}/data/failures")["failures"]
+    assert failure["count"] == 1 and "the server is gone" in failure["reason"]
+    assert failure["steps"] == [{"name": "demo/e1#2", "link": "steps/#e1/2"}]
+    names = [row[0]["text"] for row in part(app, f"/runs/{run}/data/protocols")["tables"][0]["rows"]]
+    assert names[0] == "guievalkit" and "ui-s1-sop not written for demo" in names
+
+
+def test_who_was_right_where(app: ViewerApp) -> None:
+    names = ids(app)
+    both = f"/runs/{names['a']},{names['b']}"
+    who = part(app, f"{both}/data/patterns")["tables"][0]
+    found = {row[0]["text"]: (row[1]["text"], link) for row, link in zip(who["rows"], who["links"], strict=True)}
+    assert found == {"A, B": ("1", "steps/#?flipped=all"), "B": ("1", "steps/#?flipped=onlyB")}
+    difference = part(app, f"{both}/data/against-1")
+    assert "1 are exact in A alone" not in str(difference) and "1 in B alone" in str(difference)
+    index = value_in(ask(app, f"{both}/steps/data/index.js").text)
+    assert [column[0] for column in index["ends"]] == ["015", "005"]
+
+
+def test_steps_come_in_parts_and_screenshots_when_they_are_asked_for(app: ViewerApp, runs: Path) -> None:
+    steps = f"/runs/{ids(app)['a']}/steps"
+    rows = value_in(ask(app, f"{steps}/data/steps-00000.js").text)["rows"]
+    assert [row["image"] for row in rows] == [f"{0:016x}", "", ""] and "does not exist" in rows[1]["why"]
+    assert value_in(ask(app, f"{steps}/data/text-00000.js").text)[0].endswith("a reply")
+    image = ask(app, f"{steps}/images/{0:016x}")
+    assert image.headers["content-type"] == "image/png" and image.content == (runs.parent / "data/e1/0.png").read_bytes()
+    thumbnail = ask(app, f"{steps}/thumbs/{0:016x}")
+    assert thumbnail.headers["content-type"] == "image/jpeg" and len(thumbnail.content) < len(image.content)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nothing/",
+        "{run},{run}/",
+        "{run}/data/nothing",
+        "{run}/data/online",
+        "{run}/steps/data/steps-00001.js",
+        "{run}/steps/data/steps--0001.js",
+        "{run}/steps/data/manifest.json",
+        "{run}/steps/images/secret.png",
+        "{run}/steps/images/..%2F..%2Fsecret.png",
+        "{run}/steps/images/0000000000000003",
+        "{run}/steps/../../../manifest.json",
+        "..%2F..%2Fetc%2Fpasswd/",
+        "{run}/trajectories/",
+        "{run}",
+    ],
+)
+def test_there_are_no_other_addresses(app: ViewerApp, path: str) -> None:
+    assert ask(app, f"/runs/{path.format(run=ids(app)['a'])}").status_code == 404
+
+
+def test_notes_are_saved_beside_the_run_and_nothing_else_is_written(app: ViewerApp, runs: Path) -> None:
+    def state() -> dict[str, tuple[int, bytes]]:
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in runs.rglob("*") if path.is_file()}
+
+    before = state()
+    run = ids(app)["a"]
+    for path in ("", "steps/", "steps/data/index.js", "steps/data/steps-00000.js", "data/figures", "data/breakdowns"):
+        assert ask(app, f"/runs/{run}/{path}").status_code == 200
+    assert state() == before
+    origin = {"origin": BASE}
+
+    def write(path: str, **note: Any) -> int:
+        return ask(app, f"/runs/{run}/{path}", method="POST", headers=origin, body=note).status_code
+
+    assert write("steps/note", run=0, step=["demo", "", "e1", 1], text="<b>look</b>") == 200
+    assert write("note", tags=["paper"]) == 200 and write("note", text="a run") == 200
+    assert write("steps/note", run=0, step=["demo", "", "e1", 7], text="x") == 400
+    assert write("steps/note", run=1, step=["demo", "", "e1", 1], text="x") == 400
+    assert write("note", tags=["two words"]) == 400 and write("note", text="x" * 10_001) == 400
+    assert write("note", text="x" * 300_000) == 413 and write("note", file="/etc/passwd") == 400
+    notes = read_notes(runs / "a")
+    assert notes.steps == {StepKey("demo", "", "e1", 1): "<b>look</b>"} and (notes.text, notes.tags) == ("a run", ["paper"])
+    assert {path for path in state() if path not in before} == {str(runs / "a" / NOTES)}
+    assert value_in(ask(app, f"/runs/{run}/steps/data/index.js").text)["noted"] == [{"1": "<b>look</b>"}]
+    (row,) = [each for each in part(app, "/data/runs") if each["name"] == "a"]
+    assert (row["tags"], row["note"], row["noted"]) == (["paper"], "a run", 1)
+
+
+def test_a_run_that_goes_on_is_read_again(app: ViewerApp, runs: Path) -> None:
+    run = ids(app)["b"]
+    assert part(app, f"/runs/{run}/data/figures")["verdicts"][0]["count"] == 2
+    write_run(runs / "b", [record(task(step=2), at(500, 500))])
+    assert part(app, f"/runs/{run}/data/figures")["verdicts"] == [
+        {"name": "right", "count": 3, "link": "steps/#?verdict=right"}
+    ]
+    write_run(runs / "c", [record(task(length=1), Stop())])
+    assert set(ids(app)) == {"a", "b", "c"}
+
+
+def test_no_program_or_adapter_that_only_a_folder_names_is_used(app: ViewerApp, runs: Path) -> None:
+    marker = runs.parent / "ran"
+    evil = runs / "a" / "evil.py"
+    evil.write_text(f"open({str(marker)!r}, 'w')\n")
+    manifest = json.loads((runs / "a" / "manifest.json").read_text())
+    manifest["model"]["adapter"] = str(evil)
+    manifest["config"] |= {"adapter": str(evil), "bench_options": {"path": str(evil)}, "bench": str(evil)}
+    (runs / "a" / "manifest.json").write_text(json.dumps(manifest))
+    run = ids(app)["a"]
+    for path in ("data/head", "data/figures", "data/failures", "steps/", "steps/data/steps-00000.js"):
+        ask(app, f"/runs/{run}/{path}")
+    assert not marker.exists()
+
+
+def test_a_broken_run_is_listed_with_its_problem(app: ViewerApp, runs: Path) -> None:
+    (runs / "a" / "manifest.json").write_text("{")
+    broken, fine = sorted(part(app, "/data/runs"), key=lambda row: str(row["state"]))
+    assert broken["state"] == "broken" and broken["problem"] and fine["name"] == "b"
+    assert ask(app, f"/runs/{broken['id']}/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere",), "there is no folder 'nowhere'"),
+        ((".",), "there is no run in '.'"),
+        (("--port", "70000"), "expected 0 to 65535"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["guieval", "view", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    err = capsys.readouterr().err
+    assert left.value.code == 2 and message in err and err.count("\n") == 1
