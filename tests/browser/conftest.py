@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page
+    from playwright.sync_api import Browser, Dialog, Page, Request
 
 AXE = "axe-core@4.14.1"
 """The package whose rules for accessible pages are checked; ``GUIEVAL_AXE`` names its axe.min.js, else npm brings it."""
@@ -61,6 +61,11 @@ class Opened:
         self.dialogs.append(dialog.message)
         dialog.dismiss()
 
+    def note_failure(self, request: Request) -> None:
+        """Note a failed request, except one to a server that the next page cut short."""
+        if not (request.failure == "net::ERR_ABORTED" and request.url.startswith("http://127.0.0.1:")):
+            self.errors.append(f"failed: {request.url}: {request.failure}")
+
     def go(self, report: Path, fragment: str = "") -> Page:
         """Open a report from disk and wait until a step is shown."""
         from playwright.sync_api import expect
@@ -91,7 +96,7 @@ def opened(browser: Browser, own: tuple[str, ...] = ("file://", "data:"), **opti
     one.page.on("console", lambda message: one.errors.append(message.text) if message.type in ("error", "warning") else None)
     one.page.on("pageerror", lambda error: one.errors.append(str(error)))
     one.page.on("request", lambda request: one.requests.append(request.url))
-    one.page.on("requestfailed", lambda request: one.errors.append(f"failed: {request.url}"))
+    one.page.on("requestfailed", one.note_failure)
     yield one
     context.close()
     assert one.errors == [] and one.dialogs == []

@@ -204,6 +204,7 @@ def test_trajectories_of_an_online_run(view: Opened, served: Served) -> None:
     known = ids(page, served)
     page.goto(f"{served.base}runs/{known['online']}/")
     expect(page.locator("#online table").first).to_be_visible()
+    expect(page.locator("#failures table, #failures p:not([role])")).to_have_count(1)
     page.get_by_role("link", name="Trajectories").click()
     image = page.locator("#strip .step img").first
     page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=image.element_handle())
@@ -216,7 +217,9 @@ def test_no_text_of_a_run_can_run(view: Opened, served: Served) -> None:
 
     page = begun(view, served)
     page.locator("#runs tbody a").filter(has_text="onerror").click()
-    expect(page.locator("#failures p:not([role])")).to_have_text("Every answer could be read and judged.")
+    expect(page.locator("#failures p:not([role])")).to_have_text(
+        "No answer is missing, unreadable or outside the action space."
+    )
     page.get_by_role("link", name="Steps", exact=True).click()
     for number in range(len(HOSTILE)):
         expect(page.locator(".episode-name")).to_contain_text(f"{number}-")

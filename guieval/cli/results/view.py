@@ -17,7 +17,7 @@ DEFAULT = Path("runs")
 
 
 def view(
-    runs: Annotated[list[Path] | None, path_argument("[RUN]...", "Runs, rollouts or folders of them (default: runs/).")] = None,
+    runs: Annotated[list[Path] | None, path_argument("RUN", "Runs, rollouts or folders of them (default: runs/).")] = None,
     port: Annotated[int | None, typer.Option(help="Port on loopback (default: the first free one from 8770).")] = None,
     data: options.RunData = None,
     adapter: options.ReadingAdapter = None,

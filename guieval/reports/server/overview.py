@@ -30,7 +30,7 @@ from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.scoring.score import Scorer
-from guieval.steps import Sample, StepKey, StepOutcome, StepTaskModel
+from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
 
 SECTIONS = {
     "run": ("figures", "breakdowns", "failures", "protocols"),
@@ -49,15 +49,15 @@ class Failures:
     """Why answers could not be judged: how often each reason occurred, with some of the steps."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    examples: defaultdict[tuple[str, str], list[StepKey]] = field(default_factory=lambda: defaultdict(list))
+    examples: defaultdict[tuple[str, str], list[dict[str, str]]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, key: StepKey, kind: str, reason: str) -> None:
-        """Count a step."""
+    def add(self, what: StepKey | EpisodeKey, link: str, kind: str, reason: str) -> None:
+        """Count a step or a task, whose page is at ``link``."""
         name = kind.replace("_", " "), clean(reason)[:REASON_LENGTH]
         if name in self.counts or len(self.counts) < 1000:
             self.counts[name] += 1
             if len(self.examples[name]) < EXAMPLES:
-                self.examples[name].append(key)
+                self.examples[name].append({"name": clean(str(what)), "link": link})
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def judged_run(directory: Path) -> JudgedRun:
         outcome = scorer.add(task, samples)
         if outcome is not None and outcome.verdict in _UNREAD:
             error = samples[0].error
-            failures.add(task.key, outcome.verdict, outcome.reason if error is None else f"{error.stage}: {error.message}")
+            reason = outcome.reason if error is None else f"{error.stage}: {error.message}"
+            failures.add(task.key, step_link(task.key), outcome.verdict, reason)
         return outcome
 
     answers = judge_answers(answered, None, judge=judge)
@@ -138,12 +139,7 @@ def breakdowns_section(run: JudgedRun) -> dict[str, Any]:
 def failures_section(failures: Failures, directory: Path) -> dict[str, Any]:
     """What failed and why, most frequent first, and what the run cost."""
     rows = [
-        {
-            "kind": kind,
-            "reason": reason,
-            "count": count,
-            "steps": [{"name": clean(str(key)), "link": step_link(key)} for key in failures.examples[kind, reason]],
-        }
+        {"kind": kind, "reason": reason, "count": count, "steps": failures.examples[kind, reason]}
         for (kind, reason), count in failures.counts.most_common(MOST_REASONS)
     ]
     return {"failures": rows, "more": max(0, len(failures.counts) - MOST_REASONS), "tables": shown(_cost_table(directory))}
@@ -177,9 +173,9 @@ def online_section(online: OnlineTrajectories) -> dict[str, Any]:
 def online_failures(online: OnlineTrajectories) -> Failures:
     """Why repetitions of tasks have no outcome."""
     failures = Failures()
-    for trajectory in online:
+    for number, trajectory in enumerate(online):
         if trajectory.failure is not None:
-            failures.add(StepKey(*trajectory.key, 0), "infrastructure_failure", trajectory.failure)
+            failures.add(trajectory.key, f"trajectories/#{number}", "infrastructure_failure", trajectory.failure)
     return failures
 
 

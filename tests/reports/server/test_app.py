@@ -267,3 +267,16 @@ def test_a_mistake_is_one_sentence(
         main()
     err = capsys.readouterr().err
     assert left.value.code == 2 and message in err and err.count("\n") == 1
+
+
+def test_a_task_without_an_outcome_leads_to_its_trajectory(tmp_path: Path) -> None:
+    """The emulator of the second task was gone."""
+    from guieval.reports.server.overview import failures_section, online_failures
+    from guieval.reports.trajectories.reading import read_online
+
+    run = write_run(tmp_path / "run", [record(task("e0", length=1), Stop()), failed(task("e1", length=1), "no emulator")])
+    (run / "trajectories.jsonl").touch()
+    (found,) = [
+        each for each in failures_section(online_failures(read_online(run)), run)["failures"] if "no emulator" in each["reason"]
+    ]
+    assert found["count"] == 1 and found["steps"] == [{"name": "demo/e1", "link": "trajectories/#1"}]

@@ -69,7 +69,7 @@ function verdictBar(verdicts, planned) {
 }
 
 function failureList(part) {
-  if (!part.failures.length) return el("p", {}, "Every answer could be read and judged.");
+  if (!part.failures.length) return el("p", {}, "No answer is missing, unreadable or outside the action space.");
   const row = (each) =>
     el(
       "tr",

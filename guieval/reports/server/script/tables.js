@@ -13,7 +13,7 @@ const post = async (address, value) => {
   if (!answer.ok) throw new Error(words.trim());
 };
 /** Only addresses within this page, whatever the server's data hold. */
-const link = (address, ...children) => (address.startsWith("steps/") ? el("a", { href: address }, children) : children);
+const link = (address, ...children) => (/^(steps|trajectories)\//.test(address) ? el("a", { href: address }, children) : children);
 
 function bar(share, ends) {
   const node = el("span", { class: "share", "aria-hidden": "true" }, el("i", {}), ends ? el("b", {}) : null);
