@@ -37,7 +37,7 @@ def test_the_log_has_reward_beside_exact_match_and_warns(kind: str, configured: 
     for line in steps:
         punished = 0.5 * line["completions/mean_length"] / 32
         assert line["watch/reward"] == pytest.approx(1.0 - line["watch/malformed"] - punished, abs=1e-3)
-        assert line["watch/reward"] == pytest.approx(line["reward"], abs=1e-3)
+        assert line["watch/reward"] == pytest.approx(line["reward"], abs=0.01)  # that is a mean of batches' means
         assert 0.0 < line["watch/exact_match"] < 1.0 and line["watch/words"] > 1
     warnings = [line["warning"] for line in lines if "warning" in line]
     assert sum("which ignores the screen" in each for each in warnings) == 1  # it holds at both checks

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from guieval.analysis.training_curves import training_curves
 from guieval.cli import options
 from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs
@@ -27,6 +28,7 @@ from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
+from guieval.reports.plots.training import training
 from guieval.scoring.matrix import ALL, score_run
 
 if TYPE_CHECKING:
@@ -47,20 +49,22 @@ KINDS = {
     "matrix": "heat map of protocols by runs, or by action types of one run",
     "reliability": "a table's static figures against live success",
     "samples": "what several tries of a step are worth",
+    "training": "curves of trainings over their optimiser steps",
 }
 _OF_RUNS = ("actions", "horizon", "matrix", "samples")
 _OPTIONS = {
-    **dict.fromkeys(("protocol", "label", "sample-set", "subset"), _OF_RUNS),
+    **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
     **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
     "by": ("actions", "horizon"),
     "figure": ("matrix",),
+    "label": (*_OF_RUNS, "training"),
 }
 """The kinds of picture that each option is for."""
 
 
 def plot(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="; ".join(f"{name}: {what}" for name, what in KINDS.items()))],
-    runs: Annotated[list[Path] | None, path_argument("[RUNS...]", "Run directories.")] = None,
+    runs: Annotated[list[Path] | None, path_argument("[RUNS...]", "Run directories, or those of `guieval train`.")] = None,
     out: Annotated[Path | None, path_option("The picture to write: .pdf, .svg or .png (300 dpi).")] = None,
     width: options.Width = "column",
     protocol: Annotated[
@@ -69,7 +73,9 @@ def plot(
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(help="Label of a run; give one for each run in order. samples: runs of one label are tries."),
+        typer.Option(
+            help="Label of a run; give one for each in order. Runs of one label are tries (samples) or seeds (training)."
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -86,7 +92,7 @@ def plot(
     subset: options.Subset = None,
     json: JSON = False,
 ) -> None:
-    """Draw a picture for a paper: runs by action type, by horizon, under protocols, by tries, or a table's correlations."""
+    """Draw a picture for a paper: runs by action type, horizon, protocol or tries, trainings, or a table's correlations."""
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}{nearest(kind, KINDS)}; known: {', '.join(KINDS)}")
     wide = options.check_width(width)
@@ -98,7 +104,9 @@ def plot(
         if value is not None and kind not in _OPTIONS[option]:
             raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
     check_file(out)
-    if kind == "reliability":
+    if kind == "training":
+        drawn = _training(list(runs or ()), label, wide)
+    elif kind == "reliability":
         drawn = _reliability(list(runs or ()), table, x or [], y, degree or 1, wide)
     else:
         if not runs:
@@ -252,6 +260,15 @@ def _reliability(runs: list[Path], table: str | None, x: Sequence[str], y: str |
     drawn = reliability(panels, _axis(shown, y), degree, width)
     caption = f"{', '.join(x)} against {y} of {shown.source}; least-squares curve of degree {degree}, Spearman's rho"
     return Drawn(drawn, caption, [asdict(panel) for panel in panels])
+
+
+def _training(folders: Sequence[Path], labels: Sequence[str] | None, width: Width) -> Drawn:
+    if not folders:
+        raise UsageError("training is drawn of trainings: name at least one folder that `guieval train` wrote")
+    series = training_curves(folders, labels)
+    seeds = ", ".join(f"{each.label}: {each.seeds}" for each in series)
+    caption = f"training by optimiser step, means and 95 % intervals (Student's) over seeds ({seeds})"
+    return Drawn(training(series, width), caption, [asdict(each) for each in series])
 
 
 def _axis(table: ResultTable, name: str) -> str:

@@ -7,6 +7,8 @@ alone (``--config ui-s1``). The exit code is 2 for a mistake, 130 when it was st
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from guieval.cli.tables import echo
 from guieval.errors import UsageError, nearest
 from guieval.running.config import settings_file
 
+PICTURE = "training.svg"
 KIND = typer.Argument(metavar="sft|grpo|semi-online", help="How to train.")
 
 
@@ -46,3 +49,25 @@ def train(
 
     final = begin(settings, resume=resume)
     echo(f"The weights are in {final}.")
+    if os.environ.get("RANK", "0") == "0":  # of several processes, the first one draws
+        _draw(Path(settings.out))
+
+
+def _draw(folder: Path) -> None:
+    """Write the training's curves; without matplotlib, say how they are drawn later."""
+    if find_spec("matplotlib") is None:
+        echo(
+            f"note: no picture without matplotlib: pip install 'guieval[report]', then `guieval plot training {folder}`",
+            err=True,
+        )
+        return
+    from guieval.analysis.training_curves import training_curves
+    from guieval.reports.plots.paper import write
+    from guieval.reports.plots.training import training
+
+    try:
+        write(training(training_curves([folder]), "two-column"), folder / PICTURE)
+    except (UsageError, OSError) as error:  # the weights are saved: a picture that fails is no failure
+        echo(f"note: no picture: {error}", err=True)
+        return
+    echo(f"The curves are in {folder / PICTURE}.")

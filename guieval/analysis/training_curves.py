@@ -1,0 +1,180 @@
+"""The figures of trainings by optimiser step, with intervals over seeds, from the folders that ``guieval train`` writes.
+
+Trainings whose settings differ only in the seed are one series. Long logs are averaged over equal numbers of optimiser steps.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from guieval.data.yaml_text import read_yaml
+from guieval.errors import UsageError
+
+SETTINGS, LOG, MOST_POINTS = "training.yaml", "log.jsonl", 40
+_OF_A_SEED = ("seed", "out", "data", "report_to", "notes")
+
+
+class Shown(NamedTuple):
+    """A figure of a training: its title, the names it may have in the log (the first that is there), and whether it is a share.
+
+    A name that begins with ``*`` is an ending.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    share: bool = False
+
+
+FIGURES: tuple[Shown, ...] = (
+    Shown("reward", ("reward",)),
+    Shown("exact match of the replies (%)", ("watch/exact_match", "*/exact_match"), share=True),
+    Shown("successful rollouts (%)", ("online/success", "semi_online/success"), share=True),
+    Shown("entropy", ("entropy",)),
+    Shown("KL", ("kl",)),
+    Shown("clipped tokens (%)", ("clip_ratio/region_mean",), share=True),
+    Shown("groups kept (%)", ("dynamic_sampling/kept_share",), share=True),
+    Shown("tokens per reply", ("completions/mean_length",)),
+    Shown("loss", ("loss",)),
+    Shown("SOP score, held-out (%)", ("eval/sop_score",), share=True),
+    Shown("exact match, held-out (%)", ("eval/exact_match",), share=True),
+    Shown("success, held-out (%)", ("eval/success",), share=True),
+)
+"""What is drawn, in this order; the loss only of supervised trainings, whose loss says something."""
+
+
+class Point(NamedTuple):
+    """The mean of ``seeds`` trainings at an optimiser step; the ends of its interval, NaN with fewer than two."""
+
+    step: float
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class TrainingCurves:
+    """One series: its label, how many seeds it has, and the points of each figure by title."""
+
+    label: str
+    seeds: int
+    curves: Mapping[str, Sequence[Point]]
+
+
+class _Training(NamedTuple):
+    folder: Path
+    settings: dict[str, Any]
+    series: dict[str, dict[int, float]]
+
+
+def training_curves(folders: Sequence[Path], labels: Sequence[str] | None = None, level: float = 0.95) -> list[TrainingCurves]:
+    """The series of trainings. ``labels``, one for each folder, replace the grouping by settings.
+
+    Raises :class:`UsageError` for a folder without a training, one whose log holds no figure, and a wrong number of labels.
+    """
+    trainings = [_read(folder) for folder in folders]
+    if labels is not None and len(labels) != len(trainings):
+        raise UsageError(f"there are {len(trainings)} trainings and {len(labels)} --label; give one for each, in order")
+    groups: dict[str, list[_Training]] = {}
+    for place, training in enumerate(trainings):
+        key = json.dumps(_alike(training.settings), sort_keys=True, default=str) if labels is None else labels[place]
+        groups.setdefault(key, []).append(training)
+    named = [*groups] if labels is not None else _names(list(groups.values()))
+    return [_curves(label, members, level) for label, members in zip(named, groups.values(), strict=True)]
+
+
+def _read(folder: Path) -> _Training:
+    try:
+        settings = read_yaml((folder / SETTINGS).read_text(encoding="utf-8"))
+        lines = (folder / LOG).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        raise UsageError(
+            f"{str(folder)!r} holds no training: expected {SETTINGS} and {LOG}, as `guieval train` writes"
+        ) from None
+    found: dict[str, dict[int, float]] = {}
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # the last line of a training that was killed
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "step":
+                found.setdefault(name, {})[row["step"]] = value  # of a resumed training, the later line
+    supervised = isinstance(settings, dict) and settings.get("kind") == "sft"
+    series = {
+        shown.title: values
+        for shown in FIGURES
+        if (shown.title != "loss" or supervised) and (values := _named(found, shown.names))
+    }
+    if not series:
+        raise UsageError(f"the log of the training {str(folder)!r} holds no figure yet")
+    return _Training(folder, settings if isinstance(settings, dict) else {}, series)
+
+
+def _named(found: Mapping[str, dict[int, float]], names: Sequence[str]) -> dict[int, float] | None:
+    for name in names:
+        for given in sorted(found):
+            if given == name or (name.startswith("*") and given.endswith(name[1:]) and not given.startswith("eval/")):
+                return found[given]
+    return None
+
+
+def _alike(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in _OF_A_SEED}
+
+
+def _names(groups: Sequence[Sequence[_Training]]) -> list[str]:
+    """The folder's name, or what the names of several seeds begin with; several of the same name get their folder's folder."""
+    short = [_beginning([each.folder.resolve().name for each in group]) for group in groups]
+    short = [name.rstrip("-_. ") if len(group) > 1 else name for name, group in zip(short, groups, strict=True)]
+    return [
+        name if name and short.count(name) == 1 else str(group[0].folder) for name, group in zip(short, groups, strict=True)
+    ]
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """The characters that all names begin with."""
+    return "".join(letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+
+
+def _curves(label: str, members: Sequence[_Training], level: float) -> TrainingCurves:
+    curves: dict[str, list[Point]] = {}
+    for shown in FIGURES:
+        scale = 100.0 if shown.share else 1.0
+        series = [
+            {step: scale * value for step, value in each.series[shown.title].items()}
+            for each in members
+            if shown.title in each.series
+        ]
+        if series:
+            curves[shown.title] = _points(series, level)
+    return TrainingCurves(label, len(members), curves)
+
+
+def _points(series: Sequence[Mapping[int, float]], level: float) -> list[Point]:
+    steps = sorted(set().union(*series))
+    size = math.ceil(len(steps) / MOST_POINTS)
+    points = []
+    for start in range(0, len(steps), size):
+        part = steps[start : start + size]
+        values = [fmean(held) for each in series if (held := [each[step] for step in part if step in each])]
+        half = half_width(values, level)
+        mean = fmean(values)
+        points.append(Point(fmean(part), mean, mean - half, mean + half, len(values)))
+    return points
+
+
+def half_width(values: Sequence[float], level: float = 0.95) -> float:
+    """Half of Student's interval of a mean; NaN of fewer than two values."""
+    if len(values) < 2:
+        return math.nan
+    from scipy.special import stdtrit
+
+    return float(stdtrit(len(values) - 1, 0.5 + level / 2) * stdev(values) / math.sqrt(len(values)))
