@@ -55,7 +55,7 @@ COMMANDS = {
     **{"check": "models.check", "mock-server": "running.mock_server", "probe-reward": "training.probe_reward"},
     **{"help-config": "running.help_config", "train": "training.train", "new-adapter": "models.new_adapter"},
     **{"runs": "running.runs", "serve-environment": "running.serve_environment", "export-results": "results.export_results"},
-    **{"push": "results.push", "thoughts": "training.thoughts"},
+    **{"push": "results.push", "thoughts": "training.thoughts", "power": "results.power", "campaign": "running.campaign"},
     **{"export-training": "training.export_training"},
 }
 """The commands and their modules. A module holds a function of its own name, or a Typer application called ``app``; it is

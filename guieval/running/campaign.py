@@ -1,0 +1,120 @@
+"""Campaigns: models x benchmarks x modes x seeds from one file, as runs side by side in one folder.
+
+A file lists models and benchmarks, each as a name or as settings of a run, and the settings that all runs share:
+
+    models: [ui-s1-7b, {model: qwen2.5-vl-7b, base_urls: ["http://127.0.0.1:8001/v1"]}]
+    benchmarks: [{bench: androidcontrol, sample_set: ac-test-8444, protocol: ui-s1-sop}]
+    modes: [sop]
+    seeds: [0, 1]
+    settings: {concurrency: 32}
+    references: [ui-s1-table-1]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from guieval.errors import UsageError, first_problem, nearest
+from guieval.running.config import RunConfig, override, parse, read_settings, settings_file
+
+Settings = dict[str, Any]
+
+
+def _named(field: str) -> BeforeValidator:
+    return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
+
+
+class Campaign(BaseModel):
+    """A file of a campaign. ``seeds`` are the seeds of sampling; without them sampling is the checkpoint's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    models: tuple[Annotated[Settings, _named("model")], ...] = Field(min_length=1)
+    benchmarks: tuple[Annotated[Settings, _named("bench")], ...] = Field(min_length=1)
+    modes: tuple[str, ...] = Field(("offline",), min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    settings: Settings = Field(default_factory=dict)
+    protocols: tuple[str, ...] = Field((), description="protocols of the leaderboard (default: each run's own)")
+    references: tuple[str, ...] = Field((), description="published tables shown beside it")
+    figures: str | None = Field(None, description="figures of the leaderboard, with commas between")
+    disagreement: float = Field(0.2, gt=0, le=1, description="share of steps on which one of two models alone is right")
+    icc: float = Field(0.1, ge=0, le=1, description="correlation of right and wrong within episodes")
+
+
+class PlannedRun(BaseModel):
+    """A run of a campaign; ``rest`` is what it shares with the runs of other models: benchmark, mode and seed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    config: RunConfig
+    directory: Path
+    model: str
+    rest: str
+
+
+def read_campaign(file: Path) -> Campaign:
+    """A campaign from its file, or the shipped one of that name; :class:`UsageError` that names a wrong field."""
+    path = settings_file(file, "campaigns", "campaign")
+    values = read_settings(path, "campaign")
+    for name in values:
+        if name not in Campaign.model_fields:
+            raise UsageError(f"{str(path)!r}: unknown field {name!r}{nearest(str(name), Campaign.model_fields)}")
+    try:
+        return Campaign.model_validate(values)
+    except ValidationError as error:
+        problem = first_problem(error, Campaign)
+        raise UsageError(f"{str(path)!r}, field {problem.field or '(whole file)'}: {problem.sentence}") from None
+
+
+def planned(
+    campaign: Campaign, out: Path, overrides: Sequence[str] = (), only: Sequence[str] = (), **flags: Any
+) -> list[PlannedRun]:
+    """Every run of a campaign with its directory below ``out``, the runs of a model one after the other.
+
+    ``overrides`` and ``flags`` are settings for all runs; ``only`` names models that the runs are restricted to. Raises
+    :class:`UsageError` for a wrong setting, and for two runs of the same model, benchmark, mode and seed.
+    """
+    runs = list(_runs(campaign, out, overrides, flags))
+    names = list(dict.fromkeys(run.model for run in runs))
+    for name in only:
+        if name not in names:
+            raise UsageError(f"the campaign has no model {name!r}{nearest(name, names)}; it has {', '.join(names)}")
+    directories = [run.directory for run in runs]
+    for directory in directories:
+        if directories.count(directory) > 1:
+            raise UsageError(f"two runs of the campaign are {directory.name!r}: give one of them another 'name'")
+    return [run for run in runs if not only or run.model in only]
+
+
+def _runs(campaign: Campaign, out: Path, overrides: Sequence[str], flags: Mapping[str, Any]) -> Iterator[PlannedRun]:
+    for model in campaign.models:
+        for bench in campaign.benchmarks:
+            for mode in campaign.modes:
+                for seed in campaign.seeds or (None,):
+                    named, values = _merged(campaign.settings, model, bench, mode, seed)
+                    override(values, overrides)
+                    values.update({name: value for name, value in flags.items() if value is not None})
+                    rest = "-".join(filter(None, (named[1], mode, "" if seed is None else f"seed{seed}")))
+                    name = re.sub(r"[^\w.-]+", "-", f"{named[0]}-{rest}")
+                    yield PlannedRun(config=parse(values), directory=out / name, model=named[0], rest=rest)
+
+
+def _merged(
+    shared: Settings, model: Settings, bench: Settings, mode: str, seed: int | None
+) -> tuple[tuple[str, str], Settings]:
+    """What a run is called, and its settings; ``name`` in a model's or a benchmark's settings is its name in the campaign."""
+    values = {**shared, **bench, **model, "mode": mode}
+    groups = [part["sampling"] for part in (shared, bench, model) if isinstance(part.get("sampling"), dict)]
+    sampling = {name: value for group in groups for name, value in group.items()}
+    if seed is not None:
+        sampling["seed"] = seed
+    if sampling:
+        values["sampling"] = sampling
+    values.pop("name", None)
+    names = [str(part.get("name") or part.get(field, "")) for part, field in ((model, "model"), (bench, "bench"))]
+    return (names[0], names[1]), values
