@@ -12,7 +12,7 @@ import io
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -144,26 +144,61 @@ def _recognise(data: bytes) -> tuple[ScreenText, ...]:
         width, height = (max(1, round(side * LONGEST_SIDE / longest)) for side in image.size)
         image = image.resize((width, height), Image.Resampling.BILINEAR)
     pixels = np.ascontiguousarray(np.asarray(image)[:, :, ::-1])  # OpenCV's order is blue, green, red
-    lines, _ = engine(pixels, use_cls=False)  # the classifier finds upside-down text, which screens do not have
     x, y = 1000.0 / image.width, 1000.0 / image.height
     read: list[ScreenText] = []
-    for corners, text, _ in lines or ():
+    for corners, text in engine(pixels):
         across, down = zip(*corners, strict=True)
         read.append(ScreenText(text, Box(min(across) * x, min(down) * y, max(across) * x, max(down) * y)))
     return tuple(read)
 
 
 @cache
-def _engine() -> Any:
+def _engine() -> Callable[[Any], list[tuple[Any, str]]]:
+    """Reads the lines of an image, each with its four corners in pixels.
+
+    The packages bring different networks (rapidocr-onnxruntime PP-OCRv4, rapidocr a newer one), so Python 3.13 and later, for
+    which the first has no release, read some screens differently.
+    """
+    threads = max(1, min(4, (os.cpu_count() or 1) // 2))
     try:
-        from rapidocr_onnxruntime import RapidOCR
+        return _rapidocr_onnxruntime(threads)
+    except ModuleNotFoundError:
+        pass
     except ImportError as error:
-        if isinstance(error, ModuleNotFoundError):
-            raise UsageError("the OCR baseline needs RapidOCR: pip install 'guieval[baseline]'") from None
         raise UsageError(
             f"RapidOCR cannot be loaded: {error}; where a system library is missing, "
             "`pip uninstall opencv-python` and `pip install opencv-python-headless` do without it"
         ) from None
-    threads = max(1, min(4, (os.cpu_count() or 1) // 2))
-    # "max": never enlarge a small screen first, as RapidOCR does by default: it takes 1.6 times as long and helps no decision
-    return RapidOCR(det_limit_type="max", intra_op_num_threads=threads, inter_op_num_threads=1)
+    try:
+        return _rapidocr(threads)
+    except ImportError:
+        raise UsageError("the OCR baseline needs RapidOCR: pip install 'guieval[baseline]'") from None
+
+
+# Both ways: limit_type "max" never enlarges a small screen first, as RapidOCR does by default: that takes 1.6 times as long and
+# helps no decision. The classifier finds upside-down text, which screens do not have.
+def _rapidocr_onnxruntime(threads: int) -> Callable[[Any], list[tuple[Any, str]]]:
+    from rapidocr_onnxruntime import RapidOCR
+
+    engine = RapidOCR(det_limit_type="max", intra_op_num_threads=threads, inter_op_num_threads=1)
+    return lambda pixels: [(corners, text) for corners, text, _ in engine(pixels, use_cls=False)[0] or ()]
+
+
+def _rapidocr(threads: int) -> Callable[[Any], list[tuple[Any, str]]]:
+    from rapidocr import RapidOCR
+
+    onnx = "EngineConfig.onnxruntime"
+    engine = RapidOCR(
+        params={
+            "Det.limit_type": "max",
+            f"{onnx}.intra_op_num_threads": threads,
+            f"{onnx}.inter_op_num_threads": 1,
+            "Global.log_level": "error",
+        }
+    )
+
+    def lines(pixels: Any) -> list[tuple[Any, str]]:
+        read = engine(pixels, use_cls=False)
+        return [] if read.boxes is None else list(zip(read.boxes.tolist(), read.txts, strict=True))
+
+    return lines

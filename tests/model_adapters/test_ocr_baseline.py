@@ -41,7 +41,7 @@ from guieval.steps import Setting, StepTaskModel
 PHONE, DESKTOP = (360, 800), (1920, 1080)
 Line = tuple[str, Box]
 needs_ocr = pytest.mark.skipif(
-    importlib.util.find_spec("rapidocr_onnxruntime") is None, reason="the extra 'baseline' (RapidOCR) is not installed"
+    importlib.util.find_spec("onnxruntime") is None, reason="the extra 'baseline' (RapidOCR) is not installed"
 )
 
 
@@ -391,7 +391,7 @@ def test_an_empty_screen_and_a_damaged_one(agent: ABCModel) -> None:
 
 def test_without_the_extra_the_error_states_what_to_install() -> None:
     script = (
-        "import sys; sys.modules['rapidocr_onnxruntime'] = None\n"
+        "import sys; sys.modules['rapidocr_onnxruntime'] = sys.modules['rapidocr'] = None\n"
         "from guieval.registry import load_model\n"
         "module = sys.modules[type(load_model('ocr-baseline')).__module__]\n"
         "from guieval.errors import UsageError\n"

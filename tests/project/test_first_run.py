@@ -27,7 +27,7 @@ def commands(section: str) -> list[str]:
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_the_first_commands_of_the_readme(tmp_path: Path) -> None:
     """In a new home, with nothing on the PATH; the demo is shorter, and finds its environment ready."""
-    pytest.importorskip("rapidocr_onnxruntime")
+    pytest.importorskip("onnxruntime")
     (tmp_path / ".venv").symlink_to(sys.prefix)
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
     script = "\n".join(commands("Install") + commands("First run"))

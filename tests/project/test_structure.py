@@ -46,7 +46,7 @@ BENCHMARK_MAY = VOCABULARY | {"data", "evaluation", "testing"}
 ADAPTER_MAY = VOCABULARY | {"data", "history", "models", "parsing"}
 HEAVY = {
     *("torch", "vllm", "transformers", "trl", "verl", "ray", "matplotlib", "pandas"),
-    *("rapidocr_onnxruntime", "cv2", "onnxruntime"),
+    *("rapidocr", "rapidocr_onnxruntime", "cv2", "onnxruntime"),
 }
 
 
