@@ -8,6 +8,7 @@ two splits are disjoint. One command a curve, under an hour of one core each, in
     python -m perf.learning offline --out DIR          # GRPO on single steps with the reference's history
     python -m perf.learning semi-online --out DIR      # UI-S1: own outputs as history, mismatches patched
     python -m perf.learning sampled DIR                # the trained policies and their start once more, at temperature 1
+    python -m perf.learning power --one A B C --other D E F   # how many seeds decide between two methods
     python -m perf.learning report DIR                   # the tables of docs/learning.md, and its picture (extra `report`)
 
 Intervals are percentiles of a two-level bootstrap: seeds are drawn again, and episodes, which all seeds and methods share.
@@ -21,7 +22,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ KINDS = {"sft": ("sft", "tiny-sft"), "offline": ("grpo", "tiny-grpo"), "semi-onl
 NAMES = {"sft": "SFT", "offline": "offline RL (GRPO)", "semi-online": "semi-online RL"}
 FIGURES = ("step exact match", "PG", "TSR")
 RESAMPLES = 4000
-EPISODES = 200
-"""Held-out episodes of an evaluation."""
+EPISODES = 600
+"""Held-out episodes of an evaluation, unless ``--episodes`` says otherwise."""
 START, SAMPLED = "start-sampled", "sampled"
 ROLLED = 20
 """Optimiser steps at both ends of a training whose own answers are reported."""
@@ -50,10 +51,10 @@ class Evaluated(NamedTuple):
     success: NDArray[np.float64]
 
 
-def train(kind: str, seed: int, out: Path, *, with_start: bool) -> None:
+def train(kind: str, seed: int, out: Path, *, with_start: bool, episodes: int) -> None:
     """One training, in a process of its own; one that was broken off goes on. The start is the same for every seed."""
     command, config = KINDS[kind]
-    settings = [f"seed={seed}", f"evaluation.bench_options.episodes={EPISODES}", f"evaluation.at_start={with_start}".lower()]
+    settings = [f"seed={seed}", f"evaluation.bench_options.episodes={episodes}", f"evaluation.at_start={with_start}".lower()]
     words = [sys.executable, "-m", "guieval", "train", command, "--config", config, "--out", str(out)]
     words += [word for setting in settings for word in ("--set", setting)]
     if (out / "checkpoints").is_dir() and any((out / "checkpoints").iterdir()):
@@ -61,10 +62,10 @@ def train(kind: str, seed: int, out: Path, *, with_start: bool) -> None:
     subprocess.run(words, check=True, env=ENVIRONMENT)
 
 
-def sample(out: Path) -> None:
+def sample(out: Path, episodes: int) -> None:
     """Evaluate the start, and what each training ended with, by answers drawn at temperature 1: what RL rewards."""
     words = [sys.executable, "-m", "guieval", "run", "--model", "tiny-policy", "--bench", "demo-icons", "--mode", "sop"]
-    words += ["--engine", "transformers", "--set", f"bench_options.episodes={EPISODES}", "--set", "sampling.temperature=1.0"]
+    words += ["--engine", "transformers", "--set", f"bench_options.episodes={episodes}", "--set", "sampling.temperature=1.0"]
     weights = {out / START: None} | {final.parent / SAMPLED: final for final in sorted(out.glob("*-[0-9]*/final"))}
     for run, folder in weights.items():
         if not (run / "metrics.json").exists():
@@ -147,6 +148,29 @@ def formatted(values: tuple[NDArray[np.float64], ...], signed: bool = False) -> 
     return [f"{100 * v:{form}} [{100 * low:{form}}, {100 * high:{form}}]" for v, low, high in zip(*values, strict=True)]
 
 
+def power(one: list[float], other: list[float], goal: float) -> None:
+    """Print the power of a t-test between the seeds of two methods, and the seeds that it needs."""
+    variance = stdev(one) ** 2 + stdev(other) ** 2
+    seeds = min(len(one), len(other))
+    observed = abs(fmean(one) - fmean(other))
+    for name, difference in (("observed", observed), ("goal", goal)):
+        needed = next((n for n in range(2, 1000) if chance_to_see(difference, variance, n) >= 0.8), None)
+        now = chance_to_see(difference, variance, seeds)
+        print(
+            f"{name} difference {difference:.2f}: power {now:.2f} with {seeds} seeds each; 0.8 with {needed or 'no number of'}"
+        )
+
+
+def chance_to_see(difference: float, variance: float, seeds: int) -> float:
+    """The power of the two-sided 5 % t-test; ``variance`` is the sum of both methods' variances between seeds."""
+    from scipy.stats import nct, t
+
+    freedom = 2 * seeds - 2
+    critical = t.ppf(0.975, freedom)
+    shift = difference / np.sqrt(variance / seeds)
+    return float(nct.sf(critical, freedom, shift) + nct.cdf(-critical, freedom, shift))
+
+
 def report(out: Path, picture: Path | None) -> None:
     """Print the tables, and draw the curves."""
     kinds = [kind for kind in KINDS if any(out.glob(f"{kind}-[0-9]*"))]
@@ -218,20 +242,36 @@ def main() -> None:
         training = commands.add_parser(kind)
         training.add_argument("--out", type=Path, required=True)
         training.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    commands.add_parser("sampled").add_argument("out", type=Path)
+        training.add_argument("--episodes", type=int, default=EPISODES)
+    sampling = commands.add_parser("sampled")
+    sampling.add_argument("out", type=Path)
+    sampling.add_argument("--episodes", type=int, default=EPISODES)
+    powering = commands.add_parser("power")
+    powering.add_argument("--one", type=float, nargs="+", required=True, help="a figure of each seed of a method")
+    powering.add_argument("--other", type=float, nargs="+", required=True)
+    powering.add_argument("--goal", type=float, default=3.0, help="a difference that should be seen")
     reporting = commands.add_parser("report")
     reporting.add_argument("out", type=Path)
     reporting.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
+    if arguments.command == "power":
+        power(arguments.one, arguments.other, arguments.goal)
+        return
     if arguments.command == "report":
         report(arguments.out, arguments.picture)
         return
     if arguments.command == "sampled":
-        sample(arguments.out)
+        sample(arguments.out, arguments.episodes)
         return
     for seed in arguments.seeds:
         begun = any(arguments.out.glob("*-[0-9]*/evaluations/step-0"))
-        train(arguments.command, seed, arguments.out / f"{arguments.command}-{seed}", with_start=not begun)
+        train(
+            arguments.command,
+            seed,
+            arguments.out / f"{arguments.command}-{seed}",
+            with_start=not begun,
+            episodes=arguments.episodes,
+        )
 
 
 if __name__ == "__main__":
