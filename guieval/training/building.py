@@ -242,12 +242,6 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
     first, _ = parts.data.episode(tasks[0])
     common = parts.common(Example(first.steps[0], ()))
     arguments = common["args"]
-    if arguments.use_vllm and arguments.vllm_importance_sampling_correction:
-        if "vllm_importance_sampling_correction" in config.trainer:
-            raise UsageError(
-                "semi-online training has no importance sampling correction for vLLM: leave it out or set it false"
-            )
-        arguments.vllm_importance_sampling_correction = False
     from guieval.training.trainers.semi_online import SemiOnlineTrainer
 
     check_enough(arguments, len(tasks))

@@ -18,8 +18,13 @@ from guieval.errors import UsageError
 SUPPORTED = "trl>=1.16,<1.17"
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "torchvision")
 PRIVATE: dict[str, tuple[str, ...]] = {
-    "_generate_and_score_completions": ("self", "inputs"),
+    "training_step": ("self", "model", "inputs", "num_items_in_batch"),
+    "compute_loss": ("self", "model", "inputs", "return_outputs", "num_items_in_batch"),
+    "_prepare_inputs": ("self", "generation_batch"),
     "_get_train_sampler": ("self", "dataset"),
+    "_save_checkpoint": ("self", "model", "trial"),
+    "_load_optimizer_and_scheduler": ("self", "checkpoint"),
+    "_compute_loss": ("self", "model", "inputs"),
     "_tokenize_prompts": ("self", "prompts"),
     "_generate_single_turn": (
         "self",
@@ -50,7 +55,7 @@ PRIVATE: dict[str, tuple[str, ...]] = {
         "image_position_ids",
     ),
 }
-"""Private methods of GRPOTrainer that are overridden (the first two) or called; their parameters in the supported versions."""
+"""Private methods of GRPOTrainer that are overridden (the first six) or called; their parameters in the supported versions."""
 
 VERL_SUPPORTED = "verl>=0.9.1,<0.10"
 VERL_PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")

@@ -199,7 +199,7 @@ def test_another_trl_is_refused_in_one_sentence() -> None:
     as_known = type("T", (), {name: _method(parameters) for name, parameters in PRIVATE.items()})
     check_trainer(as_known)
     gone = type("T", (), {name: _method(parameters) for name, parameters in list(PRIVATE.items())[1:]})
-    with pytest.raises(UsageError, match=r"_generate_and_score_completions does not exist .*pip install 'trl>=1.16,<1.17'"):
+    with pytest.raises(UsageError, match=r"training_step does not exist .*pip install 'trl>=1.16,<1.17'"):
         check_trainer(gone)
     changed = type("T", (as_known,), {"_tokenize_prompts": _method(("self", "prompts", "tools"))})
     with pytest.raises(UsageError, match=r"_tokenize_prompts takes \(self, prompts, tools\)"):

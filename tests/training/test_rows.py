@@ -1,7 +1,8 @@
-"""A batch of TRL's taken apart and put together again."""
+"""Micro-batches of rows in TRL's form, and screenshots that are read when a micro-batch needs them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,65 +10,83 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from PIL import Image
 
 from guieval.errors import UsageError
-from guieval.training.trainers.rows import Row, filled, packed, unpacked
+from guieval.training.data.examples import Picture
+from guieval.training.trainers.pictures import BLANK, Pictures
+from guieval.training.trainers.rows import Row, packed
 
 PAD = 9
 
 
-def row(prompt: list[int], completion: list[int], images: int, **given: Any) -> Row:
-    patches = 4 * images
+class Processor:
+    """Patches that hold the picture's first red value, four for each picture."""
+
+    def __init__(self, fields: tuple[str, ...] = ("pixel_values", "image_grid_thw")) -> None:
+        self.calls = 0
+        self._fields = fields
+
+    def image_processor(self, images: list[Image.Image], return_tensors: str) -> dict[str, Any]:
+        self.calls += 1
+        red = images[0].getpixel((0, 0))
+        assert isinstance(red, tuple)
+        made = {"pixel_values": torch.full((4, 3), float(red[0])), "image_grid_thw": torch.tensor([[1, 2, 2]])}
+        return {name: made[name] for name in self._fields}
+
+
+def named(number: int) -> Picture:
+    return Picture(Path("/screens"), str(number), (8, 8), None)
+
+
+def pictures(processor: Any = None, **given: Any) -> Pictures:
+    return Pictures(processor or Processor(), lambda picture: Image.new("RGB", (8, 8), (int(picture.file), 0, 0)), **given)
+
+
+def row(prompt: list[int], completion: list[int], *shown: int, **given: Any) -> Row:
     return Row(
         torch.tensor(prompt),
         torch.tensor(completion),
-        pixels=torch.arange(patches * 3.0).view(patches, 3) + prompt[0] if images else None,
-        grid=torch.tensor([[1, 2, 2]] * images) if images else None,
+        pictures=tuple(map(named, shown)),
         types={"mm_token_type_ids": torch.tensor([1] * len(prompt))},
-        tokens={"old_per_token_logps": -torch.rand(len(completion))},
+        tokens={"old_per_token_logps": torch.arange(1.0, 1 + len(completion))},
         **given,
     )
 
 
-ROWS = [row([1, 2, 3], [4, 5], 1, advantage=0.5), row([6], [7, 8, 1], 0), row([2, 2], [3], 2, advantage=-1.0)]
+ROWS = [row([1, 2, 3], [4, 5], 7, advantage=0.5), row([6], [7, 8, 1]), row([2, 2], [3], 8, 9, advantage=-1.0)]
 
 
-def test_rows_come_back_as_they_were() -> None:
-    batch = packed(ROWS, pad=PAD, device="cpu")
+def test_rows_are_padded_and_their_pictures_follow_each_other() -> None:
+    batch = packed(ROWS, pad=PAD, pictures=pictures())
     assert batch["prompt_ids"].tolist() == [[1, 2, 3], [PAD, PAD, 6], [PAD, 2, 2]]
+    assert batch["prompt_mask"].tolist() == [[1, 1, 1], [0, 0, 1], [0, 1, 1]]
     assert batch["completion_ids"].tolist() == [[4, 5, PAD], [7, 8, 1], [3, PAD, PAD]]
+    assert batch["completion_mask"].tolist() == [[1, 1, 0], [1, 1, 1], [1, 0, 0]]
+    assert batch["advantages"].tolist() == [0.5, 0.0, -1.0]
+    assert batch["old_per_token_logps"].tolist() == [[1.0, 2.0, 0.0], [1.0, 2.0, 3.0], [1.0, 0.0, 0.0]]
     assert batch["mm_token_type_ids"].tolist() == [[1, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]]
-    assert (batch["num_images"], batch["pixel_values"].shape) == ([1, 0, 2], (12, 3))
-    for before, after in zip(ROWS, unpacked(batch), strict=True):
-        assert torch.equal(before.prompt, after.prompt) and torch.equal(before.completion, after.completion)
-        assert before.advantage == after.advantage and after.counts
-        assert (before.pixels is None) == (after.pixels is None)
-        if before.pixels is not None:
-            assert torch.equal(before.pixels, after.pixels) and torch.equal(before.grid, after.grid)
-        for name in ("types", "tokens"):
-            assert all(torch.equal(getattr(before, name)[key], value) for key, value in getattr(after, name).items())
+    assert batch["num_images"] == [1, 0, 2]
+    assert batch["pixel_values"][::4, 0].tolist() == [7.0, 8.0, 9.0]
+    assert batch["image_grid_thw"].tolist() == [[1, 2, 2]] * 3
 
 
-def test_rows_may_be_left_out_and_mixed() -> None:
-    first, second = unpacked(packed(ROWS, pad=PAD, device="cpu")), unpacked(packed(ROWS[:1], pad=PAD, device="cpu"))
-    batch = packed([first[2], second[0]], pad=PAD, device="cpu")
-    assert batch["advantages"].tolist() == [-1.0, 0.5]
-    assert torch.equal(batch["pixel_values"], torch.cat([ROWS[2].pixels, ROWS[0].pixels]))
+def test_a_row_that_does_not_count_has_no_token_in_the_loss() -> None:
+    filler = Row(torch.tensor([1]), torch.tensor([2]), pictures=(BLANK,), types=row([1], []).types, counts=False)
+    batch = packed([ROWS[0], filler], pad=PAD, pictures=pictures())
+    assert batch["completion_mask"].tolist() == [[1, 1], [0, 0]]
+    assert batch["old_per_token_logps"].tolist() == [[1.0, 2.0], [0.0, 0.0]]
+    assert batch["num_images"] == [1, 1]
 
 
-def test_fillers_hold_no_token_that_counts() -> None:
-    batch = packed(filled(ROWS[:2], 4, ROWS[2]), pad=PAD, device="cpu")
-    assert batch["completion_mask"].tolist() == [[1, 1, 0], [1, 1, 1], [0, 0, 0], [0, 0, 0]]
-    assert batch["advantages"].tolist() == [0.5, 0.0, 0.0, 0.0]
-    assert batch["prompt_mask"].sum(1).tolist() == [3, 1, 2, 2]  # what is in the prompt stays, for the images must fit it
-    with pytest.raises(ValueError, match="3 rows do not fit into 2"):
-        filled(ROWS, 2, ROWS[0])
+def test_a_screenshot_is_processed_once_and_the_oldest_is_forgotten() -> None:
+    processor = Processor()
+    kept = pictures(processor, kept_bytes=2 * 48)  # two of 4 x 3 numbers of four bytes
+    for number, calls in ((1, 1), (2, 2), (1, 2), (3, 3), (1, 3), (2, 4)):  # the third drives out the second
+        assert kept.patches(named(number))[0][0, 0] == number
+        assert processor.calls == calls
 
 
 def test_images_of_another_kind_are_refused() -> None:
-    batch = packed(ROWS, pad=PAD, device="cpu")
-    with pytest.raises(UsageError, match="pixel_attention_mask"):
-        unpacked({**batch, "pixel_attention_mask": torch.ones(3)})
-    del batch["image_grid_thw"]
     with pytest.raises(UsageError, match="Qwen-VL"):
-        unpacked(batch)
+        packed(ROWS, pad=PAD, pictures=pictures(Processor(("pixel_values",))))

@@ -25,16 +25,11 @@ from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import figures
 from guieval.training.guard import check_trainer
 from guieval.training.session import train
-from guieval.training.trainers.rows import filled, packed, unpacked
+from guieval.training.trainers.groups import Batch
+from guieval.training.trainers.rows import Row
 
 from .conftest import EPISODES, Configured
 
-KEYS = {"prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "advantages", "num_items_in_batch"} | {
-    "pixel_values",
-    "image_grid_thw",
-    "num_images",
-    "mm_token_type_ids",
-}
 RL = ("grpo", "semi-online")
 
 
@@ -57,15 +52,18 @@ def trainer_in_training(config: TrainingConfig) -> Any:
     return trainer
 
 
-def generated(trainer: Any, tasks: list[int]) -> dict[str, Any]:
-    rollouts = [{"index": task} for task in tasks for _ in range(trainer.num_generations)]
-    batch: dict[str, Any] = trainer._generate_and_score_completions(rollouts)
-    return batch
+def generated(trainer: Any, tasks: list[int]) -> Batch:
+    return trainer._generate_batch([{"index": task} for task in tasks for _ in range(trainer.num_generations)])  # type: ignore[no-any-return]
 
 
-def gradients(trainer: Any, batch: dict[str, Any]) -> Any:
+def rows_of(batch: Batch) -> list[Row]:
+    return [row for chunk in batch.chunks for row in chunk]
+
+
+def gradients(trainer: Any, batch: Batch) -> Any:
     trainer.model.zero_grad()
-    trainer.compute_loss(trainer.model, batch).backward()
+    for chunk in batch.chunks:
+        trainer._passes(trainer.model, batch, chunk)
     return torch.cat([weight.grad.flatten() for weight in trainer.model.parameters() if weight.grad is not None])
 
 
@@ -77,20 +75,19 @@ def test_the_installed_trl_is_a_supported_one() -> None:
 def test_a_batch_is_what_trl_trains_on(kind: str, configured: Configured) -> None:
     trainer = trainer_in_training(configured(kind, dynamic_sampling=None, trainer={"steps_per_generation": 3}))
     batch = generated(trainer, [0, 1])
-    assert batch.keys() == KEYS | {"old_per_token_logps"}  # three steps on one batch need the first one's probabilities
-    rows = len(batch["prompt_ids"])
-    assert rows % 3 == 0 and rows == len(batch["num_images"]) == len(batch["advantages"])
-    assert batch["num_images"] == [1] * rows
-    assert len(batch["pixel_values"]) == batch["image_grid_thw"].prod(-1).sum()
-    assert batch["num_items_in_batch"] == batch["completion_mask"].sum()
-    width = batch["prompt_ids"].shape[1] + batch["completion_ids"].shape[1]
-    assert batch["mm_token_type_ids"].shape == (rows, width)
-    trained = batch["completion_mask"].any(1)
-    metrics = trainer._metrics["train"]
-    assert trained.sum() == metrics["rows/trained"][0]
+    rows, metrics = rows_of(batch), trainer._metrics["train"]
+    assert batch.trained == len(rows) == metrics["rows/trained"][0] and metrics["rows/useful_share"] == [1.0]
+    assert max(map(len, batch.chunks)) - min(map(len, batch.chunks)) <= 1
+    assert batch.tokens == sum(len(row.completion) for row in rows)
     if kind == "semi-online":  # a row a step
-        assert trained.sum() == 8 * metrics["semi_online/steps"][0] > 8
-    assert not batch["advantages"][~trained].any()
+        assert len(rows) == 8 * metrics["semi_online/steps"][0] > 8
+    assert {name for row in rows for name in row.tokens} == {"old_per_token_logps"}  # three steps on one batch need the first's
+    inputs = trainer._packed(batch, rows[:2], 1)
+    assert inputs["num_images"] == [1, 1]
+    assert len(inputs["pixel_values"]) == inputs["image_grid_thw"].prod(-1).sum()
+    width = inputs["prompt_ids"].shape[1] + inputs["completion_ids"].shape[1]
+    assert inputs["mm_token_type_ids"].shape == (2, width)
+    assert inputs["old_per_token_logps"].shape == inputs["completion_mask"].shape
 
 
 @pytest.mark.parametrize("kind", RL)
@@ -103,8 +100,9 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
     parts = Parts(configured(kind, dynamic_sampling=None))
     trainer = parts.trainer()
     trainer.model.train()
-    row = unpacked(generated(trainer, [0, 1]))[0]
     task = parts.data.episode(parts.data.episodes[0])[0].steps[0]
+    batch = generated(trainer, [0, 1])
+    row = next(row for row in rows_of(batch) if row.pictures[0].file == task.screenshot)
     prepared = parts.model.prepare_input(task, ())
     (image,) = prepared.images
     shot = read_screenshot(screens, task.screenshot, task.screenshot_size)
@@ -114,65 +112,72 @@ def test_prompts_are_those_of_the_evaluation(kind: str, configured: Configured, 
     text = prompt_text(processor.tokenizer, processor.chat_template, request, chat_options(request).template)
     sent = processor(text=[text], images=pictures(request), return_tensors="pt", add_special_tokens=False)
     assert row.prompt.tolist() == sent["input_ids"][0].tolist()
-    assert row.pixels is not None and torch.equal(row.pixels, sent["pixel_values"])
+    pixels, grid = trainer._pictures.patches(row.pictures[0])
+    assert pixels.dtype == sent["pixel_values"].dtype and torch.equal(pixels, sent["pixel_values"])
+    assert torch.equal(grid, sent["image_grid_thw"])
 
 
 def test_fillers_change_no_gradient(configured: Configured) -> None:
     trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, rollout={"budget": None}))
     batch = generated(trainer, [0, 1])
-    rows = unpacked(batch)
+    rows, filler = rows_of(batch), trainer._answers.filler()
     assert any(row.advantage for row in rows)
-
-    def of(rows: Any) -> Any:
-        made = packed(rows, pad=trainer._tokenizer.pad_token_id, device="cpu")
-        return gradients(trainer, {**made, "num_items_in_batch": batch["num_items_in_batch"]})
-
-    alone = of(rows)
+    alone = gradients(trainer, batch)
     assert alone.abs().max() > 0
-    assert torch.allclose(of(filled(rows, len(rows) + 3, rows[-1])), alone, atol=1e-6)
-    assert not of([row.filler() for row in rows]).any()
+    with_fillers = Batch([[*rows, *[filler] * 3]], batch.trained, batch.tokens)
+    assert torch.allclose(gradients(trainer, with_fillers), alone, atol=1e-6)
+    assert not gradients(trainer, Batch([[filler] * 3], 0, 0)).any()
+    assert len(filler.prompt) < min(len(row.prompt) for row in rows)
 
 
 @pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "dapo"])
-def test_fillers_are_not_in_a_mean_over_rows(loss: str, configured: Configured) -> None:
-    """A batch filled up with three rows has the gradient of the rows that count, whatever the loss divides by."""
-    given = {"loss_type": loss}
+def test_micro_batches_and_fillers_change_no_gradient(loss: str, configured: Configured) -> None:
+    """However many rows a pass has, and however a batch is filled up, each row that counts weighs the same."""
     trainer = trainer_in_training(
-        configured("semi-online", dynamic_sampling=None, rollout={"budget": None}, trainer=given, limit=2)
+        configured("semi-online", dynamic_sampling=None, rollout={"budget": None}, trainer={"loss_type": loss}, limit=2)
     )
-    rows = unpacked({name: value for name, value in generated(trainer, [0, 1]).items() if name != "row_weight"})
-    assert len(rows) > 3 and any(row.advantage for row in rows)
-    batches = {}
-    for steps in (1, len(rows) + 3):
-        trainer.args.steps_per_generation = steps
-        batches[steps] = trainer._batch(rows, (), "train")
-    trainer.args.steps_per_generation = 1
-    alone, with_fillers = batches.values()
-    assert len(with_fillers["prompt_ids"]) == len(alone["prompt_ids"]) + 3
-    expected = gradients(trainer, alone)
+    batch = generated(trainer, [0, 1])
+    (rows,) = batch.chunks
+    assert len(rows) > 7 and any(row.advantage for row in rows)
+    fillers = [trainer._answers.filler()] * 3
+    trainer.args.per_device_train_batch_size = 1000
+    expected = gradients(trainer, batch)
     assert expected.abs().max() > 0
-    assert torch.allclose(gradients(trainer, with_fillers), expected, atol=1e-6)
+    for most, filled in ((1000, [*rows, *fillers]), (3, rows), (1, [*rows, *fillers])):
+        trainer.args.per_device_train_batch_size = most
+        got = gradients(trainer, Batch([filled], batch.trained, batch.tokens))
+        assert torch.allclose(got, expected, atol=1e-6)
 
 
-def test_groups_that_teach_nothing_are_replaced(configured: Configured) -> None:
+def test_only_what_is_missing_is_drawn_again(configured: Configured) -> None:
     everything = {"eta": 1e6, "most_draws": 3}
     trainer = trainer_in_training(configured("semi-online", dynamic_sampling=everything))
     batch = generated(trainer, [0, 1])
     assert trainer._metrics["train"]["dynamic_sampling/groups_drawn"] == [6.0]  # three batches of two
-    assert not batch["advantages"].any() and not batch["completion_mask"].any()
+    assert batch.trained == 0 and not any(row.counts for row in rows_of(batch))
     assert not gradients(trainer, batch).any()
     trainer = trainer_in_training(configured("grpo", dynamic_sampling={"eta": 0.0, "most_draws": 5}))
+    drawn: list[list[int]] = []
+    groups = trainer._groups
+
+    def seen(indices: list[int], first: int) -> Any:
+        drawn.append(list(indices))
+        return groups(indices, first)
+
+    trainer._groups = seen
     batch = generated(trainer, [0, 1])
-    rows = [row for row in unpacked(batch) if len(row.completion)]
+    rows = [row for row in rows_of(batch) if row.counts]
     assert len(rows) in (0, 4, 8)  # whole groups
-    for start in range(0, len(rows), 4):
-        assert len({row.advantage for row in rows[start : start + 4]}) > 1
+    for indices in drawn[1:]:  # as many rollouts as are missing
+        assert len(indices) in (4, 8)
+    tasks = [index for indices in drawn for index in indices[::4]]
+    assert len(set(tasks)) == len(tasks)
 
 
 def test_long_prompts_teach_nothing(configured: Configured) -> None:
     trainer = trainer_in_training(configured("semi-online", dynamic_sampling=None, max_prompt_length=20))
     batch = generated(trainer, [0, 1])
-    assert not batch["completion_mask"].any() and trainer._metrics["train"]["rows/trained"] == [0.0]
+    assert batch.trained == 0 and trainer._metrics["train"]["rows/trained"] == [0.0]
 
 
 def test_on_policy_patches_are_thoughts_of_the_policy(configured: Configured) -> None:
@@ -209,7 +214,7 @@ def test_training_goes_on_where_it_was(kind: str, configured: Configured) -> Non
 
 @pytest.mark.parametrize("kind", RL)
 def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, configured: Configured, tmp_path: Path) -> None:
-    """Broken off in its second epoch, whose tasks come in another order than the first's, with groups drawn again."""
+    """Broken off in its second epoch, whose tasks come in another order, between two steps on one batch."""
     data = {"limit": 4, "split": "train"} if kind == "semi-online" else {"episodes": str(tmp_path / "steps.txt")}
     if kind == "grpo":
         found = Parts(configured("grpo")).data
@@ -224,13 +229,15 @@ def test_a_resumed_training_is_the_same_as_one_without_a_break(kind: str, config
                 **data,
                 out=str(tmp_path / name),
                 dynamic_sampling={"eta": 0.0, "most_draws": 2},
-                trainer={"max_steps": most, "save_steps": 1, "lr_scheduler_type": "constant"},
+                trainer={"max_steps": most, "save_steps": 1, "lr_scheduler_type": "constant", "steps_per_generation": 2},
             )
             train(config, resume=most != breaks[0])
         names = ("reward", "loss", "grad_norm", "rows/trained", "completions/mean_length")
-        lines.append([[line[each] for each in names] for line in log(config) if "loss" in line])
+        lines.append([[line.get(each) for each in names] for line in log(config) if "loss" in line])
     assert len(lines[0]) == 5
     assert lines[0] == lines[1]
+    weights = [(tmp_path / name / "final" / "model.safetensors").read_bytes() for name in ("whole", "broken")]
+    assert weights[0] == weights[1]
 
 
 def test_nothing_to_resume_is_a_sentence(configured: Configured) -> None:
@@ -323,25 +330,37 @@ def test_a_model_learns_from_its_own_right_replies(configured: Configured, scree
     assert len(logged(config, "loss")) == 2
 
 
-def test_two_processes_share_groups_and_agree(configured: Configured, tmp_path: Path) -> None:
-    """Three groups of four over two processes of six rollouts each: the middle group lies on both."""
+@pytest.mark.parametrize("processes", [2, 4])
+def test_processes_share_groups_and_agree(processes: int, configured: Configured, tmp_path: Path) -> None:
+    """Three groups of four over two or four processes: some groups lie on several, and all compute equally many rows."""
     import subprocess
     import sys
 
     import yaml
 
     rollout = {"patch": "on-policy", "budget": 1}
-    trainer = {"max_steps": 1, "per_device_train_batch_size": 6, "beta": 0.01, "save_strategy": "no"}
+    trainer = {"max_steps": 1, "per_device_train_batch_size": 12 // processes, "beta": 0.01, "save_strategy": "no"}
     config = configured("semi-online", rollout=rollout, trainer=trainer)
     file = tmp_path / "training.yaml"
     file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
-    launched = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0", "--standalone"]
+    launched = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc_per_node",
+        str(processes),
+        "--master_port",
+        "0",
+        "--standalone",
+    ]
     command = [*launched, "-m", "guieval", "train", "semi-online", "--config", str(file)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = [line for line in log(config) if "loss" in line]
     assert line["dynamic_sampling/groups_drawn"] >= 3
     assert line["rows/trained"] > 0 and line["grad_norm"] > 0
+    computed = line["rows/trained"] / line["rows/useful_share"]
+    assert computed - line["rows/trained"] < processes and round(computed, 6) % processes == 0
     assert (Path(config.out) / "final" / "model.safetensors").is_file()
 
 

@@ -43,6 +43,15 @@ class Example(NamedTuple):
     completion: str | None = None
 
 
+class Picture(NamedTuple):
+    """A screenshot as a model gets it: its file in a folder, its size, and the size in which it is sent if that differs."""
+
+    root: Path | None
+    file: str
+    size: tuple[int, int]
+    resize: tuple[int, int] | None
+
+
 class PromptBuilder:
     """Writes a step's prompt as chat messages with decoded screenshots, as an engine receives them.
 
@@ -52,7 +61,7 @@ class PromptBuilder:
     def __init__(self, model: ABCModel, root: Path | Mapping[str, Path]) -> None:
         self.model = model
         self._root = root
-        self._image = lru_cache(maxsize=IMAGES_KEPT)(self._read)
+        self.image = lru_cache(maxsize=IMAGES_KEPT)(self._read)
 
     def messages(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> Messages:
         """The prompt of a step. Raises :class:`guieval.errors.ScreenshotError` for a damaged screenshot."""
@@ -77,16 +86,21 @@ class PromptBuilder:
     def _block(self, part: str | ImageRef) -> dict[str, Any]:
         if isinstance(part, str):
             return {"type": "text", "text": part}
+        return {"type": "image", "image": self.image(self.picture(part))}
+
+    def picture(self, part: ImageRef) -> Picture:
+        """The name of a prompt's screenshot."""
         task = part.task
         root = self._root if isinstance(self._root, Path) else self._root[task.benchmark]
-        return {"type": "image", "image": self._image(root, task.screenshot, task.screenshot_size, part.resize)}
+        return Picture(root, task.screenshot, task.screenshot_size, part.resize)
 
-    def _read(self, root: Path, screenshot: str, size: tuple[int, int], resize: tuple[int, int] | None) -> Image:
+    def _read(self, picture: Picture) -> Image:
         from PIL import Image
 
-        shot = read_screenshot(root, screenshot, size)
-        if resize is not None and resize != shot.size:
-            shot = resized_png(shot, resize)
+        assert picture.root is not None
+        shot = read_screenshot(picture.root, picture.file, picture.size)
+        if picture.resize is not None and picture.resize != shot.size:
+            shot = resized_png(shot, picture.resize)
         with Image.open(io.BytesIO(shot.data)) as image:
             return image.convert("RGB")
 

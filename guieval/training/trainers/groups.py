@@ -1,30 +1,38 @@
 """GRPOTrainer with dynamic sampling (DAPO; UI-S1 section 3.4), the base of offline and semi-online training.
 
-TRL requests one generation batch at a time. Here it consists of *groups* (all rollouts of one task), which are drawn until
-enough of them differ within themselves, up to a limit. Subclasses generate the groups.
+TRL requests one generation batch at a time. Here it consists of *groups* (all rollouts of one task), of which as many further
+ones are drawn as are missing, up to a limit. Subclasses generate the groups. The rows of all processes are then shuffled and
+dealt out evenly, so it does not matter where a group was dropped or a rollout was long.
 
-With several processes, the rollouts of a group may be on different ranks. Every rank sees the statistics of all groups and the
-rows of its own rollouts, so all ranks keep the same groups; they return equally many rows, and some may not count.
+TRL splits a generation batch into ``steps_per_generation`` chunks, one per forward and backward pass. Here a chunk of more than
+``per_device_train_batch_size`` rows takes several passes, and only the rows of one pass are on the accelerator.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import time
 from abc import abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import DistributedType, gather_object
 from trl import GRPOTrainer
 from trl.trainer.utils import RepeatSampler
 
-from guieval.rewards.dynamic_sampling import collect
 from guieval.training.config import DynamicSampling
+from guieval.training.data.examples import PromptBuilder
 from guieval.training.guard import check_trainer
-from guieval.training.trainers.rows import Row, filled, packed
+from guieval.training.trainers.answers import Answers
+from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each
+from guieval.training.trainers.likelihoods import Likelihoods
+from guieval.training.trainers.pictures import Pictures
+from guieval.training.trainers.rows import Row, packed
 
 check_trainer(GRPOTrainer)
 
@@ -32,9 +40,10 @@ INDEX = "index"
 """The only column of the data set: the number of a task in the training's data."""
 
 ROW_WEIGHT = "row_weight"
-"""Number of rows per row that counts, over all processes: the factor of a loss that is a mean over rows."""
+"""The factor of a loss that is a mean over rows: it makes all rows that count weigh the same."""
 MEAN_OVER_ROWS = frozenset({"grpo", "sapo", "dr_grpo", "luspo"})
 """TRL's losses that divide by the number of rows, including those that only fill the batch."""
+CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,15 @@ class Group:
 
     kept: bool
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of this process in one generation batch, by chunk, and what all processes train on together."""
+
+    chunks: list[list[Row]]
+    trained: int
+    tokens: int
 
 
 class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
@@ -66,23 +84,44 @@ class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
     """Trains on groups of rollouts of the tasks in the data set's column ``index``.
 
-    Further groups are drawn from ``tasks`` tasks. Rows with a prompt of more than ``max_prompt_length`` tokens only fill the
-    batch. All other arguments are GRPOTrainer's.
+    Further groups are drawn from ``tasks`` tasks. Rows with a prompt of more than ``max_prompt_length`` tokens are not trained
+    on. All other arguments are GRPOTrainer's.
     """
+
+    current_gradient_accumulation_steps: int
 
     def __init__(
         self,
         *arguments: Any,
         tasks: int,
+        prompts: PromptBuilder,
         sampling: DynamicSampling | None,
         max_prompt_length: int | None = None,
         **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
         self._tasks = tasks
+        self._prompts = prompts
         self._sampling = sampling
+        self._step_time = 0.0
+        self._sums: dict[str, tuple[float, int]] = {}
         self._longest = math.inf if max_prompt_length is None else max_prompt_length
         self._generated = (-1, 0)  # optimiser step, and number of batches since
+        self._buffer: Batch | None = None
+        self._resumed: Path | None = None
+        self._pictures = Pictures(self.processing_class, prompts.image)
+        self._answers = Answers(self, prompts, self._pictures)
+        self._likelihoods = Likelihoods(self, self._pictures)
+
+    @abstractmethod
+    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+        """Generate and score rollouts of this process: ``indices`` of tasks, one per rollout, maybe none.
+
+        ``first`` is the position of the first one among the rollouts of all processes; consecutive ``num_generations``
+        rollouts are a group. Returns the groups of all processes in that order.
+        """
+
+    # The order of the tasks, and going on after an interruption
 
     def _get_train_sampler(self, dataset: Any = None) -> EpochSampler:
         sampler = super()._get_train_sampler(dataset)
@@ -94,71 +133,91 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         batches = len(self.callback_handler.train_dataloader)
         return int(self.state.global_step // max(1, math.ceil(batches / self.args.gradient_accumulation_steps)))
 
-    @abstractmethod
-    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
-        """Generate and score one batch of this process: ``indices`` of tasks, one per rollout.
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """TRL's checkpoint, and this process's rows of a generation batch that is not used up."""
+        super()._save_checkpoint(model, trial)
+        folder = Path(self._get_output_dir(trial=trial)) / f"{CHECKPOINT}-{self.state.global_step}"
+        if self._step % self._every and folder.is_dir():
+            torch.save(self._buffer, folder / self._rows_file)
 
-        ``first`` is the position of the first one among the rollouts of all processes; consecutive :meth:`_rollouts_each`
-        rollouts are a group. Returns the groups of all processes in that order.
-        """
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        self._resumed = None if checkpoint is None else Path(checkpoint)
 
-    def _rollouts_each(self) -> int:
-        return int(self.num_generations if self.model.training else self.num_generations_eval)
+    def _go_on(self, folder: Path) -> None:
+        """Continue within the generation batch of a checkpoint, if every process has its rows of it."""
+        file = folder / self._rows_file
+        found = file.is_file()
+        if bool(self.accelerator.gather(torch.tensor([int(found)], device=self.accelerator.device)).all()):
+            self._step = self.state.global_step * self.args.gradient_accumulation_steps
+            self._buffer = torch.load(file, weights_only=False)
 
-    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        mode = "train" if self.model.training else "eval"
-        world, rank = self.accelerator.num_processes, self.accelerator.process_index
-        wanted = max(1, len(inputs) * world // self._rollouts_each())
-        batches = self._batches([row[INDEX] for row in inputs], wanted)
-        waiting: deque[Group] = deque()
-        seen: list[Group] = []
+    @property
+    def _rows_file(self) -> str:
+        return f"rows_{self.accelerator.process_index}_of_{self.accelerator.num_processes}.pt"
 
-        def draw() -> Group | None:
-            if not waiting:
-                batch = next(batches, None)
-                if batch is None:
-                    return None
-                waiting.extend(self._groups(batch, rank * len(batch)))
-                seen.extend(waiting)
-            return waiting.popleft()
+    @property
+    def _every(self) -> int:
+        """Chunks that are trained on before the next batch is generated."""
+        return int(self.args.steps_per_generation * self.num_iterations)
 
-        sampling = self._sampling if mode == "train" else None
-        most = wanted if sampling is None else wanted * sampling.most_draws
-        collected = collect(draw, lambda group: sampling is None or group.kept, groups=wanted, most_draws=most)
-        if sampling is not None:
-            self._metrics[mode]["dynamic_sampling/groups_drawn"].append(float(collected.drawn))
-            self._metrics[mode]["dynamic_sampling/kept_share"].append(collected.kept_share or 0.0)
-        return self._batch([row for group in collected.kept for row in group.rows], seen, mode)
+    # One chunk: generated when it is due, and computed in micro-batches
 
-    def _batches(self, indices: list[int], groups: int) -> Iterator[list[int]]:
-        """TRL's batch, then the allowed number of further ones, the same on all processes."""
-        yield indices
-        most = 1 if self._sampling is None or not self.model.training else self._sampling.most_draws
-        step, before = self.state.global_step, self._generated
-        self._generated = (step, before[1] + 1 if before[0] == step else 0)
-        dice = random.Random("/".join(map(str, (self.args.seed, *self._generated))))  # the same on all ranks, also if resumed
-        for _ in range(most - 1):
-            drawn = (
-                dice.sample(range(self._tasks), groups) if groups <= self._tasks else dice.choices(range(self._tasks), k=groups)
-            )
-            everywhere = [index for index in drawn for _ in range(self._rollouts_each())]
-            start = self.accelerator.process_index * len(indices)
-            yield everywhere[start : start + len(indices)]
+    def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+        """The forward and backward passes of one chunk of rows; returns its loss."""
+        began = time.perf_counter()
+        model.train()
+        if self._resumed is not None:
+            self._go_on(self._resumed)
+            self._resumed = None
+        if self._buffer is None or self._step % self._every == 0:
+            self._buffer = self._generate_batch(inputs)
+        loss = self._passes(model, self._buffer, self._buffer.chunks[self._step % self.args.steps_per_generation])
+        self._step += 1
+        self._step_time += time.perf_counter() - began
+        if self._step % self.args.gradient_accumulation_steps == 0:
+            self._metrics["train"]["step_time"].append(self._step_time)
+            self._step_time = 0.0
+        return loss
 
-    def _batch(self, rows: list[Row], seen: Sequence[Group], mode: str) -> dict[str, Any]:
-        chunks = self.args.steps_per_generation if mode == "train" else 1
-        device = self.accelerator.device
-        counts = self.accelerator.gather(torch.tensor([len(rows)], device=device))
-        count = max(chunks, math.ceil(int(counts.max()) / chunks) * chunks)
-        filler = next((row for row in rows), None) or next(row for group in seen for row in group.rows)
-        rows = [row if len(row.prompt) <= self._longest else row.filler() for row in rows]
-        trained = self.accelerator.gather(torch.tensor([sum(row.counts for row in rows)], device=device)).sum()
-        self._metrics[mode]["rows/trained"].append(float(trained))
-        batch = packed(filled(rows, count, filler), pad=self._tokenizer.pad_token_id, device=device)
-        batch["num_items_in_batch"] = self.accelerator.gather(batch["completion_mask"].sum()).sum()
+    def _passes(self, model: Any, batch: Batch, rows: Sequence[Row]) -> Any:
+        """TRL's loss of a chunk in micro-batches: each has the chunk's normaliser, so the gradients add up to the chunk's."""
+        parts = micro_batches(len(rows), self.args.per_device_train_batch_size)
+        accumulated: int = self.current_gradient_accumulation_steps
+        synchronised = self.accelerator.sync_gradients
+        self.current_gradient_accumulation_steps = accumulated * len(parts)
+        loss: Any = 0.0
+        try:
+            for part in parts:
+                last = part is parts[-1]
+                self.accelerator.gradient_state._set_sync_gradients(synchronised and last)
+                with nullcontext() if last else self._without_synchronisation(model):
+                    inputs = self._packed(batch, rows[part.start : part.stop], len(parts))
+                    loss += super(GRPOTrainer, self).training_step(model, inputs, None)
+        finally:
+            self.current_gradient_accumulation_steps = accumulated
+            self.accelerator.gradient_state._set_sync_gradients(synchronised)
+        return loss
+
+    def _without_synchronisation(self, model: Any) -> AbstractContextManager[Any]:
+        """Gradients of other processes are added with the last micro-batch, except where that would keep whole gradients."""
+        each = self.accelerator.gradient_state.plugin_kwargs.get("sync_each_batch", False)
+        if each or self.accelerator.distributed_type == DistributedType.DEEPSPEED:
+            return nullcontext()
+        context: AbstractContextManager[Any] = self.accelerator.no_sync(model)
+        return context
+
+    def _prepare_inputs(self, inputs: Any) -> Any:
+        """Move one micro-batch to the device."""
+        return super(GRPOTrainer, self)._prepare_inputs(inputs)
+
+    def _packed(self, batch: Batch, rows: Sequence[Row], parts: int) -> dict[str, Any]:
+        inputs = packed(rows, pad=self._tokenizer.pad_token_id, pictures=self._pictures)
+        inputs["num_items_in_batch"] = torch.tensor(batch.tokens / parts)
         if self.loss_type in MEAN_OVER_ROWS:
-            batch[ROW_WEIGHT] = count * self.accelerator.num_processes / trained.clamp(min=1).float()
-        return batch
+            share = len(rows) * parts * self.args.steps_per_generation * self.accelerator.num_processes
+            inputs[ROW_WEIGHT] = share / max(1, batch.trained)
+        return inputs
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
@@ -166,3 +225,71 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         """TRL's loss over the rows that count."""
         loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         return loss * inputs[ROW_WEIGHT] if ROW_WEIGHT in inputs else loss
+
+    # One generation batch: groups that differ, then the same number of rows for every process
+
+    def _generate_batch(self, inputs: Sequence[dict[str, Any]]) -> Batch:
+        dice = self._dice()
+        rows = [row for group in self._drawn([row[INDEX] for row in inputs], dice) for row in group.rows]
+        rows = [row for row in rows if row.counts and len(row.prompt) <= self._longest]
+        everywhere: list[Row] = gather_object(rows)
+        self._log_tallies()
+        dice.shuffle(everywhere)
+        world, chunks = self.accelerator.num_processes, self.args.steps_per_generation
+        hand = dealt([len(row) for row in everywhere], world, chunks)[self.accelerator.process_index]
+        each = rows_each(len(everywhere), world, chunks)
+        filler = self._answers.filler()
+        mine = [
+            [*(everywhere[number] for number in numbers), *[filler] * (len(part) - len(numbers))]
+            for numbers, part in zip(hand, divided(each, chunks), strict=True)
+        ]
+        self._metrics["train"]["rows/trained"].append(float(len(everywhere)))
+        self._metrics["train"]["rows/useful_share"].append(len(everywhere) / (each * world))
+        tokens = sum(len(row.completion) for row in everywhere)
+        return Batch([self._likelihoods.added(chunk) for chunk in mine], len(everywhere), tokens)
+
+    def _tally(self, figures: Mapping[str, Sequence[float]]) -> None:
+        """Add this process's values of a draw to the means that are logged for the generation batch."""
+        for name, values in figures.items():
+            total, count = self._sums.get(name, (0.0, 0))
+            self._sums[name] = total + sum(values), count + len(values)
+
+    def _log_tallies(self) -> None:
+        everywhere: list[dict[str, tuple[float, int]]] = gather_object([self._sums])
+        self._sums = {}
+        for name in {name: None for each in everywhere for name in each}:
+            totals, counts = zip(*(each[name] for each in everywhere if name in each), strict=True)
+            if sum(counts):
+                self._metrics["train"][name].append(sum(totals) / sum(counts))
+
+    def _dice(self) -> random.Random:
+        """The same on all processes, another one for each generation batch, and the same after a resume."""
+        step, before = self.state.global_step, self._generated
+        self._generated = (step, before[1] + 1 if before[0] == step else 0)
+        return random.Random("/".join(map(str, (self.args.seed, *self._generated))))
+
+    def _drawn(self, indices: Sequence[int], dice: random.Random) -> list[Group]:
+        """The groups of TRL's batch that are kept, and as many others as are missing, if there are enough within the limit."""
+        world, rank, size = self.accelerator.num_processes, self.accelerator.process_index, self.num_generations
+        everywhere: list[int] = gather_object(list(indices))
+        wanted = len(everywhere) // size
+        most = wanted if self._sampling is None else wanted * self._sampling.most_draws
+        seen = set(everywhere)
+        first, drawn = rank * len(indices), 0
+        kept: list[Group] = []
+        while True:
+            groups = self._groups(indices, first)
+            drawn += len(groups)
+            kept += [group for group in groups if self._sampling is None or group.kept]
+            missing = min(wanted - len(kept), most - drawn)
+            if missing < 1:
+                break
+            others = [task for task in range(self._tasks) if task not in seen] or list(range(self._tasks))
+            tasks = dice.sample(others, missing) if missing <= len(others) else dice.choices(others, k=missing)
+            seen.update(tasks)
+            mine = divided(missing * size, world)[rank]
+            indices, first = [tasks[place // size] for place in mine], mine.start
+        if self._sampling is not None:
+            self._metrics["train"]["dynamic_sampling/groups_drawn"].append(float(drawn))
+            self._metrics["train"]["dynamic_sampling/kept_share"].append(len(kept) / drawn)
+        return kept

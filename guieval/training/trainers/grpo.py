@@ -2,51 +2,111 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from statistics import pstdev
+from dataclasses import replace
+from statistics import fmean, pstdev, stdev
 from typing import Any
 
 from accelerate.utils import gather_object
 
-from guieval.rewards.adapters.trl import reward_function
-from guieval.rewards.reply import ReplyScorer
-from guieval.training.data.examples import Example, PromptBuilder
+from guieval.errors import UsageError
+from guieval.rewards.adapters.rows import figures
+from guieval.rewards.reply import ReplyScorer, ScoredReply
+from guieval.training.data.examples import Example
+from guieval.training.trainers.answers import Answer
 from guieval.training.trainers.groups import Group, GroupTrainer
-from guieval.training.trainers.rows import unpacked
+
+EPSILON = 1e-4
+"""Added to the standard deviation that rewards are divided by, as in TRL."""
 
 
 class StepGRPOTrainer(GroupTrainer):
-    """Each group is one step, answered several times; the reward is the scorer's, through its adapter for TRL.
+    """Each group is one step, answered several times and rewarded by ``scorer``.
 
-    ``example`` gives the step of a number. Generation, advantages, KL and logs are TRL's own.
+    ``example`` gives the step of a number. A reply on which the adapter itself failed has no reward and is not trained on.
     """
 
-    def __init__(self, *, example: Callable[[int], Example], prompts: PromptBuilder, scorer: ReplyScorer, **named: Any) -> None:
+    def __init__(self, *, example: Callable[[int], Example], scorer: ReplyScorer, **named: Any) -> None:
         self._example = example
-        self._prompts = prompts
-        self._rewards: list[float | None] = []
-        rewarded = reward_function(scorer)
-
-        def reward(**columns: Any) -> list[float | None]:
-            self._rewards = rewarded(**columns)
-            return self._rewards
-
-        reward.__name__ = rewarded.__name__
-        super().__init__(reward_funcs=[reward], **named)
+        self._scorer = scorer
+        super().__init__(reward_funcs=[_rewarded_by_the_scorer], **named)
 
     def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
         examples = [self._example(index) for index in indices]
-        inputs = [
-            {"prompt": self._prompts.messages(example.task, example.history), "task": example.task.model_dump_json()}
-            for example in examples
+        model = self._prompts.model
+        answers = self._answers([model.prepare_input(example.task, example.history) for example in examples])
+        scored = [
+            self._scorer.score(example.task, answer.text, tokens=len(answer.row.completion))
+            for example, answer in zip(examples, answers, strict=True)
         ]
-        rows = unpacked(super(GroupTrainer, self)._generate_and_score_completions(inputs))
-        rewards = gather_object(list(self._rewards))
-        size, eta = self._rollouts_each(), 0.0 if self._sampling is None else self._sampling.eta
+        rewards: list[float | None] = gather_object([each.reward.total if each.measured else None for each in scored])
+        size, eta = self.num_generations, 0.0 if self._sampling is None else self._sampling.eta
+        worth = group_advantages(rewards, size, self.scale_rewards)
+        self._log(scored, answers, rewards)
+        if self.log_completions:
+            self._log_completions(examples, answers, scored, worth)
         groups = []
         for start in range(0, len(rewards), size):
             measured = [reward for reward in rewards[start : start + size] if reward is not None]
-            here = range(max(start, first), min(start + size, first + len(rows)))
-            kept = len(measured) > 1 and pstdev(measured) > eta
-            groups.append(Group(kept, tuple(rows[place - first] for place in here)))
+            here = range(max(start, first), min(start + size, first + len(answers)))
+            rows = tuple(
+                replace(answers[place - first].row, advantage=worth[place])
+                if rewards[place] is not None
+                else replace(answers[place - first].row, counts=False)
+                for place in here
+            )
+            groups.append(Group(len(measured) > 1 and pstdev(measured) > eta, rows))
         return groups
+
+    def _log(self, scored: Sequence[ScoredReply], answers: Sequence[Answer], rewards: Sequence[float | None]) -> None:
+        size = self.num_generations
+        spreads = [_deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
+        logged: defaultdict[str, list[float]] = defaultdict(list)
+        for each in scored:
+            if each.measured:
+                logged["reward"].append(each.reward.total)
+                for part, value in figures(each).items():
+                    logged[f"{self._scorer.reward.name.replace('-', '_')}/{part}"].append(value)
+        logged["reward_std"] = spreads
+        logged["frac_reward_zero_std"] = [float(not spread) for spread in spreads]
+        logged["completions/mean_length"] = [float(len(answer.row.completion)) for answer in answers]
+        self._tally(logged)
+
+    def _log_completions(
+        self, examples: Sequence[Example], answers: Sequence[Answer], scored: Sequence[ScoredReply], worth: Sequence[float]
+    ) -> None:
+        """Add the replies of all processes to TRL's table of completions; ``worth`` are their advantages."""
+        prompts = [[{"role": "user", "content": str(example.task.key)}] for example in examples]
+        self._logs["prompt"].extend(gather_object(prompts))
+        replies = [[{"role": "assistant", "content": answer.text}] for answer in answers]
+        self._logs["completion"].extend(gather_object(replies))
+        self._logs["rewards"]["reward"].extend(gather_object([each.reward.total for each in scored]))
+        self._logs["advantages"].extend(worth)
+
+
+def group_advantages(rewards: Sequence[float | None], size: int, scale: str) -> list[float]:
+    """Each reward minus the mean of its group, the consecutive ``size`` rewards of one task; 0 for one that is missing.
+
+    ``scale`` is TRL's ``scale_rewards``: the difference is divided by the standard deviation of the ``group``, of the whole
+    ``batch``, or (``none``) not at all.
+    """
+    whole = _deviation(rewards)
+    worth: list[float] = []
+    for start in range(0, len(rewards), size):
+        group = rewards[start : start + size]
+        mean = fmean(measured) if (measured := [reward for reward in group if reward is not None]) else 0.0
+        divisor = {"none": 1.0, "batch": whole + EPSILON, "group": _deviation(group) + EPSILON}[scale]
+        worth += [0.0 if reward is None else (reward - mean) / divisor for reward in group]
+    return worth
+
+
+def _deviation(rewards: Sequence[float | None]) -> float:
+    """The sample standard deviation of the rewards that are there."""
+    measured = [reward for reward in rewards if reward is not None]
+    return stdev(measured) if len(measured) > 1 else 0.0
+
+
+def _rewarded_by_the_scorer(**columns: Any) -> list[float | None]:
+    """A reward function for TRL, which requires one; the trainer rewards replies itself."""
+    raise UsageError("replies are rewarded by the trainer's scorer")
