@@ -39,6 +39,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (("horizon", "--by", "length"), ("first",), "exact match by episode length under guievalkit"),
         (("matrix", "--protocol", "all"), ("first",), f"exact match by action type under {EVERY} protocols"),
         (("matrix", "--figure", "progress", "--protocol", "all"), ("first", "sop"), f"progress under {EVERY} protocols"),
+        (
+            ("pareto",),
+            ("first", "second"),
+            "exact match under guievalkit against tokens per step, 95 % intervals; on the front",
+        ),
         (("samples",), ("first", "second"), "in n tries (tries: ui-tars-7b: 2)"),
     ],
 )

@@ -20,16 +20,18 @@ from guieval.errors import UsageError, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
 from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import RunColumns
-from guieval.metrics.figures import compute
+from guieval.metrics.figures import compute, compute_with_interval
 from guieval.metrics.sampling import SampledFigure, sampled
 from guieval.reports.leaderboards.published_results import ResultTable, get_results
 from guieval.reports.plots.breakdowns import bars, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import Width, check_file, write
+from guieval.reports.plots.pareto import Spent, front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.training import training
 from guieval.scoring.matrix import ALL, score_run
+from guieval.scoring.score import evaluate_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,11 +49,12 @@ KINDS = {
     "actions": "bars by action type",
     "horizon": "curves by place in the episode, or its length",
     "matrix": "heat map of protocols by runs, or by action types of one run",
+    "pareto": "exact match against tokens per step, with the front of the best",
     "reliability": "a table's static figures against live success",
     "samples": "what several tries of a step are worth",
     "training": "curves of trainings over their optimiser steps",
 }
-_OF_RUNS = ("actions", "horizon", "matrix", "samples")
+_OF_RUNS = ("actions", "horizon", "matrix", "pareto", "samples")
 _OPTIONS = {
     **dict.fromkeys(("protocol", "sample-set", "subset"), _OF_RUNS),
     **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
@@ -151,6 +154,9 @@ def _of_runs(
         raise UsageError(f"the runs are on different data: {', '.join(sorted({run.dataset for run in columns}))}")
     if kind == "samples":
         drawn = _samples(columns, labels or _titles(columns), names[0], width)
+    elif kind == "pareto":
+        titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
+        drawn = _pareto(titled, places, names[0], choice, width)
     else:
         titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
@@ -163,6 +169,22 @@ def _of_runs(
     if any(run.episodes != columns[0].episodes or len(run) != len(columns[0]) for run in columns):
         echo("note: the runs are not over the same steps", err=True)
     return drawn._replace(shows=shows)
+
+
+def _pareto(runs: dict[str, RunColumns], places: Sequence[Path], protocol: str, choice: Choice, width: Width) -> Drawn:
+    """Exact match against the mean tokens of a step's requests, as the server reported them."""
+    points = []
+    for (name, run), place in zip(runs.items(), places, strict=True):
+        spent = evaluate_run(place, protocol, choice=choice if choice.narrows else None).summary.diagnostics
+        value, interval = compute_with_interval(EXACT_MATCH, FailurePolicy(), run, run.judged[protocol])
+        if not spent.prompt_tokens.n or not spent.completion_tokens.n:
+            raise UsageError(f"the run {str(place)!r} has no token counts: its server reported none")
+        if value.value is not None:
+            means = (each.value / each.n for each in (spent.prompt_tokens, spent.completion_tokens))
+            points.append(Spent(name, sum(means), value.value, interval))
+    best = ", ".join(run.name for run in front(points))
+    caption = f"exact match under {protocol} against tokens per step, 95 % intervals; on the front: {best}"
+    return Drawn(pareto(points, "exact match", width), caption, [point._asdict() for point in points])
 
 
 def _titles(columns: Sequence[RunColumns]) -> list[str]:
