@@ -45,6 +45,7 @@ _STEPS: tuple[_Share, ...] = (
     ("covered type match", "covered_type_match", None),
     ("covered exact match", "covered_exact_match", None),
 )
+_OUTCOMES: tuple[_Share, ...] = (("success rate", "success_rate", _missing),)
 _WITHOUT_OPEN: tuple[_Share, ...] = (
     ("  type match", "without_open.type_match", _missing_without_open),
     ("  exact match", "without_open.exact_match", _missing_without_open),
@@ -66,6 +67,11 @@ _DIAGNOSTICS = (
 )
 
 
+def _has_outcomes(summary: RunSummary) -> bool:
+    """Whether no label is an action of the unified space, so that types and coverage have no meaning."""
+    return set(summary.by_action_type) == {"UNSUPPORTED"}
+
+
 def intervals(columns: RunColumns, protocol: str) -> dict[Figure, Interval]:
     """The intervals of the figures that :func:`run_table` shows."""
     stops = columns.stop == "first-mismatch"
@@ -80,8 +86,10 @@ def run_table(runs: Sequence[Run]) -> Table:
 
     Figures that none of the runs defines are left out: figures of episodes if every episode is one step (grounding),
     and figures without OPEN steps if there are none. The click distance is in thousandths of the screen.
+    Of tasks whose labels are outcomes only the success rate is left.
     """
-    sections = [_shares(_STEPS, runs), _ends(runs), _diagnostics(runs)]
+    steps = _OUTCOMES if all(_has_outcomes(run.summary) for run in runs) else _STEPS
+    sections = [_shares(steps, runs), _ends(runs), _diagnostics(runs)]
     if any(run.summary.verdicts.planned > run.summary.episodes for run in runs):
         sop = _SOP if any(run.summary.sop is not None for run in runs) else ()
         sections.insert(1, _shares((*_EPISODES, *sop), runs))
@@ -154,7 +162,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
             f"{verdicts.not_run:,} never sent). They count as wrong: exact match is at least {per_cent(exact.value)} "
             f"and at most {per_cent(upper)}."
         )
-    if summary.coverage.value is not None and not summary.coverage_ok:
+    if summary.coverage.value is not None and not summary.coverage_ok and not _has_outcomes(summary):
         yield (
             f"{label}: coverage is {per_cent(summary.coverage.value)}, below {COVERAGE_NEEDED:.0%}: too many replies are "
             "outside the common action space for the covered figures to be reported."

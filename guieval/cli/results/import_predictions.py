@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +13,13 @@ import typer
 from guieval.cli import options
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo
+from guieval.data.doctor.counts import counted
+from guieval.data.plugin_options import check_options
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
 from guieval.scoring.predictions import Predictions, get_format, read_predictions
+from guieval.scoring.predictions.webarena_verified import WEBARENA_VERIFIED
+from guieval.scoring.webarena_verified.judge import Judge
 from guieval.steps import StepTaskModel
 
 SHOWN = 3
@@ -22,7 +28,9 @@ SHOWN = 3
 
 def import_predictions(
     format: Annotated[str, typer.Argument(metavar="FORMAT", help="Format of the file; auto: guess from its content.")],
-    file: Annotated[Path, path_argument("FILE", "The predictions file, packed with gzip or not.")],
+    file: Annotated[
+        Path, path_argument("FILE", "The predictions file, packed with gzip or not; webarena-verified: the agent's folder.")
+    ],
     out: Annotated[Path, path_option("JSONL file to write, for `guieval score`.")],
     bench: Annotated[str | None, typer.Option(help="Benchmark whose steps the file answers (with --data).")] = None,
     data: Annotated[Path | None, path_option("That benchmark's data folder, for files that name no steps.")] = None,
@@ -38,9 +46,28 @@ def import_predictions(
     if not out.parent.is_dir():
         raise UsageError(f"there is no folder {str(out.parent)!r} to write {out.name!r} in")
     steps = () if data is None else _steps(bench or "screenspot-pro", data, override or [])
+    if name == WEBARENA_VERIFIED.name:
+        if bench is not None:
+            raise UsageError(f"--bench and --data have no use for the format {name}: the package has the tasks")
+        _judge(file, out, override or [])
+        return
     read = read_predictions(file, name, steps=steps, skip_damaged=skip_damaged)
     write_atomically(out, "".join(f"{line}\n" for line in read.to_lines()))
     _report(read, out)
+
+
+def _judge(folder: Path, out: Path, override: list[str]) -> None:
+    """Have the package judge the agent's folder; what it says is a file of its own format."""
+    given = options.loader_options(override)
+    check_options(Judge, given, f"the format {WEBARENA_VERIFIED.name!r}")
+    rows = list(Judge(**given).rows(folder))
+    write_atomically(out, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+    read = read_predictions(out, WEBARENA_VERIFIED.name)
+    version = next((row["webarena_verified"] for row in rows if "webarena_verified" in row), "")
+    echo(f"{out}: {counted(len(read.rows), 'task')} of {len(rows):,}, judged by webarena-verified {version}".rstrip())
+    for status, count in sorted(Counter(row["status"] for row in rows).items()):
+        echo(f"  {status}: {count:,}")
+    echo(f"  then: guieval score {out}")
 
 
 def _steps(bench: str, data: Path, override: list[str]) -> Iterator[StepTaskModel]:

@@ -18,6 +18,8 @@ from guieval.data.sample_sets import StepLabel
 from guieval.data.selection import Choice, Selection, check_dataset, narrow, restrict, select
 from guieval.errors import DataError, UsageError, nearest
 from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.evaluator import infrastructure_failure
+from guieval.evaluation.table.online import ENVIRONMENT
 from guieval.history.modes import get_mode
 from guieval.models import ABCModel
 from guieval.models.scored_reply import read_reply
@@ -188,9 +190,16 @@ def _of_benchmark(
 
 
 def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Predicted) -> Sample:
+    if prediction.failed:
+        return Sample(outcome=infrastructure_failure(prediction.failed))
     if prediction.response is not None and model is not None:
         return read_reply(model, evaluator, task, prediction.response)
     return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
+
+
+def _own_protocol(dataset: str) -> str:
+    """The protocol of data without a loader: outcomes of tasks are judged already."""
+    return ENVIRONMENT.name if dataset in (ENVIRONMENT.datasets or ()) else DEFAULT_PROTOCOL
 
 
 def _by_itself(
@@ -247,7 +256,7 @@ def _by_itself(
         benchmark=name,
         dataset=first.dataset,
         setting=first.setting,
-        protocol=DEFAULT_PROTOCOL if loader is None else loader.protocol,
+        protocol=_own_protocol(first.dataset) if loader is None else loader.protocol,
         model="" if reader is None else reader.config.name,
         mode=get_mode(mode),
         spaces=(ActionSpace() if reader is None else reader.action_space, labels),

@@ -18,6 +18,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.scoring.predictions import aitw, every_eval_ever, grounding, os_atlas
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
+from guieval.scoring.predictions.webarena_verified import WEBARENA_VERIFIED
 from guieval.steps import StepTaskModel
 
 __all__ = ["FORMATS", "Format", "Predicted", "Predictions", "detect_format", "get_format", "read_predictions"]
@@ -94,6 +95,7 @@ FORMATS: dict[str, Format] = {
         os_atlas.KAIROS,
         aitw.LZ_DONG,
         every_eval_ever.EVERY_EVAL_EVER,
+        WEBARENA_VERIFIED,
     )
 }
 
@@ -132,7 +134,7 @@ class Predictions:
     @property
     def unparseable(self) -> Counter[str]:
         """How many answers hold no action, by the reason."""
-        return Counter(row.reason for row in self.rows if row.action is None and row.response is None)
+        return Counter(row.reason for row in self.rows if row.action is None and row.response is None and not row.failed)
 
     @property
     def unsupported(self) -> Counter[str]:

@@ -22,6 +22,7 @@ class Predicted:
     ``response`` is a raw reply instead, which only a model's adapter can read; ``raw`` is the reply that a file keeps beside
     the action. ``benchmark`` names the loader whose step it
     is ("" if the file does not name it). ``task`` is the step itself if the file holds everything that scoring needs.
+    ``failed`` says why an answer was not measured, where the source's own judge failed.
     ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
     """
 
@@ -35,6 +36,7 @@ class Predicted:
     task: StepTaskModel | None = None
     differs: str = ""
     raw: str | None = None
+    failed: str = ""
 
     @classmethod
     def of(cls, task: StepTaskModel, read: Callable[[], Action], differs: str = "", raw: str | None = None) -> Self:

@@ -130,3 +130,22 @@ def answered_steps(file: Path, steps: Iterable[StepTaskModel] = ()) -> list[tupl
     """The steps of a file that holds them, with the answer to each."""
     rows = read_predictions(file, steps=steps).rows
     return [(row.task, row.action) for row in rows if row.task is not None]
+
+
+def judged_row(task: int = 108, status: str = "success", **changes: Any) -> dict[str, Any]:
+    """A task that WebArena-Verified's evaluator has judged."""
+    return {
+        "task_id": task,
+        "intent": "Count the orders by month",
+        "sites": ["shopping_admin"],
+        "task_type": "retrieve",
+        "hard": True,
+        "status": status,
+        "score": 1.0 if status == "success" else 0.0,
+        "object": True,
+        "reason": "" if status == "success" else "agent_response_invalid_format",
+        "webarena_verified": "1.2.3",
+        "data": "d652",
+        "evaluator": "35c3",
+        **changes,
+    }

@@ -17,6 +17,7 @@ from guieval.scoring.predictions import FORMATS, detect_format, read_predictions
 from .files import (
     agentcpm_row,
     atlas_row,
+    judged_row,
     kairos_row,
     kit_row,
     labelled,
@@ -42,6 +43,7 @@ FIRST_ROWS = {
     "guievalkit": kit_row(None),
     "agentcpm": agentcpm_row(None),
     "os-atlas": atlas_row(""),
+    "webarena-verified": judged_row(),
     "ui-s1": {"goal": "a", "num_steps": 4, "task_success": False, "final_step_id": 1},
     "screenspot-pro": sspro_row(None),
     "mai-ui": mai_ui_row(None),

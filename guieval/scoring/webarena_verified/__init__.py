@@ -1,0 +1,1 @@
+"""WebArena-Verified: its own package judges what an agent left behind; guieval counts."""

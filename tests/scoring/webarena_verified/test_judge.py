@@ -1,0 +1,110 @@
+"""WebArena-Verified's evaluator on an agent's folders.
+
+The package itself judges where it is installed or GUIEVAL_WEBARENA_VERIFIED names a Python that has it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import CommandLine
+
+PACKAGE = "webarena_verified"
+MONTHS = [("Jan", 12), ("Feb", 7), ("March", 5), ("April", 9), ("May", 5)]
+"""The orders by month that task 108 asks for."""
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    given = os.environ.get("GUIEVAL_WEBARENA_VERIFIED")
+    if given is None and importlib.util.find_spec(PACKAGE) is None:
+        pytest.skip("webarena-verified is not installed, and GUIEVAL_WEBARENA_VERIFIED does not name a Python that has it")
+    return given or sys.executable
+
+
+def leave(folder: Path, task: int, response: Any, *, trace: bool = True) -> None:
+    """Leave a response, as text or as JSON, and the traffic of one page, as an agent does."""
+    home = folder / str(task)
+    home.mkdir(parents=True)
+    text = response if isinstance(response, str) else json.dumps(response)
+    (home / "agent_response.json").write_text(text, encoding="utf-8")
+    request = {"method": "GET", "url": "http://localhost:7780/admin", "headers": [], "queryString": []}
+    answer = {"status": 200, "headers": [], "content": {"mimeType": "text/html"}}
+    entry = {"startedDateTime": "2026-01-01T00:00:00.000Z", "request": request, "response": answer}
+    if trace:
+        log = {"version": "1.2", "creator": {"name": "test", "version": "1"}, "entries": [entry]}
+        (home / "network.har").write_text(json.dumps({"log": log}), encoding="utf-8")
+
+
+def retrieved(data: Any) -> dict[str, Any]:
+    return {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": data, "error_details": None}
+
+
+def test_the_package_judges(python: str, guieval: CommandLine, tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "judged.jsonl"
+    leave(runs, 108, retrieved([{"month": month, "count": count} for month, count in MONTHS]))
+    leave(runs, 107, retrieved([{"month": "May", "count": 1}]))
+    leave(runs, 0, "The best-selling product is the band.")
+    leave(runs, 1, retrieved(["Sprite"]), trace=False)
+    done = guieval("import", "webarena-verified", runs, "--out", out, "--set", f"python={python}")
+    assert "judged.jsonl: 4 tasks of 812, judged by webarena-verified " in done.out
+    rows = {row["task_id"]: row for row in map(json.loads, out.read_text(encoding="utf-8").splitlines())}
+    statuses = {task: row["status"] for task, row in rows.items() if row["status"] != "missing"}
+    assert len(rows) == 812 and statuses == {0: "failure", 1: "error", 107: "failure", 108: "success"}
+    assert "retrieved_data" in rows[107]["reason"] and "not found" in rows[1]["reason"]
+    assert (rows[0]["object"], rows[107]["object"]) == (False, True)
+
+    printed = guieval("score", out).out
+    shown = [line.split() for line in printed.splitlines()]
+    for words in (["right", "1"], ["wrong", "1"], ["unparseable", "1"], ["infrastructure", "failure", "1"]):
+        assert words in shown
+
+    guieval("import", "webarena-verified", runs, "--out", out, "--set", f"python={python}", "--set", "tasks=hard")
+    hard = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert len(hard) == 258 and all(row["hard"] for row in hard)
+
+
+def test_a_settings_file_that_the_package_refuses_is_one_sentence(python: str, guieval: CommandLine, tmp_path: Path) -> None:
+    leave(tmp_path / "runs", 108, retrieved([]))
+    (tmp_path / "config.json").write_text("[", encoding="utf-8")
+    settings = ("--set", f"python={python}", "--set", f"config={tmp_path / 'config.json'}")
+    said = guieval.sentence("import", "webarena-verified", tmp_path / "runs", "--out", tmp_path / "judged.jsonl", *settings)
+    assert said.startswith("guieval: webarena-verified in")
+    assert not (tmp_path / "judged.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["pyton=python3"], "has no option 'pyton' (did you mean 'python'?)"),
+        (["tasks=hrd"], "option tasks is 'hrd'; expected all or hard"),
+        (["python=no-such-python"], "option python is 'no-such-python', which is no program"),
+        (["config=none.json"], "option config is 'none.json', which is no file"),
+    ],
+)
+def test_settings_that_cannot_be(settings: list[str], words: str, guieval: CommandLine, tmp_path: Path) -> None:
+    leave(tmp_path / "runs", 108, retrieved([]))
+    pairs = [part for pair in settings for part in ("--set", pair)]
+    assert words in guieval.sentence(
+        "import", "webarena-verified", tmp_path / "runs", "--out", tmp_path / "judged.jsonl", *pairs
+    )
+
+
+def test_a_python_without_the_package_and_folders_without_a_task(guieval: CommandLine, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    command: list[str | Path] = ["import", "webarena-verified", runs, "--out", tmp_path / "judged.jsonl"]
+    assert "is no folder" in guieval.sentence(*command)
+    (runs / "logs").mkdir(parents=True)
+    assert "holds no task; expected <task id>/agent_response.json" in guieval.sentence(*command)
+    leave(runs, 108, retrieved([]))
+    if importlib.util.find_spec(PACKAGE) is None:
+        assert "pip install 'guieval[webarena-verified]'" in guieval.sentence(*command)
+    words = guieval.sentence(*command, "--bench", "demo", "--data", runs)
+    assert "have no use for the format webarena-verified" in words
