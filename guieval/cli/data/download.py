@@ -40,8 +40,9 @@ def download(
         say(f"then: guieval doctor {bench} --data DIR")
         raise typer.Exit(1)
     folder = out or Path("data") / bench
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{str(folder)!r} is a file, not a folder")
+    above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not above.is_dir():
+        raise UsageError(f"{str(above)!r} is a file, not a folder")
     offer = look_up(wanted if revision is None else wanted.model_copy(update={"revision": revision}))
     _show(bench, offer, kind.licence, folder)
     if not yes and not _agreed(bench):
@@ -67,8 +68,9 @@ def downloads() -> dict[str, Download]:
 def _show(bench: str, offer: Offer, licence: str, folder: Path) -> None:
     wanted = offer.download
     missing = offer.missing(folder)
-    rest = "" if missing == offer.size else f", of which {in_units(missing)} are still missing"
-    echo(f"{bench}: huggingface.co/datasets/{wanted.repository} at {wanted.revision} ({offer.commit[:12]})")
+    rest = f", of which {in_units(missing)} are still missing" if missing else ", all of it already there"
+    rest = "" if missing == offer.size else rest
+    echo(f"{bench}: {offer.place} at {wanted.revision} ({offer.commit[:12]})")
     echo(f"licence: {licence or 'none stated'}; the data set's card: {offer.licence or 'none stated'}")
     echo(f"size:    {in_units(offer.size)} in {counted(len(offer.files), 'file')}{rest}")
     echo(f"folder:  {folder}")
@@ -78,4 +80,5 @@ def _agreed(bench: str) -> bool:
     try:
         return typer.confirm("Download?")
     except typer.Abort:
-        raise UsageError(f"nobody answered whether to download {bench}: add --yes") from None
+        echo()
+        raise UsageError(f"{bench} is not downloaded without an answer: type y, or add --yes") from None

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offer:
-    """What the hub has: the commit that the revision names, the card's licence, and the files with their sizes in bytes."""
+    """What the hub has: the data set's address, the revision's commit, the card's licence, and the files with their bytes."""
 
     download: Download
+    place: str
     commit: str
     licence: str
     files: dict[str, int]
@@ -49,14 +50,20 @@ def _api() -> HfApi:
     return HfApi()
 
 
+def _place(download: Download, api: HfApi) -> str:
+    return f"{api.endpoint}/datasets/{download.repository}"
+
+
 @contextmanager
 def _sentences(download: Download, api: HfApi) -> Iterator[None]:
     """The hub's refusals as sentences."""
     from huggingface_hub import errors
 
-    place = f"{api.endpoint}/datasets/{download.repository}"
+    place = _place(download, api)
     try:
         yield
+    except errors.OfflineModeIsEnabled:
+        raise UsageError(f"{place} could not be read: HF_HUB_OFFLINE is set; unset it to download") from None
     except errors.GatedRepoError:
         raise UsageError(f"{place} asks for its terms to be accepted: accept them there, then set HF_TOKEN") from None
     except errors.RevisionNotFoundError:
@@ -93,12 +100,12 @@ def look_up(download: Download) -> Offer:
     }
     if not files:
         raise UsageError(
-            f"{api.endpoint}/datasets/{download.repository} has none of the expected files at revision "
+            f"{_place(download, api)} has none of the expected files at revision "
             f"{download.revision!r}: {', '.join(download.files)}"
         )
     stated = info.card_data.get("license") if info.card_data is not None else None
     licence = ", ".join(stated) if isinstance(stated, list) else str(stated or "")
-    return Offer(download, str(info.sha), licence, files)
+    return Offer(download, _place(download, api), str(info.sha), licence, files)
 
 
 def get(offer: Offer, folder: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from guieval.cli.data.download import downloads
 from guieval.registry import benchmarks
 from tests.data.hub.local_hub import COMMIT, LocalHub, serving
 
@@ -32,14 +33,14 @@ def released(folder: Path, filler: int = 0) -> dict[str, bytes]:
     return {**lists, ARCHIVE: packed.getvalue(), "README.md": b"license: apache-2.0", "other.bin": b"x" * 1000}
 
 
-def download(hub: str, *arguments: str | Path, answer: str = "") -> subprocess.CompletedProcess[str]:
+def download(hub: str, *arguments: str | Path, answer: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
     names = {name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()}
     return subprocess.run(
         [sys.executable, "-m", "guieval", "download", *map(str, arguments)],
         capture_output=True,
         text=True,
         input=answer,
-        env={**names, "HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"},
+        env={**names, "HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", **settings},
     )
 
 
@@ -52,14 +53,14 @@ def test_a_download_that_broke_off_is_continued_and_checked(tmp_path: Path) -> N
         assert len(ranges) == 2 and ranges[0] == "" and int(ranges[1].removeprefix("bytes=").split("-")[0]) > 0
         assert {name for name, _ in hub.transfers} == files.keys() - {"README.md", "other.bin"}
         assert (out / ARCHIVE).read_bytes() == files[ARCHIVE]
-        assert f"huggingface.co/datasets/{REPOSITORY} at main ({COMMIT[:12]})" in done.stdout
+        assert f"{hub.url}/datasets/{REPOSITORY} at main ({COMMIT[:12]})" in done.stdout
         assert "licence: Apache-2.0; the data set's card: apache-2.0" in done.stdout
         assert f"screenspot-v2 at {out}" in done.stdout and "no errors" in done.stdout  # doctor's own words
 
         hub.transfers.clear()
         again = download(hub.url, "screenspot-v2", "--out", out, "--yes")
         assert again.returncode == 0 and not hub.transfers
-        assert "of which 0 bytes are still missing" in again.stdout
+        assert "all of it already there" in again.stdout
 
 
 def test_nothing_is_downloaded_without_consent(tmp_path: Path) -> None:
@@ -96,6 +97,27 @@ def test_other_files_at_the_hub_and_a_hub_that_is_away(tmp_path: Path) -> None:
         assert done.returncode == 2 and "has none of the expected files" in done.stderr
     away = download(hub.url, "screenspot-v2", "--yes", "--out", tmp_path / "out")
     assert away.returncode == 2 and "could not be read" in away.stderr and away.stderr.count("\n") == 1
+
+
+def test_a_folder_below_a_file_and_a_client_told_to_stay_offline(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    below = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "file" / "out")
+    assert below.returncode == 2 and below.stderr == f"guieval: '{tmp_path / 'file'}' is a file, not a folder\n"
+    offline = download("http://127.0.0.1:1", "screenspot-v2", "--yes", "--out", tmp_path / "out", HF_HUB_OFFLINE="1")
+    assert offline.returncode == 2 and "HF_HUB_OFFLINE is set" in offline.stderr and offline.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"),
+    [("ui-i2e-bench", ""), ("venusbench-gd", ""), ("androidcontrol-curated", "benchmark_resource/")],
+)
+def test_files_in_folders_arrive_where_the_loader_looks(name: str, inside: str, tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    benchmarks()[name].write_example(release)
+    files = {inside + file.relative_to(release).as_posix(): file.read_bytes() for file in release.rglob("*") if file.is_file()}
+    with serving(LocalHub(downloads()[name].repository, files)) as hub:
+        done = download(hub.url, name, "--out", tmp_path / "out", "--yes")
+    assert done.returncode == 0 and "no errors" in done.stdout, done.stderr
 
 
 def test_an_archive_cannot_write_outside_the_folder(tmp_path: Path) -> None:
