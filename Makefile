@@ -15,7 +15,10 @@ browser:
 		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } > /dev/null 2>&1 \
 		|| echo "no Chromium here, and none could be installed: the browser tests will be skipped"
 
-.PHONY: browser demo test check wheel test-vllm test-train test-verl kills fuzz clean
+# A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
+OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
+
+.PHONY: browser demo test check wheel types test-vllm test-train test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -46,15 +49,22 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadfile || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
-# The wheel alone, in a clean environment, from an empty directory: nothing may lean on the checkout.
+# The wheel, built from the source distribution, alone in a clean environment and used from an empty directory: nothing may lean on the
+# checkout. Then a user's script against its types.
 wheel: $(VENV)/.dev
 	rm -rf build/wheel && mkdir -p build/wheel/empty
-	$(BIN)/python -m build --wheel --outdir build/wheel . > build/wheel/build.log 2>&1 || (cat build/wheel/build.log; exit 1)
+	$(BIN)/python -m build --outdir build/wheel . > build/wheel/build.log 2>&1 || (cat build/wheel/build.log; exit 1)
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
 	cd build/wheel/empty && PATH=../venv/bin:$$PATH sh -ec '\
 		guieval benchmarks && guieval models && guieval protocols && guieval doctor'
 	build/wheel/venv/bin/python tests/check_light_install.py
+	$(OUTSIDE) && $(abspath $(BIN))/python -m mypy --config-file= --strict --python-executable $(CURDIR)/build/wheel/venv/bin/python .
+
+# The same with pyright, which fetches itself from npm.
+types: wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyright
+	$(OUTSIDE) && $(abspath $(BIN))/python -m pyright --pythonpath $(CURDIR)/build/wheel/venv/bin/python .
 
 # The engines against real vLLM (its CPU build) and a tiny model: Linux on x86-64, 3.6 GB in the user's cache folder.
 test-vllm:

@@ -1,0 +1,63 @@
+"""What a release brings along: extras, citation, changelog, workflows, issue forms, the image."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import guieval
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def extras(requirement: str) -> set[str]:
+    found = re.search(r"\[([\w,-]+)\]", requirement)
+    assert found is not None
+    return set(found[1].split(","))
+
+
+def test_the_extra_all_holds_every_extra_but_the_developers() -> None:
+    optional = PROJECT["optional-dependencies"]
+    assert extras(optional["all"][0]) == set(optional) - {"all", "dev"}
+
+
+def test_citation_and_changelog_know_the_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == PROJECT["version"] == guieval.__version__
+    assert citation["license"] == PROJECT["license"] and citation["cff-version"] == "1.2.0"
+    assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_workflows_run_targets_that_the_makefile_has(file: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    jobs = yaml.safe_load(file.read_text("utf-8"))["jobs"].values()
+    commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    named = {word for command in commands for word in command.removeprefix("make ").split()} - {"${{", "matrix.target", "}}"}
+    named |= {target for job in jobs for target in job.get("strategy", {}).get("matrix", {}).get("target", [])}
+    assert commands and all(command.startswith("make ") for command in commands)
+    assert named <= targets
+
+
+def test_the_workflow_tests_every_python_that_the_package_allows() -> None:
+    matrix = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8"))["jobs"]["test"]["strategy"][
+        "matrix"
+    ]
+    assert f">={matrix['python'][0]}" == PROJECT["requires-python"] and matrix["python"][-1] == "3.14"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda file: file.name)
+def test_issue_forms_have_what_a_form_needs(file: Path) -> None:
+    form = yaml.safe_load(file.read_text("utf-8"))
+    assert {"name", "description", "body"} <= form.keys()
+    assert all(field["type"] in {"input", "textarea"} and field["attributes"]["label"] for field in form["body"])
+
+
+def test_the_image_installs_extras_that_there_are() -> None:
+    assert extras((ROOT / "Dockerfile").read_text("utf-8").split("pip install")[1]) <= PROJECT["optional-dependencies"].keys()
