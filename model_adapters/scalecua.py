@@ -26,7 +26,7 @@ from guieval.errors import ParseError
 from guieval.history import HistoryEntry
 from guieval.models import ModelConfig, ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
-from guieval.parsing import first_call, first_round, split_reasoning, tagged
+from guieval.parsing import call_text, first_call, first_round, split_reasoning, tagged
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _pyautogui as code
@@ -167,7 +167,7 @@ class ScaleCUA(FamilyModel):
         name, arguments = self._table.write(action, writing.place)
         if isinstance(action, Scroll) and self._table is COMPUTER:
             arguments |= writing.at(calls.XY, action.point)
-        answer = f"<action>\n{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})\n</action>"
+        answer = f"<action>\n{call_text(name, arguments)}\n</action>"
         if task.setting == "grounding":
             return answer
         sentence = f"<operation>\n{conclusion}\n</operation>\n" if conclusion else ""

@@ -151,7 +151,7 @@ def planned_runs(
 def _refuse_unused_cluster_settings(config: RunConfig) -> None:
     if config.cluster == "none":
         for field, option in (("workers", "--workers"), ("cluster_address", "--cluster-address")):
-            if field in config.model_fields_set and getattr(config, field) is not None:
+            if getattr(config, field) != RunConfig.model_fields[field].default:
                 raise UsageError(f"{option} {getattr(config, field)} needs a cluster: add --cluster ray, or leave {option} out")
 
 

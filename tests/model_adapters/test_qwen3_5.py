@@ -93,7 +93,10 @@ def test_calls_beyond_the_unified_space(arguments: dict[str, Any], device: Devic
         ({"action": "click", "coordinate": [999, 0]}, Click(point=CORNER)),
         ({"action": "long_press", "coordinate": [999, 0], "time": 2}, LongPress(point=CORNER, duration=2000.0)),
         ({"action": "system_button", "button": "Back"}, Press(button="BACK")),
-        ({"action": "swipe", "coordinate": [999, 0], "coordinate2": [0, 0]}, Scroll(point=CORNER, direction="left")),
+        (
+            {"action": "swipe", "coordinate": [999, 0], "coordinate2": [0, 0]},
+            Scroll(point=CORNER, direction="left", distance=1000.0),
+        ),
     ],
 )
 def test_calls_on_phones(arguments: dict[str, Any], action: Action) -> None:
