@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOMES = (
-    *("actions", "data.benchmark", "errors", "steps", "history", "models", "evaluation", "registry"),
-    *("scoring.score", "reports.opened", "online", "online.find"),
-)
-_API = ("run", "RunConfig", "RunResult")
-"""Names in :mod:`guieval.running.api`, looked up first: what another home imports may be called ``run`` too."""
-
 __all__ = [
     "ABCBenchmark",
     "ABCDevice",
@@ -107,14 +100,30 @@ if TYPE_CHECKING:
     from guieval.steps import Episode, StepOutcome, StepRecord, StepTaskModel
 
 
+_HOMES = {
+    "actions": "Action ActionSpace Box Boxes Click LongPress Open Point Press Scroll Stop Type Unsupported Wait action_from_json"
+    " action_to_json",
+    "data.benchmark": "ABCBenchmark EpisodeRef",
+    "errors": "GuievalError ParseError UsageError",
+    "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",
+    "history": "HistoryEntry",
+    "models": "ABCModel ImageRef Message ModelConfig ModelInput ParsedResponse",
+    "online": "ABCDevice ABCEnvironment EnvironmentTask Observation Score",
+    "online.find": "load_environment",
+    "registry": "list_benchmarks list_models load_benchmark load_model",
+    "reports.opened": "open_run",
+    "running.api": "RunResult run",
+    "running.config": "RunConfig",
+    "scoring.score": "evaluate_run",
+    "steps": "Episode StepOutcome StepRecord StepTaskModel",
+}
+"""The names of each module, as they are imported above for type checkers."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
 def __getattr__(name: str) -> Any:
-    if name in _API:
-        return getattr(import_module("guieval.running.api"), name)
-    if name in __all__:
-        for home in _HOMES:
-            module = import_module(f"guieval.{home}")
-            if hasattr(module, name):
-                return getattr(module, name)
+    if name in _HOME_OF:
+        return getattr(import_module(f"guieval.{_HOME_OF[name]}"), name)
     raise AttributeError(f"module 'guieval' has no attribute {name!r}")
 
 

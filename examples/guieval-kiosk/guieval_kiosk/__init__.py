@@ -1,0 +1,1 @@
+"""Adds a benchmark, a model family and a protocol to guieval."""
