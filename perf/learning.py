@@ -1,4 +1,4 @@
-"""Trains the shipped half-trained policy by the entry points, three seeds each, and tells what each method brought.
+"""Trains the shipped half-trained policy by the entry points, three seeds each, and reports the change by each method.
 
 Held-out episodes (split `test`) are evaluated by SOP every few optimiser steps with the evaluation's own runner; goals of the
 two splits are disjoint. One command a curve, under an hour of one core each, in an environment with the extra `train`
@@ -35,7 +35,7 @@ NAMES = {"sft": "SFT", "offline": "offline RL (GRPO)", "semi-online": "semi-onli
 FIGURES = ("step exact match", "PG", "TSR")
 RESAMPLES = 4000
 EPISODES = 600
-"""Held-out episodes of an evaluation, unless ``--episodes`` says otherwise."""
+"""Number of held-out episodes of an evaluation; ``--episodes`` changes it."""
 START, SAMPLED = "start-sampled", "sampled"
 ROLLED = 20
 """Optimiser steps at both ends of a training whose own answers are reported."""
@@ -52,7 +52,7 @@ class Evaluated(NamedTuple):
 
 
 def train(kind: str, seed: int, out: Path, *, with_start: bool, episodes: int) -> None:
-    """One training, in a process of its own; one that was broken off goes on. The start is the same for every seed."""
+    """Run one training in a process of its own, or resume it. The initial weights are the same for every seed."""
     command, config = KINDS[kind]
     settings = [f"seed={seed}", f"evaluation.bench_options.episodes={episodes}", f"evaluation.at_start={with_start}".lower()]
     words = [sys.executable, "-m", "guieval", "train", command, "--config", config, "--out", str(out)]
@@ -75,7 +75,7 @@ def sample(out: Path, episodes: int) -> None:
 
 
 def evaluated(run: Path) -> Evaluated:
-    """What an evaluation's journal says of each planned episode."""
+    """The result of each planned episode, from an evaluation's journal."""
     plan = read_planned(run).plan
     answers = {record.task.key: record.sample.outcome.exact_match for record in Records(run) if record.finished}
     rows = []
@@ -235,7 +235,7 @@ def draw(curves: dict[str, dict[int, tuple[NDArray[np.float64], ...]]], picture:
 
 
 def main() -> None:
-    """Train, or tell."""
+    """Train, or report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     for kind in KINDS:

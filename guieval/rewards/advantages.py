@@ -32,8 +32,8 @@ EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
 ``last``: one number a rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
 reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout."""
 SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
-"""Whose standard deviation must exceed eta: of all combined advantages of the group (the paper), or of the rollouts' returns at
-their first step, where a group of one rollout is kept in any case (released code)."""
+"""The values whose standard deviation must exceed eta: all combined advantages of the group (the paper), or the rollouts' returns
+at their first step, where a group of one rollout is always kept (released code)."""
 
 _SAME, _NONE = 1e-9, 1e-12
 """Values whose range is below this share of their size differ by rounding alone, which must not become advantages; and so do
@@ -101,11 +101,11 @@ PAPER = AdvantageSettings.paper()
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What advantages need of one rollout of n >= 1 steps.
+    """The part of one rollout of n >= 1 steps from which advantages are computed.
 
     ``uid`` names the task: rollouts of one task share it and are compared. ``steps``: the steps' indices in their episode,
-    ascending. ``rewards``, ``matched``: of the policy's own answers, not of their patches. Raises ``ValueError`` where these
-    do not fit together.
+    ascending. ``rewards``, ``matched``: of the policy's own answers, not of their patches. Raises ``ValueError`` if these
+    do not have one length.
     """
 
     uid: Hashable

@@ -1,8 +1,8 @@
-"""Dynamic sampling: draw groups of rollouts until enough of them can teach something.
+"""Dynamic sampling: draw groups of rollouts until enough of them have different rewards.
 
-Source: UI-S1 paper, section 3.4 ("performing dynamic sampling until this diversity threshold is met"), after DAPO. Which group
-is worth keeping is the caller's (:func:`guieval.rewards.advantages.keep_group`); here is only the loop, with a cap, because a
-policy that solves everything, or nothing, would never give a group that passes.
+Source: UI-S1 paper, section 3.4 ("performing dynamic sampling until this diversity threshold is met"), after DAPO. The caller
+decides which group is kept (:func:`guieval.rewards.advantages.keep_group`). The loop has a cap, because a policy that solves
+everything, or nothing, never gives a group that passes.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Collected(Generic[G]):
 
     @property
     def kept_share(self) -> float | None:
-        """Which part of the drawn groups passed, in [0, 1]; ``None`` when none was drawn."""
+        """The share of the drawn groups that passed, in [0, 1]; ``None`` if none was drawn."""
         return len(self.kept) / self.drawn if self.drawn else None
 
 
 def collect(draw: Callable[[], G | None], keep: Callable[[G], bool], *, groups: int, most_draws: int) -> Collected[G]:
-    """Draw until ``groups`` pass ``keep``, ``most_draws`` were drawn, or ``draw`` gives ``None`` (there are no more).
+    """Draw until ``groups`` pass ``keep``, ``most_draws`` were drawn, or ``draw`` returns ``None`` (no groups are left).
 
-    What to do with too few is the caller's to decide. Raises ``ValueError`` where so few draws could never be enough.
+    The result may have too few groups. Raises ``ValueError`` if ``most_draws`` is below ``groups``.
     """
     if groups < 1:
         raise ValueError(f"groups is {groups}: expected at least 1")
     if most_draws < groups:
-        raise ValueError(f"most_draws is {most_draws}, which can never give the {groups} groups that are wanted")
+        raise ValueError(f"most_draws is {most_draws}, which can never give the {groups} groups that are requested")
     kept: list[G] = []
     drawn = 0
     while len(kept) < groups and drawn < most_draws:

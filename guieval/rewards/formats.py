@@ -18,16 +18,16 @@ class FormatRule(ABC):
 
     @abstractmethod
     def holds(self, text: str, sample: Sample) -> bool:
-        """Judge a raw reply, and what its adapter read in it."""
+        """Judge a raw reply and the sample that its adapter parsed from it."""
 
     @abstractmethod
     def describe(self) -> str:
-        """What a reply must be, in words."""
+        """The required format, in words."""
 
 
 @dataclass(frozen=True)
 class Parses(FormatRule):
-    """The adapter read an action, be it outside the unified space: the reply is of the family's own format."""
+    """The adapter read an action, even one outside the unified space: the reply has the family's own format."""
 
     def holds(self, text: str, sample: Sample) -> bool:
         return sample.action is not None
@@ -38,7 +38,7 @@ class Parses(FormatRule):
 
 @dataclass(frozen=True)
 class HasThought(FormatRule):
-    """The adapter read an action and a thought that is not blank (UI-S1's released reward asks for the thought)."""
+    """The adapter read an action and a thought that is not blank (UI-S1's released reward requires the thought)."""
 
     def holds(self, text: str, sample: Sample) -> bool:
         return sample.action is not None and bool((sample.thought or "").strip())
@@ -49,10 +49,10 @@ class HasThought(FormatRule):
 
 @dataclass(frozen=True)
 class ThoughtAndAction(FormatRule):
-    """The whole reply is ``<think>...</think><action>{...}</action>``, as UI-S1 asks for it (paper, appendix H).
+    """The whole reply is ``<think>...</think><action>{...}</action>``, as UI-S1 requires (paper, appendix H).
 
     The thought is not blank and the action is one JSON object, which the adapter read. Each of the four tags occurs once, so
-    that a second answer, a rehearsed one, or an unclosed thought is malformed. Only white space may surround
+    a second answer, an answer within the thought, or an unclosed thought is malformed. Only white space may surround
     the two parts.
     """
 

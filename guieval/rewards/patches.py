@@ -23,7 +23,7 @@ ThoughtSource: TypeAlias = Callable[[StepTaskModel, Sequence[HistoryEntry]], str
 
 @dataclass(frozen=True)
 class OnPolicyThoughts:
-    """The policy's own thoughts: ``generate`` answers a request of its adapter ``model`` with the policy as it is now."""
+    """The policy's own thoughts: ``generate`` answers a request of its adapter ``model`` with the current policy."""
 
     model: ABCModel
     generate: Callable[[ModelInput], str]

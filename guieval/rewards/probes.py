@@ -1,8 +1,8 @@
-"""What degenerate policies earn: a reward that pays them well will be learnt from them.
+"""Rewards of degenerate policies: training learns such a policy if its reward is high.
 
 Some probes answer every step the same way, whatever the screen shows, in the model's own format. Others know the reference and
-spoil it: in its form (no thought, words around it, a second answer) or in its text. The expert is the reference, with the
-highest reward there is. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
+break its form (no thought, words around it, a second answer) or its text. The expert replies with the reference action and
+earns the maximum. Nothing is generated, so a reward is probed on a whole benchmark in seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from guieval.steps import StepTaskModel
 _CENTRE = Point(500.0, 500.0)
 _NONSENSE = "zxqv wjkp"
 THOUGHT = "I look at the screen and decide."
-"""What every probe thinks but the one without a thought, so that none falls short of a form that asks for one."""
+"""The thought of every probe except ``no-thought``, so that none fails a format that requires one."""
 _SPAM = " ".join(["great excellent perfect correct done"] * 10)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A policy: ``reply`` writes its answer to a step, ``None`` where the model's format cannot express it."""
+    """A policy: ``reply`` writes its answer to a step, ``None`` if the model's format cannot express it."""
 
     name: str
     summary: str
@@ -60,7 +60,7 @@ def _always(action: Action) -> Callable[[ReplyScorer, StepTaskModel], str | None
 
 
 def _spoilt(spoil: Callable[[str], str]) -> Callable[[ReplyScorer, StepTaskModel], str | None]:
-    """The expert's reply, made worse; where that changes nothing, there is no such reply."""
+    """The expert's reply with a defect; ``None`` if the defect changes nothing."""
 
     def reply(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
         text = _written(scorer, task, task.action)
@@ -93,7 +93,7 @@ def _nonsense(scorer: ReplyScorer, task: StepTaskModel) -> str | None:
 
 
 EXPERT = Probe(
-    "expert", "the reference action, the most there is to earn", lambda scorer, task: _written(scorer, task, task.action)
+    "expert", "the reference action, which earns the maximum", lambda scorer, task: _written(scorer, task, task.action)
 )
 BLIND: tuple[Probe, ...] = (
     Probe("always-swipe", "swipe up from the middle", _always(Scroll(point=_CENTRE, direction="up"))),
@@ -133,7 +133,7 @@ PROBES: tuple[Probe, ...] = (
 
 
 def probe(scorer: ReplyScorer, tasks: Iterable[StepTaskModel], probes: Iterable[Probe] = PROBES) -> list[Earnings]:
-    """What each probe earns on ``tasks``, in the order of ``probes``."""
+    """The earnings of each probe on ``tasks``, in the order of ``probes``."""
     steps = list(tasks)
     expert = _scored(scorer, EXPERT, steps)
     return [_earned(each, _scored(scorer, each, steps), expert) for each in probes]

@@ -1,7 +1,7 @@
-"""From a raw reply to its reward: read by the model's adapter, judged, and weighed.
+"""Scores a raw reply: the model's adapter parses it, the evaluator judges it, and the reward weighs the result.
 
-Replies are read by :func:`guieval.models.scored_reply.read_reply`, the very function by which ``guieval run`` reads them, and
-the reward is made of the outcome it gives; evaluation and reward therefore cannot differ in what a reply means.
+Replies are parsed by :func:`guieval.models.scored_reply.read_reply`, as in ``guieval run``, and the reward is computed from the
+outcome that it returns, so evaluation and reward cannot interpret a reply differently.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _NAMED = re.compile(r"bbox_2d[\"']?\s*:\s*\Z")
 
 @dataclass(frozen=True)
 class ScoredReply:
-    """A reply as a journal would hold it, and its reward."""
+    """A reply as the journal of a run stores it, and its reward."""
 
     sample: Sample
     reward: RewardParts
 
     @property
     def measured(self) -> bool:
-        """Whether the reply could be judged; not so where the adapter itself failed on it, which earns 0 in every part."""
+        """Whether the reply could be judged. If the adapter itself failed on it, it earns 0 in every part."""
         return self.sample.outcome.verdict != "infrastructure_failure"
 
 
 class ReplyScorer:
     """Scores raw replies: ``model`` reads them, ``reward`` judges and weighs, ``format`` decides what is well formed.
 
-    Without a ``format`` the reward's own is taken. ``overlong`` punishes long replies. Pure and safe for threads.
+    ``format`` defaults to the reward's own. ``overlong`` punishes long replies. Scoring is pure and thread-safe.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ReplyScorer:
     def score(self, task: StepTaskModel, text: str, *, tokens: int | None = None) -> ScoredReply:
         """Read ``text`` as the model's reply to ``task`` and reward it; ``tokens`` is its length. Raises nothing.
 
-        A punishment for its length is in the total, and is the part ``overlong``.
+        A punishment for its length is included in the total and is the part ``overlong``.
         """
         scored = self._scored(task, text)
         if self.overlong is None or tokens is None or not scored.measured:
@@ -78,8 +78,8 @@ class ReplyScorer:
 def predicted_box(model: ABCModel, task: StepTaskModel, text: str) -> Box | None:
     """The box that a reply gives, in thousandths of the screen: its last ``[x1, y1, x2, y2]`` or ``(x1, y1), (x2, y2)``.
 
-    The numbers are in the model's own frame, those of a ``bbox_2d`` in the one of its places. ``None`` where there is none, or
-    where it is not on the screen or turned round.
+    The numbers are in the model's own frame, those of a ``bbox_2d`` in the one of its places. ``None`` if there is none, or
+    if it is outside the screen or its corners are reversed.
     """
     matches = list(_FOUR.finditer(text))
     if not matches:

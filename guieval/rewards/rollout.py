@@ -19,7 +19,7 @@ from guieval.steps import Episode, Sample, StepTaskModel
 
 @dataclass
 class RolloutStep:
-    """One step of a rollout: what was answered, and what became of it.
+    """One step of a rollout: the policy's answer and its result.
 
     ``matched``: the answer was an exact match by itself. ``patched``: it was not, and later steps see the expert's action with
     ``thought`` instead; ``sample`` is still the policy's own answer, which is what is trained on. ``reward`` may be set later.
@@ -62,7 +62,7 @@ class SemiOnlineRollout:
 
     @property
     def state(self) -> Literal["ask", "patch", "over"]:
-        """``ask``: tell the policy's answer to :attr:`task`; ``patch``: give the thought of its patch; ``over``: neither."""
+        """``ask``: :meth:`tell` expects an answer to :attr:`task`; ``patch``: :meth:`patch` expects a thought; ``over``."""
         return self._state
 
     @property
@@ -74,7 +74,7 @@ class SemiOnlineRollout:
 
     @property
     def history(self) -> tuple[HistoryEntry, ...]:
-        """What :attr:`task` is shown of the past, oldest first: own outputs where they matched, patches elsewhere (H_t)."""
+        """The history in the prompt of :attr:`task`, oldest first: own outputs where they matched, patches elsewhere (H_t)."""
         return tuple(self._history)
 
     @property
@@ -83,9 +83,9 @@ class SemiOnlineRollout:
         return len(self.steps) == len(self._counted) and all(step.matched for step in self.steps)
 
     def tell(self, sample: Sample, *, reward: float = 0.0, payload: Any = None) -> RolloutStep:
-        """Take in the policy's answer to :attr:`task`, judged; ``ValueError`` unless one is asked for."""
+        """Record the judged answer of the policy to :attr:`task`; ``ValueError`` unless the state is ``ask``."""
         if self._state != "ask":
-            raise ValueError(f"the rollout of {self.episode.key} asks for no answer: its state is {self._state!r}")
+            raise ValueError(f"the rollout of {self.episode.key} expects no answer: its state is {self._state!r}")
         task = self.task
         measured = sample.outcome.verdict != "infrastructure_failure"
         matched = measured and sample.outcome.exact_match
@@ -104,9 +104,9 @@ class SemiOnlineRollout:
         return step
 
     def patch(self, thought: str | None = None) -> None:
-        """Go on with the expert's action in place of the last answer, and ``thought``; ``ValueError`` unless state is patch."""
+        """Replace the last answer by the expert's action and ``thought``; ``ValueError`` unless the state is ``patch``."""
         if self._state != "patch":
-            raise ValueError(f"the rollout of {self.episode.key} waits for no patch: its state is {self._state!r}")
+            raise ValueError(f"the rollout of {self.episode.key} expects no patch: its state is {self._state!r}")
         step = self.steps[-1]
         step.thought = thought
         self._advance(patched_entry(step.task, thought))

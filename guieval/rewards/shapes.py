@@ -24,11 +24,11 @@ from guieval.steps import StepOutcome, StepTaskModel
 
 @dataclass(frozen=True)
 class UIR1Reward(ABCReward):
-    """UI-R1: R = R_T + R_C + R_F (eq. 2): the action's type, the click's coordinate, the form of the reply.
+    """UI-R1: R = R_T + R_C + R_F (eq. 2): the action's type, the click's coordinate, the format of the reply.
 
-    R_C (``coordinate``) is 1 where a click lies in the target's box (eq. 3). An action without a place has it as soon as its
-    type is right, as in the released code: together that is the exact match of protocol ``ui-r1-reward``. R_F (``format``)
-    asks for ``<think>`` and ``<answer>``. The released code's own leniencies, on raw texts, are in
+    R_C (``coordinate``) is 1 if a click lies in the target's box (eq. 3). An action without a place earns it if its type is
+    right, as in the released code: together that is the exact match of protocol ``ui-r1-reward``. R_F (``format``) requires
+    ``<think>`` and ``<answer>``. The released code's own leniencies, on raw texts, are in
     :mod:`guieval.rewards.ui_r1`.
     """
 
@@ -80,7 +80,7 @@ class HyperTrackReward(ABCReward):
     """HyperTrack's binary reward: R = R_action-type + R_params (GUIEvalKit paper, eq. 1).
 
     R_params (``params``) is the exact match of protocol ``hypertrack-reward``: a click in the target's box, a scroll in its
-    direction, texts and app names letter for letter. The form of a reply does not count (``format_weight`` 0).
+    direction, texts and app names letter for letter. The format of a reply does not count (``format_weight`` 0).
     """
 
     name: ClassVar[str] = "hypertrack"
@@ -135,10 +135,9 @@ class HyperTrackGaussianReward(HyperTrackReward):
 class UIS1Reward(ABCReward):
     """UI-S1's composite: 0.1 format + 0.4 [format] type + 0.5 [format and type] exact (eq. 8).
 
-    Parts are given as the evaluator gives them; what they are gated by shows in the total alone. A reply of the wrong form
-    earns nothing, whatever it does, and the form is that of the paper's appendix H: a thought, one action, nothing else. The
-    paper's r_acc is an "exact action match": protocol ``ui-s1-reward`` compares texts, app names and statuses as they are, and
-    takes from the matcher that its code descends from (``qwen-gist``) only how near a click must be.
+    Parts are the evaluator's; gates only affect the total. A reply with the wrong format earns nothing, whatever its
+    action. The format is that of the paper's appendix H: a thought, one action, nothing else. The paper's r_acc is an "exact action match": protocol ``ui-s1-reward`` compares texts, app names and statuses as they are, and
+    takes only the click rule from ``qwen-gist``, the matcher from which the released code is derived.
     """
 
     name: ClassVar[str] = "ui-s1"
@@ -160,7 +159,8 @@ class UIS1Reward(ABCReward):
 class UIS1LenientReward(UIS1Reward):
     """UI-S1's composite for replies of any family: whatever the adapter reads is well formed, with a thought or without.
 
-    The protocol is ``qwen-gist``, under which one text that contains the other is right: typing nothing is, too.
+    The protocol is ``qwen-gist``, under which a text is right if it contains the other or is contained in it, as is an empty
+    text.
     """
 
     name: ClassVar[str] = "ui-s1-lenient"

@@ -1,4 +1,4 @@
-"""Signs of a reward that is gamed, in the replies of a policy in training: what :mod:`guieval.rewards.probes` does on purpose.
+"""Signs of a gamed reward in the replies of a policy: the patterns that :mod:`guieval.rewards.probes` writes on purpose.
 
 A sign alone proves nothing: the reference may type the instruction. A share that grows in training does, so
 :mod:`guieval.training.reward_watch` logs the shares and warns.
@@ -36,7 +36,7 @@ def _malformed(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) ->
 def _several_answers(scorer: ReplyScorer, task: StepTaskModel, scored: ScoredReply) -> bool:
     """Whether the reply can be cut in two parts that both hold an action; tried at the ends of brackets, tags and lines."""
     text = scored.sample.raw_response or ""
-    if scored.sample.action is None or scored.sample.batch:  # families with several actions per reply mean it
+    if scored.sample.action is None or scored.sample.batch:  # some families write several actions per reply by design
         return False
 
     def has_action(part: str) -> bool:
@@ -74,7 +74,7 @@ SIGNS: tuple[Sign, ...] = (
     Sign("empty-text", "typing or opening nothing", _empty_text),
     Sign("copied-instruction", "the instruction as the answer", _copied_instruction),
 )
-"""What is looked for in a reply. Its length is logged as a number of words."""
+"""The signs that are counted. The length of a reply is logged as a number of words."""
 
 
 def words(scored: ScoredReply) -> int:

@@ -1,4 +1,4 @@
-"""The step reward's contract: the evaluator's outcome for an answer, turned into a number by weights.
+"""The contract of step rewards: a weighted sum over the evaluator's outcome for an answer.
 
 A reward judges nothing itself: type and exact match come from its :class:`ActionEvaluator`, so training rewards what evaluation
 measures. The published shapes are in :mod:`guieval.rewards.shapes`, raw replies are :mod:`guieval.rewards.reply`'s.
@@ -22,8 +22,8 @@ from guieval.steps import StepOutcome, StepTaskModel
 class RewardParts:
     """A reward, its parts, and the outcome that it was computed from.
 
-    ``parts`` are unweighted, in [0, 1], by name; ``total`` is what a trainer gets; ``outcome`` is the outcome of the reward's
-    evaluator.
+    ``parts`` are unweighted, in [0, 1], by name; ``total`` is the number for the trainer; ``outcome`` is that of
+    the reward's evaluator.
     """
 
     total: float
@@ -35,8 +35,8 @@ class RewardParts:
 class ABCReward:
     """A step reward: an evaluator and weights (the fields of subclasses), of which ``of`` makes a number.
 
-    A reply that holds no action (verdict *unparseable*), and an action outside the unified space (*unsupported*) where none is
-    accepted, match neither in type nor exactly: they earn 0 and whatever the format part gives. Pure, like the evaluator.
+    A reply that holds no action (verdict *unparseable*), and an action outside the unified space (*unsupported*) if none is
+    accepted, match neither in type nor exactly: they earn only the format part. Pure, like the evaluator.
     """
 
     name: ClassVar[str]
@@ -46,11 +46,11 @@ class ABCReward:
     protocol: ClassVar[str]
     """The default protocol."""
     part: ClassVar[str]
-    """What the exact match is called among the parts."""
+    """The name of the exact match among the parts."""
     form: ClassVar[FormatRule]
     """The default rule for a well-formed reply."""
     reads_boxes: ClassVar[bool] = False
-    """Whether a predicted box matters, so that replies are searched for one."""
+    """Whether the reward uses a predicted box, which is then searched for in replies."""
 
     evaluator: ActionEvaluator
 

@@ -119,8 +119,9 @@ def check_enough(arguments: Any, tasks: int) -> None:
     """Raise :class:`UsageError` for fewer ``tasks`` than a generation batch needs: TRL would end before its first step."""
     groups = arguments.generation_batch_size // arguments.num_generations
     if tasks < groups:
+        found = "there is 1 task" if tasks == 1 else f"there are {tasks:,} tasks"
         raise UsageError(
-            f"there are {tasks} tasks to train on, and a generation batch needs {groups} (per_device_train_batch_size x "
+            f"{found} to train on, and a generation batch needs {groups:,} (per_device_train_batch_size x "
             f"processes x steps_per_generation / num_generations, or batch.tasks): choose more episodes, or smaller batches"
         )
 

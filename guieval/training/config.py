@@ -63,7 +63,7 @@ class Lora(Settings):
 class OverlongSettings(Settings):
     """DAPO's soft punishment of long replies (guieval.rewards.overlong)."""
 
-    cache: int = Field(ge=1, description="so many tokens before the longest reply the punishment begins")
+    cache: int = Field(ge=1, description="number of tokens before the longest reply at which the punishment begins")
     longest: int | None = Field(
         None, ge=1, description="tokens with the full punishment; the longest reply that is generated when not given"
     )
@@ -92,9 +92,12 @@ class RewardWatchSettings(Settings):
     """Watches whether the reward is gamed (guieval.training.reward_watch)."""
 
     every: int = Field(10, ge=1, description="optimiser steps between two checks")
-    window: int = Field(3, ge=1, description="checks at the begin and at the end that are compared")
+    window: int = Field(3, ge=1, description="number of checks at the beginning and at the end that are compared")
     apart: float = Field(
-        0.15, gt=0, lt=1, description="warn when the reward, as a share of its highest, gains so much more than exact match"
+        0.15,
+        gt=0,
+        lt=1,
+        description="warn when the reward, as a share of its highest value, gains more than this above exact match",
     )
 
 
@@ -117,7 +120,7 @@ class ThoughtServer(Settings):
         min_length=1, description="base URLs, e.g. http://host:8000/v1"
     )
     model: str = Field(min_length=1, description="name of the model there")
-    api_key_env: str = Field("PATCH_API_KEY", description="environment variable that holds the key, if the server wants one")
+    api_key_env: str = Field("PATCH_API_KEY", description="environment variable that holds the key, if the server requires one")
     timeout: float = Field(120.0, gt=0, allow_inf_nan=False, description="seconds of one try")
     max_attempts: int = Field(5, ge=1, description="tries for each thought")
     patience: float = Field(300.0, ge=0, allow_inf_nan=False, description="seconds to wait for a server that is away")
@@ -319,7 +322,7 @@ class TrainingConfig(AdapterSettings, DataSettings):
             if folders.setdefault(source.bench, source.data) != source.data:
                 raise ValueError(
                     f"sources has {source.bench!r} with two data folders, {folders[source.bench]!r} and {source.data!r}: "
-                    "expected one, because a benchmark's steps are told apart by their names"
+                    "expected one, because the steps of a benchmark are identified by their names alone"
                 )
         return self
 

@@ -2,7 +2,7 @@
 
 Every reply that is rewarded is judged by the evaluation's own protocol too. Every few optimiser steps the log gets the mean
 reward beside that exact match, the shares of replies with a sign of gaming, and what the best policy that ignores the screen
-would have earned on the same steps. A warning follows when reward and exact match part. Without torch.
+would have earned on the same steps. A warning follows when reward and exact match diverge. This module does not need torch.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from guieval.training.config import RewardWatchSettings
 PREFIX = "watch/"
 REWARD, EXACT, BLIND_POLICY = f"{PREFIX}reward", f"{PREFIX}exact_match", f"{PREFIX}blind_policy"
 LOOKED_AT = 256
-"""Replies of a check, per process, whose text is searched for signs: the last ones."""
+"""Number of replies per process, the latest ones, that a check searches for signs."""
 
 
 class Sum(NamedTuple):
-    """A sum of so many values."""
+    """A sum of ``n`` values."""
 
     total: float
     n: int
 
 
 class WatchedScorer(ReplyScorer):
-    """A scorer whose replies a :class:`RewardWatch` sees."""
+    """A scorer that passes every scored reply to a :class:`RewardWatch`."""
 
     def __init__(self, scorer: ReplyScorer, watch: RewardWatch) -> None:
         super().__init__(scorer.model, scorer.reward, scorer.format, scorer.overlong)
@@ -60,7 +60,7 @@ class RewardWatch:
         self._scorer = scorer
         self._evaluators = {benchmark: ActionEvaluator(protocol) for benchmark, protocol in protocols.items()}
         self._checks: dict[int, Mapping[str, float]] = {}
-        self._standing: set[str] = set()  # what the last check warned of, which is not repeated
+        self._standing: set[str] = set()  # warnings of the last check, which are not repeated
         self._clear()
 
     def _clear(self) -> None:
@@ -69,7 +69,7 @@ class RewardWatch:
         self._last: deque[tuple[StepTaskModel, ScoredReply]] = deque(maxlen=LOOKED_AT)
 
     def saw(self, task: StepTaskModel, scored: ScoredReply) -> None:
-        """Take in a rewarded reply; one that could not be judged does not count."""
+        """Record a rewarded reply; one that could not be judged does not count."""
         if scored.measured:
             self._rewards.append(scored.reward.total / self._scorer.reward.highest)
             self._exact.append(float(self._evaluators[task.benchmark].evaluate(task, scored.sample.action).exact_match))
@@ -114,7 +114,7 @@ class RewardWatch:
         return figures, warned
 
     def remember(self, log: Path, until: int) -> None:
-        """Take in the checks that a resumed training has already logged, up to an optimiser step."""
+        """Read the checks that a resumed training has already logged, up to an optimiser step."""
         for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
             row = json.loads(line)
             if REWARD in row and row["step"] <= until:
@@ -140,9 +140,9 @@ class RewardWatch:
         reward, exact = change(REWARD), change(EXACT)
         if (reward[1] - reward[0]) - (exact[1] - exact[0]) > apart:
             warned[REWARD] = (
-                f"reward and exact match part: since the first {window} checks the reward went from {reward[0]:.2f} to "
+                f"reward and exact match diverge: since the first {window} checks the reward went from {reward[0]:.2f} to "
                 f"{reward[1]:.2f} of its highest, exact match under {self._named} from {exact[0]:.2f} to {exact[1]:.2f}; "
-                "`guieval probe-reward` shows what else the reward pays for"
+                "`guieval probe-reward` shows what else earns this reward"
             )
         for sign in SIGNS:
             before, now = change(f"{PREFIX}{sign.name}")

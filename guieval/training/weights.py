@@ -1,6 +1,6 @@
-"""Loads the weights and the processor to train, as the engines that evaluate them (:class:`.in_process.checkpoint.Checkpoint`).
+"""Loads the weights and the processor to train, by the rules of the engines that evaluate them.
 
-So a prompt has the same tokens in training and evaluation.
+So a prompt has the same tokens in training and evaluation (:class:`guieval.engines.in_process.checkpoint.Checkpoint`).
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def test_the_table_in_the_docs_is_the_commands(guieval: CommandLine) -> None:
 
 def test_the_command_states_when_a_form_is_not_the_models(guieval: CommandLine) -> None:
     done = guieval("probe-reward", "ui-r1", "--bench", "demo", "--set", "episodes=1", "--model", "ui-tars-7b")
-    assert "note: no reply of the expert has the form that ui-r1 asks for: <think>...</think> <answer>" in done.out
+    assert "note: no reply of the expert has the form that ui-r1 requires: <think>...</think> <answer>" in done.out
 
 
 def test_the_command_states_when_the_expert_earns_nothing(guieval: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""What is learnt from a run: its exact replies, each under the very prompt that it was given."""
+"""Training examples from a run: its exact replies, each under the prompt that it was given."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_a_run_whose_prompts_cannot_be_written_again_is_refused(tmp_path: Path, 
     manifest = read_manifest(tmp_path / "run").to_json()
     changed = {**manifest, "config": {**manifest["config"], name: given}}
     (tmp_path / "run" / MANIFEST).write_text(json.dumps(changed), encoding="utf-8")
-    with pytest.raises(UsageError, match=rf"cannot be learnt from: its prompts hold .* of another run \({name}\)"):
+    with pytest.raises(UsageError, match=rf"cannot be used for training: its prompts hold .* of another run \({name}\)"):
         list(journal_examples(tmp_path / "run", MODEL))

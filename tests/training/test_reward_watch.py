@@ -56,7 +56,7 @@ def test_processes_are_weighed_by_their_replies() -> None:
     assert made.check(10, [{"watch/reward": Sum(0, 0)}]) == ({}, [])
 
 
-def test_it_warns_when_reward_and_exact_match_part() -> None:
+def test_it_warns_when_reward_and_exact_match_diverge() -> None:
     made, _ = watch()
     for number, reward in enumerate((0.4, 0.4, 0.5, 0.7)):
         _, warned = made.check(5 * number, [figures(reward, 0.4)])

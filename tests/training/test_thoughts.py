@@ -40,7 +40,7 @@ def server() -> Iterator[Server]:
 def test_a_thought_is_kept_if_the_reply_with_it_has_the_rewards_form() -> None:
     scorer = open_scorer(UI_S1, "ui-s1")
     assert judged(scorer, STEPS[0], "The icon is there.") == (STEPS[0].key, "The icon is there.", KEPT)
-    assert "has not the reward's form" in judged(scorer, STEPS[0], "I write </think> here.").outcome
+    assert "does not have the form that the reward requires" in judged(scorer, STEPS[0], "I write </think> here.").outcome
     assert judged(scorer, STEPS[0], None).outcome == "no thought in the answer"
 
 
@@ -83,7 +83,7 @@ def test_a_thought_of_the_wrong_form_is_asked_for_again(guieval: CommandLine, tm
     once = guieval("thoughts", tmp_path / "b.jsonl", *given, *sampled, "--tries", "1")
     server.stop()
     assert done.code == 0 and set(read_thoughts_file(tmp_path / "a.jsonl").values()) == {"Good."}
-    assert "without: with the thought, the reply has not the reward's form" in once.out
+    assert "without: with the thought, the reply does not have the form that the reward requires" in once.out
 
 
 def test_own_thoughts_are_those_of_exact_replies(tmp_path: Path) -> None:

@@ -450,7 +450,7 @@ def test_several_benchmarks_are_trained_on_in_one_batch(kind: str, configured: C
         ({"trainer": {"num_generations": 3}}, "TRL refuses the settings in 'trainer'"),
         ({"trainer": {"learning_rate": "fast"}}, "'trainer.learning_rate' is 'fast': expected a number"),
         ({"trainer": {"max_steps": 2.5}}, "'trainer.max_steps' is 2.5: expected a whole number"),
-        ({"limit": 1}, "there are 1 tasks to train on, and a generation batch needs 2"),
+        ({"limit": 1}, "there is 1 task to train on, and a generation batch needs 2"),
         ({"trainer": {"use_vllm": True}}, "TRL refuses the settings in 'trainer'"),
         ({"report_to": ["wandbb"]}, "did you mean 'wandb'"),
         ({"reward": {"name": "ui-s2"}}, "did you mean 'ui-s1'"),

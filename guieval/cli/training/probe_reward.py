@@ -103,11 +103,11 @@ def _plain(protocol: str, earned: Earnings) -> dict[str, Any]:
 
 
 def _warnings(protocol: str, reward: ABCReward, earned: Sequence[Earnings]) -> list[str]:
-    """What speaks against training so: degenerate policies that come near to the expert (the first), a form nobody writes."""
+    """Reasons against a reward: degenerate policies that earn almost as much as the expert (the first), or an unused format."""
     expert, *others = earned
     against: list[str] = []
     if expert.format == 0.0:
-        against.append(f"no reply of the expert has the form that {reward.name} asks for: {reward.form.describe()}")
+        against.append(f"no reply of the expert has the form that {reward.name} requires: {reward.form.describe()}")
     if not expert.reward or expert.reward < 0:
         nothing = "less than nothing" if expert.reward else "nothing"
         return [*against, f"under {protocol} the expert earns {nothing}, so nothing can be learnt"]

@@ -1,6 +1,6 @@
-"""A scorer with the signature that a training framework asks for: one module a framework, and none of them imports it.
+"""Scorers with the signatures of training frameworks: one module per framework, which does not import it.
 
-Every framework carries a step beside its prompt in a column, or as ground truth, named ``task``: the text of
-``StepTaskModel.model_dump_json()``. A framework that loads a function from a file finds one that takes the scorer's names as
-keyword arguments; one that is given a function gets it from ``reward_function(scorer)``.
+The step is in a column named ``task`` or in the ground truth of a row, as the text of ``StepTaskModel.model_dump_json()``. For
+frameworks that load a function from a file, the function takes the scorer's names as keyword arguments; for the others
+``reward_function(scorer)`` returns it.
 """

@@ -9,7 +9,7 @@ from guieval.rewards.adapters.rows import figures, named_scorer, task_of, text_o
 
 REWARD_NAME = "guieval"
 REWARD_TYPE = "sequential"
-"""What EasyR1 reads from this file; for ``compute_scores`` write a file of your own with ``REWARD_TYPE = "batch"``."""
+"""EasyR1 reads these two names; for ``compute_scores`` write a file of your own with ``REWARD_TYPE = "batch"``."""
 
 
 def compute_score(reward_input: Mapping[str, Any], **names: Any) -> dict[str, float]:

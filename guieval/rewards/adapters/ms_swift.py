@@ -9,7 +9,7 @@ from guieval.rewards.reply import ReplyScorer, open_scorer
 
 
 class GuievalReward:
-    """What ms-swift calls: made with the trainer's arguments, then called with strings and the data's columns.
+    """A reward for ms-swift, which creates it with the trainer's arguments and calls it with strings and the data's columns.
 
     A subclass selects the scorer, and ms-swift logs the rewards under its name::
 
@@ -28,6 +28,6 @@ class GuievalReward:
         self.scorer: ReplyScorer = open_scorer(self.model, self.reward, protocol=self.protocol)
 
     def __call__(self, completions: list[str], **columns: Any) -> list[float]:
-        """One reward a completion, by the column ``task``."""
+        """One reward per completion, by the column ``task``."""
         steps = column(columns, len(completions))
         return [self.scorer.score(task, text_of(text)).reward.total for task, text in zip(steps, completions, strict=True)]

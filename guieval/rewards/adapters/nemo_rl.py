@@ -1,4 +1,4 @@
-"""NeMo-RL: a reward function of its VLM environment, which ``combine_reward_functions`` weighs beside others."""
+"""NeMo-RL: a reward function of its VLM environment, which ``combine_reward_functions`` combines with others."""
 
 from __future__ import annotations
 

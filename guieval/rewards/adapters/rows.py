@@ -1,4 +1,4 @@
-"""What all adapters read from a framework's row: the step, the reply's text, and the name of the scorer."""
+"""Functions shared by all adapters: they read the step, the reply's text and the scorer's name from a framework's row."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def text_of(completion: Any) -> str:
 
 
 def figures(scored: ScoredReply) -> dict[str, float]:
-    """What is worth logging of a reply: every part, unweighted, and whether it matched exactly."""
+    """The logged figures of a reply: every part, unweighted, and whether it matched exactly."""
     return {**scored.reward.parts, "exact_match": float(scored.reward.outcome.exact_match)}
 
 

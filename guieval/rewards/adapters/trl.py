@@ -11,7 +11,7 @@ from guieval.rewards.reply import ReplyScorer
 
 
 class TRLReward(Protocol):
-    """What TRL calls: it logs the rewards under ``__name__``."""
+    """The type of TRL's reward functions; TRL logs the rewards under ``__name__``."""
 
     __name__: str
 

@@ -20,10 +20,10 @@ def compute_score(
     weights: Mapping[str, float] | None = None,
     **ignored: Any,
 ) -> dict[str, float]:
-    """``score``, and every part for the metrics.
+    """Return ``score``, and every part for the metrics.
 
     The step is the row's ``reward_model["ground_truth"]``, else ``extra_info["task"]``. ``model``, ``reward``, ``protocol`` and
-    ``weights`` come from ``reward_kwargs``; what else verl hands in is not looked at.
+    ``weights`` come from ``reward_kwargs``; all other arguments of verl are ignored.
     """
     scorer = named_scorer(model, reward, protocol, weights)
     step = ground_truth if ground_truth is not None else (extra_info or {}).get(TASK)

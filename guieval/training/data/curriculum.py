@@ -1,4 +1,4 @@
-"""Which steps a training sees and how often, by what the policy's own samples show: how often it is right, and how it decides.
+"""Selects and weights the steps of a training by measurements of the policy's own samples: pass rate and decision diversity.
 
 The figures are those of ``guieval decisions``: a step's pass rate is its decision stability (GUIEvalKit paper, section 5.1),
 the share of exact matches among the samples; its diversity is the entropy of its decisions in nats.

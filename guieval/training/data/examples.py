@@ -1,4 +1,4 @@
-"""Training examples from a benchmark: steps, prompts and screenshots, made by the adapter that an evaluation uses.
+"""Training examples from a benchmark: steps, prompts and screenshots, built by the adapter that an evaluation uses.
 
 Rows of a data set hold only an index. Prompt and screenshots are created when a row is used, so memory does not grow with the
 data.
@@ -215,7 +215,7 @@ def journal_examples(run: Path, model: ABCModel) -> Iterator[Example]:
     config = read_manifest(run).config.to_json()
     for name, kept in _NOT_IN_THE_JOURNAL.items():
         if config.get(name):
-            raise UsageError(f"the run {str(run)!r} cannot be learnt from: its prompts hold {kept} ({name})")
+            raise UsageError(f"the run {str(run)!r} cannot be used for training: its prompts hold {kept} ({name})")
     latest: dict[Any, StepRecord] = {}
     for record in Records(run):
         if record.finished:

@@ -1,7 +1,7 @@
-"""The tasks of a training: the steps or the episodes of one benchmark or of several, each as often as its weight says.
+"""The tasks of a training: the steps or the episodes of one benchmark or of several, repeated by weight.
 
-A task is a number. An epoch has every task once, or as often as weights say: a weight of 2.5 gives two or three times, drawn by
-the training's seed, and the total is the rounded sum of all weights.
+A task is a number. An epoch has every task once, or ``weight`` times on average: a weight of 2.5 gives two or three times,
+drawn by the training's seed, and the total is the rounded sum of all weights.
 """
 
 from __future__ import annotations

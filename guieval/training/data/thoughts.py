@@ -1,4 +1,4 @@
-"""Thoughts that lead to reference actions: files of them, a server that writes them, and what judges their form.
+"""Thoughts that lead to reference actions: reading files of them, requesting them from a server, and checking their form.
 
 Benchmarks publish no thoughts. Supervised training on bare actions teaches a model to stop thinking, and an off-policy patch
 (UI-S1 paper, Table 5) needs the thought of an auxiliary model. The prompts are those of :mod:`guieval.models.patch_thoughts`.
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from guieval.engines.http.chat_completions import OpenAIEngine
 
 Writer: TypeAlias = Literal["self", "auxiliary"]
-"""Who is asked: the policy in its own format and with the reference's past, or another model in plain words."""
+"""Which model is asked: the policy in its own format and with the reference history, or another model in plain words."""
 
 KEPT = "kept"
 
 
 class Written(NamedTuple):
-    """What became of one step: ``outcome`` is :data:`KEPT`, or why there is no thought."""
+    """The result for one step: ``outcome`` is :data:`KEPT`, or the reason why there is no thought."""
 
     key: StepKey
     thought: str | None
@@ -72,7 +72,7 @@ def writes_thoughts(model: ABCModel, task: StepTaskModel) -> bool:
 
 
 def judged(scorer: ReplyScorer, task: StepTaskModel, thought: str | None) -> Written:
-    """The thought, if the reference's action with it has the form that the reward asks for and is still that action."""
+    """The thought, if the reference's action with it has the form that the reward requires and is still read as that action."""
     if not thought:
         return Written(task.key, None, "no thought in the answer")
     entry = reference_entry(task)
@@ -84,7 +84,7 @@ def judged(scorer: ReplyScorer, task: StepTaskModel, thought: str | None) -> Wri
     if not scored.sample.outcome.exact_match:
         return Written(task.key, None, "with the thought, the reply is read as another action")
     if not scored.reward.parts["format"]:
-        return Written(task.key, None, "with the thought, the reply has not the reward's form")
+        return Written(task.key, None, "with the thought, the reply does not have the form that the reward requires")
     return Written(task.key, thought, KEPT)
 
 
@@ -154,7 +154,7 @@ async def write_thoughts(
     """A thought for each step, an episode's steps with the index of one, in the order of the answers.
 
     A thought whose form the reward refuses is asked for again, up to ``tries`` times. Raises
-    :class:`guieval.errors.FatalEngineError` if the server is gone.
+    :class:`guieval.errors.FatalEngineError` if the server stops answering.
     """
     gate = asyncio.Semaphore(concurrency)
 

@@ -1,1 +1,1 @@
-"""The tiny policy: a vision-language model small enough to be trained on one CPU core in minutes, made from nothing."""
+"""The tiny policy: a vision-language model trained from scratch on one CPU core in minutes."""

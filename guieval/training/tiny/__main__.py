@@ -18,13 +18,13 @@ from guieval.training.tiny.speed import fast_on_cpu
 from guieval.training.tiny.warm_up import warm_up_vision
 
 VISION_STEPS, LANGUAGE_STEPS, SCREENS = 51, 72, 205
-"""A minute's share of each stage, as measured on one core of a server CPU with AMX: minutes are turned into steps, so that the
-checkpoint does not depend on how fast the machine is."""
+"""Steps of each stage per minute, measured on one core of a server CPU with AMX. Minutes are converted into steps, so that the
+checkpoint does not depend on the speed of the machine."""
 
 
 def main() -> None:
     """Build, train and write the policy, and print the progress."""
-    parser = argparse.ArgumentParser(prog="python -m guieval.training.tiny", description="Make the tiny policy from nothing.")
+    parser = argparse.ArgumentParser(prog="python -m guieval.training.tiny", description="Train the tiny policy from scratch.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and of what they are trained on")
     parser.add_argument("--minutes", type=float, default=6.0, help="length in CPU minutes of one core, about")

@@ -1,8 +1,8 @@
 """Builds the untrained tiny policy: a real Qwen3-VL of three million weights, and its processor.
 
-Two starting points differ from transformers' own, for without them training in minutes does not get anywhere: the table of
-positions starts as sinusoids (at its usual start the constant white of a screen drowns the position), and queries of the
-language model start equal to keys (so that attention begins by looking for like tokens).
+Two initialisations differ from transformers' own, because training for minutes fails without them: the table of positions
+starts as sinusoids (with the usual one, the constant white of a screen dominates the position), and queries of the language
+model start equal to keys (so that attention begins with similar tokens).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Second stage: the language model learns to answer, over features of screens that are computed once.
 
 A batch holds a few screens, and of each one several conversations in one row: the image comes first, and every conversation
-sees the image and itself, at the positions it would have alone. That is the policy's own input, at a fraction of its price.
+sees the image and itself, at the positions it would have alone. That is the policy's own input, at a fraction of the cost.
 Prompts and replies are the adapter's own. The history takes every form that it has in an evaluation or a rollout: the model's
 own answers, the reference's steps, or bare actions.
 
-With the loss of the reply alone, the model soon names the right icon but guesses its position, because the goal's words draw
-the attention that should search the image. So one layer is trained where to look while a position is written.
+With the loss of the reply alone, the model soon names the right icon but guesses its position, because attention goes to the
+goal's words and not to the image. So the attention of one layer is trained directly while a position is written.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _HEAD = f"{TURN}user\n{VISION_START}"
 _TURN_END = f"{END_OF_TURN}\n{TURN}assistant\n"
 
 _DIGIT_WEIGHTS = (2.0, 0.9, 0.1)
-"""Of a coordinate's digits: the third is noise to a model that sees in steps of 28 pixels."""
+"""Loss weights of a coordinate's digits: the third is noise to a model whose image tokens are 28 pixels wide."""
 _FORM_WEIGHT = 0.1
 _LOOKING_LAYER, _LOOKING_HEADS, _LOOKING_WEIGHT = 2, 2, 0.3
-"""Which layer (of four) is shown where to look, by how many of its first heads (they share their keys), at which weight."""
+"""The layer (of four) whose attention is trained, how many of its first heads (they share their keys), and the loss weight."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A screen and what the vision model makes of it: the merged features and those of its shortcuts, (tokens, hidden)."""
+    """A screen and the vision model's output: the merged features and those of its shortcuts, (tokens, hidden)."""
 
     screen: IconScreen
     features: torch.Tensor
@@ -57,7 +57,7 @@ class Seen:
 
 
 def look_at(policy: Policy, *, screens: int, seed: int) -> list[Seen]:
-    """So many drawn screens with their features; the vision model is not trained any more."""
+    """``screens`` drawn screens with their features; the vision model is no longer trained."""
     import torch
 
     found: list[Seen] = []
@@ -80,7 +80,7 @@ class Conversation(NamedTuple):
 
 
 def draw_conversation(dice: Dice, screen: IconScreen, adapter: ABCModel) -> Conversation:
-    """A step of a goal of the split ``train`` over some of the screen's icons; where the past was tapped is made up."""
+    """A step of a goal of the split ``train`` over some of the screen's icons; the points of past taps are random."""
     shown = [placed.icon for placed in screen.icons]
     goal = None
     while goal is None:
@@ -120,7 +120,7 @@ def _task(goal: tuple[Icon, ...], index: int, place: Point) -> StepTaskModel:
 
 
 class Row(NamedTuple):
-    """One screen's conversations as tokens: ids, labels and their weights, positions, and whose token it is (-1: of all).
+    """One screen's conversations as tokens: ids, labels and their weights, positions, and each token's conversation (-1: all).
 
     ``looks`` are places in the row that predict a digit, each with the places of the image tokens that show the target.
     """

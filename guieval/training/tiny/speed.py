@@ -1,4 +1,4 @@
-"""What makes training on a CPU several times faster and leaves the checkpoint as it is."""
+"""Changes that make training on a CPU several times faster and do not affect the checkpoint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def autocast() -> Any:
 class Watched:
     """Queries (rows, heads, length, dim) and keys (rows, key heads, length, dim) of one layer's last attention, in float32.
 
-    ``layer`` is the language model's layer to look at; ``None`` is none.
+    ``layer`` is the number of the watched layer of the language model; ``None`` for no layer.
     """
 
     layer: int | None = None
@@ -29,7 +29,7 @@ class Watched:
 
 @contextmanager
 def fast_on_cpu(model: Any) -> Iterator[Watched]:
-    """Within it the model's patch embedding is a matrix product and its attention stays out of autocast, and can be watched.
+    """Run the patch embedding as a matrix product and attention outside autocast; queries and keys of one layer can be watched.
 
     The bfloat16 backward passes of a 3D convolution and of scaled dot-product attention are several times slower on a CPU.
     """

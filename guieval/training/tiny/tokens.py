@@ -1,4 +1,4 @@
-"""The tiny policy's tokenizer: a byte-level BPE that knows the words of its world, with one token a digit.
+"""The tiny policy's tokenizer: a byte-level BPE with one token for each word of its task and for each digit.
 
 A word is the same token wherever it stands: spaces are tokens of their own, so that a name in the goal, in the past and in the
 reply is matched by the same token.
@@ -22,10 +22,10 @@ CHAT_TEMPLATE = (
     "{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-"""ChatML as the Qwen family's: a turn's parts in order, nothing between them, no system message of its own."""
+"""ChatML as in the Qwen family: a turn's parts in order, without separators, and no default system message."""
 
 _PIECES = r" ?click\(|, |[a-z]+|[0-9]|\s|[^a-z0-9\s]"
-"""What no token may cross."""
+"""Boundaries that no token crosses."""
 _MOST_TOKENS = 512
 
 
@@ -50,7 +50,7 @@ def build_tokenizer() -> Any:
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe, eos_token=END_OF_TURN, pad_token=END_OF_TEXT, chat_template=CHAT_TEMPLATE, padding_side="left"
     )
-    # by these attributes the Qwen processor knows its placeholders
+    # the Qwen processor reads its placeholders from these attributes
     tokenizer.image_token, tokenizer.video_token = IMAGE, VIDEO
     tokenizer.vision_start_token, tokenizer.vision_end_token = VISION_START, VISION_END
     return tokenizer

@@ -1,8 +1,8 @@
-"""First stage: the vision model alone learns what each image token shows, through heads that are thrown away.
+"""First stage: the vision model alone learns the content of each image token, through heads that are discarded.
 
 From next-token loss alone a model this small does not learn to see in any number of minutes. Here each image token predicts
 which icon it is on and where that icon's centre is. An icon is recognised by closeness to the sum of its name's own token
-embeddings, so that visual features and words are alike when the language model begins.
+embeddings, so visual features and words are already similar when the language model's training begins.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBERS = {icon: number for number, icon in enumerate(ICONS, 1)}
 
 
 def warm_up_vision(policy: Policy, *, steps: int, seed: int, say: Callable[[str], None]) -> None:
-    """Train the vision model, and the embeddings of the names, for so many steps of :data:`BATCH` screens."""
+    """Train the vision model and the embeddings of the names for ``steps`` steps of :data:`BATCH` screens."""
     import torch
 
     visual = policy.model.model.visual
@@ -54,7 +54,7 @@ def warm_up_vision(policy: Policy, *, steps: int, seed: int, say: Callable[[str]
 
 
 class _Heads:
-    """What is trained beside the vision model and thrown away: scores of background and icons, and of six digits."""
+    """Heads that are trained with the vision model and discarded: scores of background and icons, and of six digits."""
 
     def __init__(self, policy: Policy) -> None:
         import torch
