@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, Field, ValidationError
 
 from guieval.actions import Action, Click, LongPress
 from guieval.errors import DataError, ParseError, UsageError, first_problem, nearest
-from guieval.frames import Frame, ResizedPixels, smart_resize
+from guieval.frames import PER_999, PER_1000, Frame, ResizedPixels, smart_resize
 from guieval.history import HistoryEntry, describe
 from guieval.models import ABCModel, ImageRef, Message, ModelConfig, ModelInput, Part, load_template
 from guieval.steps import StepTaskModel
@@ -34,6 +34,15 @@ class ImageLimits(Options):
 
     min_pixels: int | None = Field(None, ge=1, description="smaller screenshots are enlarged to this many pixels")
     max_pixels: int | None = Field(None, ge=1, description="larger screenshots are shrunk to this many pixels")
+
+
+SCALES: dict[int, Frame] = {999: PER_999, 1000: PER_1000}
+
+
+class DisputedScale(Options):
+    """The option of families of which public sources state both 0 to 999 and 0 to 1000; a family sets its own default."""
+
+    scale: Literal[999, 1000] = Field(1000, description="extent of the screen in the model's answers, 999 or 1000")
 
 
 class FamilyModel(ABCModel):
@@ -71,7 +80,13 @@ class FamilyModel(ABCModel):
             raise UsageError(f"model {config.name!r} {message}") from None
 
     def frame(self, task: StepTaskModel) -> Frame:
+        if isinstance(self._options, DisputedScale):
+            return SCALES[self._options.scale]
         return self._resize(task) if self.fixed_frame is None else self.fixed_frame
+
+    @property
+    def disputed_frames(self) -> Sequence[Frame]:
+        return tuple(SCALES.values()) if isinstance(self._options, DisputedScale) else ()
 
     @property
     def _first_resize(self) -> ResizedPixels | None:

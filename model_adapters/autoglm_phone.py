@@ -2,7 +2,7 @@
 
 Source: zai-org/Open-AutoGLM@6b18d7b, ``phone_agent/config/prompts_{zh,en}.py`` (prompts), ``phone_agent/agent.py`` (the
 conversation: past turns keep their text and lose their screenshot), ``phone_agent/actions/handler.py`` (reading; places are
-divided by 1000, though the prompt speaks of 999) and ``phone_agent/adb/device.py``.
+divided by 1000, though the prompt speaks of 999, which the option ``scale`` chooses) and ``phone_agent/adb/device.py``.
 
 The authors' prompt names the day and their agent names the app in front. A benchmark knows neither, so the day is an option
 with a fixed default, and the app is "System Home", which is what their agent sends for an app that it does not know. Not
@@ -20,14 +20,13 @@ from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Wait
 from guieval.errors import ParseError
-from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry, describe
 from guieval.models import Message, ModelInput, ParsedResponse, fill
 from guieval.parsing import Call, first_call, quoted, split_reasoning
 from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options, main_instruction, own_reply, template
+from ._family import DisputedScale, FamilyModel, main_instruction, own_reply, template
 
 _SCREEN = json.dumps({"current_app": "System Home"})
 
@@ -57,7 +56,7 @@ CALLS = calls.CallTable(
 _NAMES = {name.lower(): name for name in CALLS}
 
 
-class AutoGLMOptions(Options):
+class AutoGLMOptions(DisputedScale):
     """Options of AutoGLM-Phone."""
 
     language: Literal["cn", "en"] = Field("cn", description="language of the prompt")
@@ -68,14 +67,9 @@ class AutoGLMPhone(FamilyModel):
     """Adapter of AutoGLM-Phone. Options: :class:`AutoGLMOptions`."""
 
     _options: AutoGLMOptions
-    fixed_frame = PER_1000
     action_space = ActionSpace(buttons=frozenset({"BACK", "HOME"}), statuses=frozenset({"finish"}))
     source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/config/prompts_zh.py, phone_agent/agent.py"
     frame_source = "github.com/zai-org/Open-AutoGLM@6b18d7b phone_agent/actions/handler.py (1000); its prompt says 999"
-
-    @property
-    def disputed_frames(self) -> Sequence[Frame]:
-        return (PER_999,)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         date = self._options.date or {"cn": "2025年12月08日 星期一", "en": "2025-12-08, Monday"}[self._options.language]
@@ -91,7 +85,7 @@ class AutoGLMPhone(FamilyModel):
             return ParsedResponse(calls.FINISH, thought)
         arguments = {key: value for key, value in call.arguments.items() if key != "action"}
         name = call.arguments.get("action", "")
-        action = CALLS.read(_NAMES.get(name.strip().lower(), name), arguments, PER_1000, task.screenshot_size)
+        action = CALLS.read(_NAMES.get(name.strip().lower(), name), arguments, self.frame(task), task.screenshot_size)
         return ParsedResponse(action, thought)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
@@ -110,8 +104,9 @@ class AutoGLMPhone(FamilyModel):
         if action.type == "STOP" or (action.type == "PRESS" and action not in self.action_space):
             message = "Task completed." if action in self.action_space else describe(action)
             return f"finish(message={_quoted(message)})"
+        frame = self.frame(task)
         name, arguments = CALLS.write(
-            action, lambda point: f"[{','.join(f'{side:g}' for side in PER_1000.quantise(point, task.screenshot_size))}]"
+            action, lambda point: f"[{','.join(f'{side:g}' for side in frame.quantise(point, task.screenshot_size))}]"
         )
         values = [
             f"{key}={value if isinstance(value, str) and value.startswith('[') and key in _PLACES else _quoted(str(value))}"

@@ -4,21 +4,21 @@ Source: meituan/EvoCUA@4a0ad5f, ``mm_agents/evocua/prompts.py`` (prompt style S2
 evaluated) and ``evocua_agent.py`` (the conversation: the last four replies with their screenshots, older steps as sentences;
 what each action does; relative coordinates). Style S1, pyautogui code, is not supported.
 
-The prompt calls the screen 1000x1000, the agent divides by 999; ``guieval audit`` shows which one fits. The wheel turns up and
-down only, wherever the pointer is, and a positive number turns it up, as in pyautogui. ``hscroll`` and ``answer`` are described
-in the prompt, but its schema lacks them and the agent ignores them. The agent decodes backslash escapes in typed text; here the
-text is what the JSON holds. Not published: a step instruction and a grounding query take the goal's place.
+The prompt calls the screen 1000x1000, the agent divides by 999, which is the default; the option ``scale`` chooses the other
+one, and ``guieval audit`` shows which one fits. The wheel turns up and down only, wherever the pointer is, and a positive number
+turns it up, as in pyautogui. ``hscroll`` and ``answer`` are described in the prompt, but its schema lacks them and the agent
+ignores them. The agent decodes backslash escapes in typed text; here the text is what the JSON holds. Not published: a step
+instruction and a grounding query take the goal's place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from guieval.actions import Action, Wait
-from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, fill
 from guieval.parsing import call_tables as calls
@@ -26,7 +26,7 @@ from guieval.steps import StepTaskModel
 
 from . import _desktop_calls as desktop
 from . import _qwen_tools as tools
-from ._family import ImageLimits, main_instruction, template
+from ._family import DisputedScale, ImageLimits, main_instruction, template
 from ._mobile_agent import MobileAgentModel
 
 CLICKS = 5
@@ -46,9 +46,10 @@ CALLS = calls.CallTable(
 )
 
 
-class EvoCUAOptions(ImageLimits):
+class EvoCUAOptions(ImageLimits, DisputedScale):
     """Options of EvoCUA; image limits default to those of the authors' agent."""
 
+    scale: Literal[999, 1000] = Field(999, description="extent of the screen in the model's answers, 999 or 1000")
     max_images: int = Field(5, ge=1, description="screenshots per request, the current one included")
 
 
@@ -57,7 +58,6 @@ class EvoCUA(MobileAgentModel):
 
     _options: EvoCUAOptions
     table = CALLS
-    fixed_frame = PER_999
     patch = 32
     pixels = 3136, 13_107_200
     step_label = "Step "
@@ -67,10 +67,6 @@ class EvoCUA(MobileAgentModel):
     source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/prompts.py, mm_agents/evocua/evocua_agent.py"
     frame_source = "github.com/meituan/EvoCUA@4a0ad5f mm_agents/evocua/evocua_agent.py (999), prompts.py (1000)"
     _past_reply = tools.QwenToolsModel._past_reply
-
-    @property
-    def disputed_frames(self) -> Sequence[Frame]:
-        return (PER_1000,)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         most = self._options.max_images

@@ -3,7 +3,8 @@
 Source: Tongyi-MAI/MAI-UI@4dd07b9, ``src/prompt.py`` (prompts), ``src/mai_naivigation_agent.py`` (the conversation: the
 instruction, then each past reply with the screenshots of the last two, and SCALE_FACTOR = 999), ``src/mai_grounding_agent.py``
 and ``evaluation/grounding/eval_server.py`` (grounding prompt; the first divides by 999, the second by 1000; of 419 recorded
-replies no verdict depends on it). The scale is an option, and ``guieval audit`` shows which one fits.
+replies no verdict depends on it). Both scales are options, and ``guieval audit`` shows which
+one fits.
 
 Not published: a step instruction takes the goal's place; the direction of a swipe is taken for the finger's (MobileWorld, by
 the same authors, distinguishes it from a scroll). The prompt names the apps of AndroidWorld; it is sent to every benchmark.
@@ -19,7 +20,7 @@ from typing import Literal
 from pydantic import Field
 
 from guieval.actions import Action, ActionSpace, Button, Click, Press, Scroll, StopStatus, Wait
-from guieval.frames import PER_999, PER_1000, Frame
+from guieval.frames import Frame
 from guieval.history import HistoryEntry
 from guieval.models import Message, ModelInput, ParsedResponse
 from guieval.parsing import ScrollWords, decoded, json_value, tagged
@@ -27,7 +28,7 @@ from guieval.parsing import call_tables as calls
 from guieval.steps import StepTaskModel, whole_text
 
 from . import _qwen_tools as tools
-from ._family import FamilyModel, ImageLimits, chat, main_instruction, template
+from ._family import SCALES, DisputedScale, FamilyModel, ImageLimits, chat, main_instruction, template
 
 _BUTTONS: dict[str, Button] = {**calls.BUTTON_NAMES, "recent": "RECENT"}
 """The last one is in no prompt; the past may hold it."""
@@ -61,10 +62,11 @@ CALLS = calls.CallTable(
 )
 
 
-class MAIUIOptions(ImageLimits):
+class MAIUIOptions(ImageLimits, DisputedScale):
     """Options of MAI-UI; image limits default to those of the authors' grounding server."""
 
     max_images: int = Field(3, ge=1, description="screenshots per request, the current one included")
+    scale: Literal[999, 1000] = Field(999, description="extent of the screen in the model's calls, 999 or 1000")
     grounding_scale: Literal[1000, 999] = Field(1000, description="extent of the screen in answers to grounding queries")
     scroll_words: ScrollWords = Field("finger", description="what the direction of a swipe names")
 
@@ -83,11 +85,7 @@ class MAIUI(FamilyModel):
     )
 
     def frame(self, task: StepTaskModel) -> Frame:
-        return PER_1000 if task.setting == "grounding" and self._options.grounding_scale == 1000 else PER_999
-
-    @property
-    def disputed_frames(self) -> Sequence[Frame]:
-        return (PER_999, PER_1000)
+        return SCALES[self._options.grounding_scale] if task.setting == "grounding" else super().frame(task)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         if task.setting == "grounding":

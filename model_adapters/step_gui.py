@@ -4,8 +4,8 @@ Source: stepfun-ai/gelab-zero@19465cf, ``copilot_tools/parser_0920_summary.py`` 
 summary that the model wrote with its last action. Where the last step is not the model's own, its place is taken by the
 sentences of all past steps. ``explain`` is read and not used.
 
-Not published: a step instruction takes the goal's place; a grounding query is the goal. The prompt speaks of 0 to 1000; whether
-1000 or 999 is the right border ``guieval audit`` shows.
+Not published: a step instruction takes the goal's place; a grounding query is the goal. The prompt speaks of 0 to 1000;
+the option ``scale`` chooses 999 instead, and ``guieval audit`` shows which one fits.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from collections.abc import Sequence
 
 from guieval.actions import Action, ActionSpace, Stop
 from guieval.errors import ParseError
-from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry, describe
 from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.parsing import call_tables as calls
 from guieval.parsing import split_reasoning
 from guieval.steps import StepTaskModel, whole_text
 
-from ._family import FamilyModel, Options, chat, main_instruction, own_reply, past_sentence, template
+from ._family import DisputedScale, FamilyModel, chat, main_instruction, own_reply, past_sentence, template
 
 _NO_PAST = "暂无历史操作"
 """What the authors write where there is no past."""
@@ -45,17 +44,12 @@ CALLS = calls.CallTable(
 
 
 class StepGUI(FamilyModel):
-    """Adapter of Step-GUI and GELab-Zero."""
+    """Adapter of Step-GUI and GELab-Zero. Options: :class:`DisputedScale`."""
 
-    _options: Options
-    fixed_frame = PER_1000
+    _options: DisputedScale
     action_space = ActionSpace(types=ActionSpace().types - {"PRESS"})
     """The prompt has no buttons."""
     source = frame_source = "github.com/stepfun-ai/gelab-zero@19465cf copilot_tools/parser_0920_summary.py"
-
-    @property
-    def disputed_frames(self) -> Sequence[Frame]:
-        return (PER_999,)
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         first = fill(template("step_gui-first"), task=main_instruction(task), history=self._past(history))
@@ -67,12 +61,13 @@ class StepGUI(FamilyModel):
         if not name:
             raise ParseError(f"the reply has no action: {text.strip()[:80]!r}")
         arguments = {key: value for key, value in fields.items() if key not in ("action", "explain", "summary")}
-        action = CALLS.read(name, arguments, PER_1000, task.screenshot_size)
+        action = CALLS.read(name, arguments, self.frame(task), task.screenshot_size)
         return ParsedResponse(action, thought, fields.get("summary") or None)
 
     def _written(self, task: StepTaskModel, action: Action, thought: str | None, conclusion: str | None) -> str:
+        frame = self.frame(task)
         name, arguments = CALLS.write(
-            action, lambda point: ",".join(f"{side:g}" for side in PER_1000.quantise(point, task.screenshot_size))
+            action, lambda point: ",".join(f"{side:g}" for side in frame.quantise(point, task.screenshot_size))
         )
         fields = [("explain", describe(action)), ("action", name), *arguments.items(), ("summary", conclusion or "")]
         return f"<THINK> {thought or ''} </THINK>\n" + "\t".join(f"{key}:{_escaped(str(value))}" for key, value in fields)
@@ -84,7 +79,7 @@ class StepGUI(FamilyModel):
         if not history:
             return _NO_PAST
         own = own_reply(history[-1], lambda reply: _fields(whole_text(reply))[1].get("summary"))
-        return own or " ".join(past_sentence(entry, PER_1000) for entry in history)
+        return own or " ".join(past_sentence(entry, self.frame(entry.task)) for entry in history)
 
 
 _THINK = re.compile(r"<\s*(/?)\s*T(?:H)?INK\s*>", re.IGNORECASE)

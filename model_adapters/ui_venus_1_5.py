@@ -6,7 +6,8 @@ ui_venus_navi_agent.py`` (history: the last five steps, numbered from 0), ``mode
 
 The frame is disputed within the repository: the Chinese prompt says 0 to 999, the agent on devices and the grounding code
 divide by 1000, and the navigation script, which also served the first version, divides by the sides of the resized screenshot.
-``guieval audit`` shows which one fits. The answer [-1,-1] to a grounding query refuses it.
+The option ``scale`` chooses the other one, and ``guieval audit`` shows which one fits. The answer [-1,-1] to a grounding
+query refuses it.
 """
 
 from __future__ import annotations
@@ -18,18 +19,17 @@ from typing import Literal
 from pydantic import Field
 
 from guieval.actions import Action, Stop
-from guieval.frames import PER_999, PER_1000, Frame
 from guieval.history import HistoryEntry
 from guieval.models import ModelInput, ParsedResponse, fill
 from guieval.steps import StepTaskModel
 
-from ._family import HELPFUL, chat, main_instruction, template
+from ._family import HELPFUL, DisputedScale, FamilyModel, chat, main_instruction, template
 from .ui_venus_navi import UIVenusNavi, UIVenusOptions
 
 _REFUSED = re.compile(r"\s*\[\s*-1\s*,\s*-1\s*\]\s*")
 
 
-class UIVenus15Options(UIVenusOptions):
+class UIVenus15Options(UIVenusOptions, DisputedScale):
     """Options of UI-Venus-1.5."""
 
     prompt: Literal["mobile", "web", "cn"] = Field("mobile", description="the prompt: for phones, for web pages, or in Chinese")
@@ -42,13 +42,10 @@ class UIVenus15(UIVenusNavi):
     _options: UIVenus15Options
     patch = 32
     pixels = 3136, 12_845_056
-    fixed_frame = PER_1000
     source = "github.com/inclusionAI/UI-Venus@c3a1442 models/navigation/utils.py, models/grounding/ui_venus1_5_gd.py"
     frame_source = "github.com/inclusionAI/UI-Venus@c3a1442 Venus_framework/policy/ui_venus_policy.py (1000)"
 
-    @property
-    def disputed_frames(self) -> Sequence[Frame]:
-        return (PER_999,)
+    disputed_frames = FamilyModel.disputed_frames
 
     def prepare_input(self, task: StepTaskModel, history: Sequence[HistoryEntry]) -> ModelInput:
         image = self._image(task)

@@ -24,11 +24,11 @@ from guieval.actions import (
     Unsupported,
     Wait,
 )
-from guieval.errors import ParseError
+from guieval.errors import ParseError, UsageError
 from guieval.frames import PER_999, PER_1000
 from guieval.history import reference_entry
 from guieval.models import ABCModel, Message
-from guieval.registry import load_model
+from guieval.registry import build_model, load_model
 from guieval.steps import StepTaskModel
 from guieval.testing.conformance.adapters import example_step
 
@@ -224,3 +224,34 @@ def test_ui_venus_1_5_reads_thousandths_and_refusals() -> None:
 def test_ui_venus_1_5_keeps_the_last_five_steps_numbered_from_zero() -> None:
     (message,) = past_of(load_model("ui-venus-1.5-8b"), 7)
     assert "Step 4: <think>" in texts(message) and "Step 5:" not in texts(message)
+
+
+# --- scales that public sources dispute -------------------------------------------------------------------------------
+
+SCALED = [
+    ("mai-ui-8b", 999, {}, mai(action="click", coordinate=[500, 250])),
+    ("ui-venus-1.5-8b", 1000, {}, "<action>Click(box=(500,250))</action>"),
+    ("ui-venus-1.5-8b", 1000, {"setting": "grounding"}, "[500,250]"),
+    ("gelab-zero-4b-preview", 1000, {}, "<THINK>x</THINK>\nexplain:y\taction:CLICK\tpoint:500,250\tsummary:z"),
+    ("evocua-8b", 999, {}, '<tool_call>\n{"arguments": {"action": "left_click", "coordinate": [500, 250]}}\n</tool_call>'),
+    ("autoglm-phone-9b", 1000, {}, '<think>x</think>\n<answer>do(action="Tap", element=[500,250])</answer>'),
+]
+
+
+@pytest.mark.parametrize(("name", "default", "setting", "text"), SCALED)
+@pytest.mark.parametrize("scale", [None, 999, 1000])
+def test_the_scale_is_an_option(name: str, default: int, setting: dict[str, Any], text: str, scale: int | None) -> None:
+    config = load_model(name).config
+    model = build_model(config if scale is None else config.model_copy(update={"options": {**config.options, "scale": scale}}))
+    used = scale or default
+    task = step(**setting)
+    action = model.parse_response(task, text).action
+    assert action == Click(point=Point(500_000 / used, 250_000 / used))
+    assert model.parse_response(task, model.render(task, action)).action == action
+    assert model.frame(task).name == f"0-{used}"
+    assert [frame.name for frame in model.disputed_frames] == ["0-999", "0-1000"]
+
+
+def test_another_scale_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot use 100 as option 'scale'"):
+        build_model(load_model("evocua-8b").config.model_copy(update={"options": {"scale": 100}}))
