@@ -303,13 +303,14 @@ def merge(
 ) -> RunConfig:
     """Build a configuration: ``base`` (or the defaults), the YAML ``file``, ``key.sub=value`` overrides, ``flags`` not None.
 
+    An override of ``model.NAME`` is one of ``options.NAME``, an option of the model's adapter, as in ``guieval score``.
     ``base`` may be the configuration of an earlier run, whose sampling settings are accepted as they are.
     Raises :class:`UsageError` naming the field, its value and what was expected.
     """
     values: dict[str, Any] = dict(base or {})
     if file is not None:
         values.update(read_settings(file, "configuration"))
-    override(values, overrides)
+    override(values, [re.sub(r"\Amodel\.", "options.", given) for given in overrides])
     values.update({name: value for name, value in flags.items() if value is not None})
     return parse(values, kept=base)
 

@@ -25,6 +25,11 @@ def test_a_later_source_wins_and_groups_are_merged(tmp_path: Path) -> None:
     assert base == {"model": "old", "seed": 7, "limit": 1}
 
 
+def test_an_override_of_the_model_is_an_option_of_its_adapter() -> None:
+    assert merge(None, ["model.scale=999", "options.prompt=web"], NAMES).options == {"scale": 999, "prompt": "web"}
+    assert merge(None, ["model=other"], {"bench": "b"}).model == "other"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
