@@ -71,8 +71,14 @@ _SHORTEST_KEY = 16
 
 MOST_CONCURRENCY = 4096
 """Requests in flight above which a run is surely a mistake."""
-NOT_OPTIONS = frozenset({"self", "root", "name", "data"})
-"""What a loader is given anyway, so that no option of a benchmark can have this name."""
+NOT_OPTIONS = {
+    "self": "--bench names it",
+    "root": "--data gives its folder",
+    "name": "--bench names it",
+    "data": "--data gives its folder",
+    "allow_network": "--allow-network allows it",
+}
+"""What a loader is given anyway, so that no option of a benchmark can have this name, and how it is given."""
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -108,8 +114,8 @@ def _secret_name(value: Any) -> str | None:
 
 
 def _no_reserved(values: dict[str, Any]) -> dict[str, Any]:
-    if taken := sorted(NOT_OPTIONS & values.keys()):
-        raise ValueError(f"{taken[0]!r} is not an option of a benchmark (--data gives its folder)")
+    if taken := sorted(NOT_OPTIONS.keys() & values.keys()):
+        raise ValueError(f"{taken[0]!r} is not an option of a benchmark ({NOT_OPTIONS[taken[0]]})")
     return values
 
 

@@ -71,8 +71,9 @@ def test_an_override_needs_a_whole_key(override: str) -> None:
         ({"sampling": {"temperature": float("nan")}}, "finite numbers"),
         ({"sampling": {"stop": {"a"}}}, "may hold only text"),
         ({"sampling": {"logit_bias": {1: 2}}}, "may hold only text"),
-        ({"bench_options": {"root": "x"}}, "'root' is not an option of a benchmark"),
+        ({"bench_options": {"root": "x"}}, r"'root' is not an option of a benchmark \(--data gives its folder\)"),
         ({"bench_options": {"name": "x"}}, "'name' is not an option of a benchmark"),
+        ({"bench_options": {"allow_network": True}}, r"'allow_network' is not an option of a benchmark \(--allow-network"),
     ],
 )
 def test_an_impossible_value_is_reported_with_its_field(values: dict[str, Any], message: str) -> None:
