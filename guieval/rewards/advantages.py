@@ -32,8 +32,8 @@ EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
 ``last``: one number a rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
 reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout."""
 SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
-"""The values whose standard deviation must exceed eta: all combined advantages of the group (the paper), or the rollouts' returns
-at their first step, where a group of one rollout is always kept (released code)."""
+"""The values whose standard deviation must exceed eta: all combined advantages of the group (the paper), or the rollouts'
+returns at their first step, where a group of one rollout is always kept (released code)."""
 
 _SAME, _NONE = 1e-9, 1e-12
 """Values whose range is below this share of their size differ by rounding alone, which must not become advantages; and so do

@@ -135,9 +135,10 @@ class HyperTrackGaussianReward(HyperTrackReward):
 class UIS1Reward(ABCReward):
     """UI-S1's composite: 0.1 format + 0.4 [format] type + 0.5 [format and type] exact (eq. 8).
 
-    Parts are the evaluator's; gates only affect the total. A reply with the wrong format earns nothing, whatever its
-    action. The format is that of the paper's appendix H: a thought, one action, nothing else. The paper's r_acc is an "exact action match": protocol ``ui-s1-reward`` compares texts, app names and statuses as they are, and
-    takes only the click rule from ``qwen-gist``, the matcher from which the released code is derived.
+    Parts are the evaluator's; gates only affect the total. A reply with the wrong format earns nothing, whatever its action.
+    The format is that of the paper's appendix H: a thought, one action, nothing else. The paper's r_acc is an "exact action
+    match": protocol ``ui-s1-reward`` compares texts, app names and statuses as they are, and takes only the click rule from
+    ``qwen-gist``, the matcher from which the released code is derived.
     """
 
     name: ClassVar[str] = "ui-s1"
