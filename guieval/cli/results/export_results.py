@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, get_args
 
 import typer
@@ -16,6 +17,7 @@ from guieval.errors import UsageError, nearest
 from guieval.journal import read_manifest
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import FORMATS, Relationship, format_named
+from guieval.reports.exchange.public_run import public_copy
 
 
 def export_results(
@@ -27,12 +29,15 @@ def export_results(
         str | None,
         typer.Option(metavar="ORG/NAME", help="The benchmark's data set on the hub (default: the one that guieval downloads)."),
     ] = None,
-    organization: Annotated[str | None, typer.Option(help="every-eval-ever: who publishes the result.")] = None,
+    organization: Annotated[str | None, typer.Option(help="every-eval-ever: organization that publishes the result.")] = None,
     relationship: Annotated[
         str | None,
-        typer.Option(help=f"every-eval-ever: of the publisher to the model's developer: {', '.join(get_args(Relationship))}."),
+        typer.Option(
+            help="every-eval-ever: relationship of the publisher to the model's developer: "
+            f"{', '.join(get_args(Relationship))} (default: other)."
+        ),
     ] = None,
-    figure: Annotated[str | None, typer.Option(help="hf-eval-results: the figure (default: exact match, or success).")] = None,
+    figure: Annotated[str | None, typer.Option(help="hf-eval-results: figure (default: exact match, or success rate).")] = None,
     task: Annotated[str | None, typer.Option(help="hf-eval-results: task in the benchmark's eval.yaml.")] = None,
     images: Annotated[bool, typer.Option("--images", help="atif: write the screenshots too.")] = False,
 ) -> None:
@@ -55,8 +60,10 @@ def export_results(
         {name: value for name, value in given.items() if name not in chosen.options}, f"is not for the format {form}"
     )
     for each in several_runs(run):
-        for path in chosen.write(for_export(each, protocol, dataset), out or Path("exported"), **given):
-            echo(f"written:  {path}")
+        with TemporaryDirectory(prefix="guieval-export-") as made:
+            public = public_copy(for_export(each, protocol, dataset), Path(made))
+            for path in chosen.write(public, out or Path("exported"), **given):
+                echo(f"written:  {path}")
 
 
 def for_export(directory: Path, protocol: str | None, dataset: str | None) -> Exported:

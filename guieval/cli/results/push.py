@@ -30,7 +30,8 @@ def push(
 ) -> None:
     """Publish runs as a data set on the Hugging Face hub: figures, replies and journals, without screenshots.
 
-    Settings that name folders, servers or proxies are left out. Nothing is sent without --yes, or if a file holds a key.
+    Settings that name folders, servers or proxies are left out, and error messages are published without them. Nothing is
+    uploaded without --yes, or when a file contains a key.
     """
     runs = [for_export(each, None, None) for each in several_runs(run)]
     names = [each.name for each in runs]
@@ -39,9 +40,7 @@ def push(
         raise UsageError(f"two of the runs are {twice!r}: push one of them")
     with TemporaryDirectory(prefix="guieval-push-") as made:
         folder = Path(made)
-        for each in runs:
-            pack(each, folder, images=images)
-        write_card(runs, folder)
+        write_card([pack(each, folder, images=images) for each in runs], folder)
         check_secrets(folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         for path in files:

@@ -118,9 +118,7 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
     Raises :class:`UsageError` for a run that is not online.
     """
     if not isinstance(run.run, OpenedOnlineRun):
-        raise UsageError(
-            f"ATIF holds trajectories of online runs, and {str(run.run.directory)!r} is in mode {run.manifest.mode.name}"
-        )
+        raise UsageError(f"ATIF holds trajectories of online runs, and {str(run.source)!r} is in mode {run.manifest.mode.name}")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for each in read_online(run.run.directory):
@@ -129,7 +127,7 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
             path.write_text(_document(run, each, images).model_dump_json(exclude_none=True, indent=2) + "\n", encoding="utf-8")
             written.append(path)
             if images:
-                written += _copied(run.run.directory, folder, each)
+                written += _copied(run.source, folder, each)
     return written
 
 

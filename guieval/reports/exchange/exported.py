@@ -21,6 +21,7 @@ from guieval.metrics.figures import compute_with_interval
 from guieval.metrics.intervals import Interval
 from guieval.online.figures import Share
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
+from guieval.reports.private_places import last_part
 from guieval.scoring.matrix import judge_answers
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import StepKey
@@ -50,16 +51,25 @@ class ExportedFigure:
 
 @dataclass(frozen=True)
 class Exported:
-    """A run under one protocol. ``dataset`` is the benchmark's data set on the Hugging Face hub, if it has one."""
+    """A run under one protocol. ``dataset`` is the benchmark's data set on the Hugging Face hub, if it has one.
+
+    ``original`` is the directory that a public copy was made from.
+    """
 
     run: OpenedRun | OpenedOnlineRun
     protocol: Protocol
     dataset: str | None = None
+    original: Path | None = None
 
     @property
     def manifest(self) -> Manifest:
         """The run's manifest."""
         return self.run.manifest
+
+    @property
+    def source(self) -> Path:
+        """The directory of the run on this machine, which also holds its screenshots."""
+        return self.original or self.run.directory
 
     @property
     def online(self) -> bool:
@@ -74,7 +84,8 @@ class Exported:
     @property
     def name(self) -> str:
         """Model, benchmark, mode and protocol, as a file name."""
-        parts = (self.manifest.model_name, self.manifest.benchmark.name, self.manifest.mode.name, self.protocol.name)
+        model = last_part(self.manifest.model_name) or self.manifest.model_name
+        parts = (model, self.manifest.benchmark.name, self.manifest.mode.name, self.protocol.name)
         return "-".join(map(slug, parts if not self.online else parts[:3]))
 
     @property
@@ -88,7 +99,7 @@ class Exported:
         found = _online_figures(self.run) if isinstance(self.run, OpenedOnlineRun) else _step_figures(self.run, self.protocol)
         figures = tuple(found)
         if not figures:
-            raise UsageError(f"the run {str(self.run.directory)!r} has no figures: no step of it was answered")
+            raise UsageError(f"the run {str(self.source)!r} has no figures: no step of it was answered")
         return figures
 
     @cached_property

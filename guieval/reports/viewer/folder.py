@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError, harmless
+from guieval.reports.private_places import SHORTENED, any_of, folder_names
 from guieval.reports.tables.writers import page
 
 DATA = "data"
@@ -70,17 +71,15 @@ class ReportFolder:
 
     def __init__(self, out: Path, folders: Iterable[Path]) -> None:
         self._out = out
-        inside_json = {json.dumps(path)[1:-1] for path in _private(folders)}
-        longest_first = sorted(inside_json, key=len, reverse=True)
-        self._private = re.compile("|".join(f"{re.escape(path)}(?![\\w.-])" for path in longest_first) or r"(?!)")
+        self._private = any_of(json.dumps(path)[1:-1] for path in folder_names(folders))
 
     def shortened(self, text: str) -> str:
         """A text without paths of this computer and without unprintable characters."""
-        return self._private.sub("[...]", harmless(text))
+        return self._private.sub(SHORTENED, harmless(text))
 
     def script(self, name: str, function: str, number: int | None, value: Any) -> None:
         """Write ``value`` as a data file that calls ``guieval.function``."""
-        text = self._private.sub("[...]", json.dumps(value, separators=(",", ":"), allow_nan=False))
+        text = self._private.sub(SHORTENED, json.dumps(value, separators=(",", ":"), allow_nan=False))
         file = name if number is None else f"{name}-{number:05}"
         self._write(f"{DATA}/{file}.js", script_text(function, number or 0, text))
 
@@ -100,11 +99,3 @@ class ReportFolder:
 
 def _joined(files: Iterable[Path]) -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
-
-
-def _private(folders: Iterable[Path]) -> list[str]:
-    """The folders in all their forms: what error messages and data may contain, and a report must not disclose."""
-    home = str(Path.home())
-    all_folders = (Path.home(), Path.cwd(), *folders)
-    named = {str(form) for folder in all_folders for form in (folder, folder.absolute(), folder.resolve())}
-    return [path for path in named if path.startswith("/") and (path.count("/") > 1 or (path == home and path != "/"))]

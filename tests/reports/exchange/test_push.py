@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
-from guieval.errors import UsageError
-from guieval.journal import MANIFEST
+from guieval.errors import EngineError, UsageError
+from guieval.journal import MANIFEST, Records, journal_file
+from guieval.models import Request
+from guieval.online.trajectory import TRAJECTORIES, read_trajectories
 from guieval.reports.exchange.exported import exported
-from guieval.reports.exchange.parcel import check_secrets, pack
+from guieval.reports.exchange.parcel import check_secrets, pack, write_card
 from guieval.reports.opened import OpenedRun, open_run
 from tests.data.hub.local_hub import LocalHub, serving
 from tests.reports.scripted_runs import made_run
 from tests.reports.trajectories.made_online import online_run
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
 REPOSITORY = "me/results"
 TOKEN = "hf_" + "a" * 34
@@ -64,6 +67,65 @@ def test_a_published_run_gives_the_same_figures(tmp_path: Path) -> None:
     first, second = open_run(run), open_run(published)
     assert isinstance(first, OpenedRun) and isinstance(second, OpenedRun)
     assert first.figures().rows == second.figures().rows
+
+
+PLACES = ("gpu7", "internal.lab", "8000", "/home", "/ann", "secret", "10.1.2.3")
+FAILURE = (
+    "http://gpu7.internal.lab:8000/v1/chat/completions could not be reached (10.1.2.3:8000 refused it); the file "
+    "'/home/ann/secret project/x.png' and /home/ann/secret-project/y.png, see ~/secret/log or gpu7"
+)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_the_error_of_a_failed_step_names_no_server_and_no_path(compact: bool, tmp_path: Path) -> None:
+    def policy(request: Request) -> str:
+        if request.task.step_index == 2:
+            raise EngineError(FAILURE)
+        return reply_with(request.task.action)
+
+    run = tmp_path / "run"
+    run_scripted(run, [make_episode("e00", ACTIONS)], ScriptedEngine(policy), compact=compact)
+    manifest = json.loads((run / MANIFEST).read_text())
+    manifest["config"].update(base_urls=["http://gpu7:8000/v1"], data="/home/ann/secret-project")
+    manifest["changes"] = [{"when": "2026-01-02", "what": ["data (/home/ann/a, then ../secret/b)"]}]
+    (run / MANIFEST).write_text(json.dumps(manifest))
+    assert any(FAILURE in str(record.sample.error) for record in Records(run))
+
+    public = pack(exported(run), tmp_path / "out")
+    write_card([public], tmp_path / "out")
+    records = Records(public.run.directory)
+    for text in [*map(repr, records), *(path.read_text(errors="replace") for path in (tmp_path / "out").rglob("*.*"))]:
+        assert not [place for place in PLACES if place in text], text
+    assert not records.damaged and len(list(records)) == len(list(Records(run)))
+    (failed,) = (record.sample for record in records if not record.sample.answered)
+    assert failed.error is not None
+    assert failed.error.message == failed.outcome.reason
+    assert failed.error.message == (
+        "[...] could not be reached ([...] refused it); the file '[...]' and [...], see [...] or [...]"
+    )
+    opened, before = public.run, open_run(run)
+    assert isinstance(opened, OpenedRun) and isinstance(before, OpenedRun)
+    assert opened.figures().rows == before.figures().rows
+
+
+def test_only_what_is_private_is_changed(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", {("e00", 1)})
+    public = pack(exported(run), tmp_path / "out")
+    assert journal_file(public.run.directory).read_bytes() == journal_file(run).read_bytes()
+
+
+def test_the_error_of_an_environment_names_no_server(tmp_path: Path) -> None:
+    run = online_run(tmp_path / "made")
+    lines = (run / TRAJECTORIES).read_text().splitlines()
+    first = json.loads(lines[0]) | {"error": {"stage": "environment", "message": FAILURE}}
+    (run / TRAJECTORIES).write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    public = pack(exported(run), tmp_path / "out")
+    for path in (path for path in (tmp_path / "out").rglob("*") if path.is_file()):
+        assert not [place for place in ("internal.lab", "/home/ann", str(tmp_path)) if place in path.read_text()], path
+    assert sum(step.error is not None for step in read_trajectories(public.run.directory)) >= 1
+    assert [step.raw_response for step in read_trajectories(public.run.directory)] == [
+        step.raw_response for step in read_trajectories(run)
+    ]
 
 
 @pytest.mark.parametrize("images", [False, True])

@@ -1,0 +1,121 @@
+"""The copy of a run that others may have: without settings, paths and addresses that say where it was made.
+
+Exports and uploads are made from this copy, so what is shortened here is in none of them. In replies and tasks only the folders
+and servers of this run and this process are shortened, in error messages every path, URL and address.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from guieval.journal import Records, journal_file
+from guieval.journal.directory import EPISODES, MANIFEST, PACKED_STEPS
+from guieval.journal.lines import write_line
+from guieval.online.trajectory import TRAJECTORIES, TrajectoryStep, read_trajectories
+from guieval.reports.exchange.exported import Exported
+from guieval.reports.opened import open_run
+from guieval.reports.private_places import Shortener, in_strings
+from guieval.steps import StepError, StepRecord
+
+PUBLIC_SETTINGS = frozenset(
+    {
+        *("model", "bench", "mode", "protocol", "split", "subset", "sample_set", "limit", "seed", "skip_damaged"),
+        *("decode_check", "thinking", "sampling", "samples", "resampling", "engine", "patch", "patch_budget"),
+        *("max_steps", "environment_timeout", "compact"),
+    }
+)
+"""The settings of a run that stay in its public manifest."""
+_LOCAL = ("platform", "python", "code")
+_PUBLISHED = ("notes", "licence")
+"""Fields of a checkpoint that may link to public pages."""
+
+
+def public_copy(run: Exported, folder: Path) -> Exported:
+    """Write the public copy of a run below ``folder``, without screenshots, and open it under the same protocol.
+
+    Damaged lines of the journal are left out, since it is not known what they hold.
+    """
+    directory = run.run.directory
+    target = folder / run.name
+    target.mkdir(parents=True)
+    manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    shortener = _shortener(directory, manifest)
+    _write_json(target / MANIFEST, public_manifest(manifest, shortener), indent=2)
+    if (directory / EPISODES).is_file():
+        plan = json.loads((directory / EPISODES).read_text(encoding="utf-8"))
+        _write_json(target / EPISODES, in_strings(plan, shortener.known))
+    journal = journal_file(directory)
+    with (target / journal.name).open("wb") as stream:
+        for record in Records(directory):
+            stream.write(write_line(_public_record(record, shortener), compact=journal.name == PACKED_STEPS))
+    if (directory / TRAJECTORIES).is_file():
+        with (target / TRAJECTORIES).open("wb") as stream:
+            for step in read_trajectories(directory):
+                stream.write(_public_step(step, shortener).model_dump_json(exclude_none=True).encode() + b"\n")
+    return replace(run, run=open_run(target), original=run.original or directory)
+
+
+def public_manifest(values: dict[str, Any], shortener: Shortener) -> dict[str, Any]:
+    """A manifest without paths, servers and what describes the machine."""
+    kept = {name: value for name, value in values.items() if name not in _LOCAL}
+    kept["config"] = {name: value for name, value in values["config"].items() if name in PUBLIC_SETTINGS}
+    model = {name: value for name, value in values["model"].items() if name not in ("folder", "vllm")}
+    linked = {name: in_strings(model.pop(name), shortener.known) for name in _PUBLISHED if name in model}
+    kept.pop("model")
+    for section, field in (("overlay", "file"), ("fixed_thoughts", "run")):
+        if kept.get(section):
+            kept[section] = {**kept[section], field: Path(str(kept[section].get(field, ""))).name}
+    for entry in kept.get("served") or ():
+        for server in entry.get("servers", ()):
+            server["url"] = ""
+    shortened: dict[str, Any] = in_strings({**kept, "model": model}, shortener.name)
+    shortened["model"] |= linked
+    return shortened
+
+
+def _shortener(directory: Path, manifest: dict[str, Any]) -> Shortener:
+    """Knows what the settings that are left out name."""
+    private = {name: value for name, value in manifest["config"].items() if name not in PUBLIC_SETTINGS}
+    named = [*_strings(private), *_strings(manifest["model"].get("folder")), *_strings(manifest.get("served"))]
+    folders = [Path(text).expanduser() for text in named if text.startswith(("/", "~"))]
+    return Shortener([directory, *folders], [text for text in named if "://" in text])
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
+
+
+def _public_record(record: StepRecord, shortener: Shortener) -> StepRecord:
+    values = in_strings(record.model_dump(mode="json"), shortener.known)
+    for sample, own in zip(values["samples"], record.samples, strict=True):
+        _shorten_error(sample, own.error, shortener)
+        if not own.answered:
+            sample["outcome"]["reason"] = shortener.message(own.outcome.reason)
+    if record.models:
+        values["models"] = [shortener.name(name) for name in record.models]
+    if Path(values["task"]["screenshot"]).is_absolute():
+        values["task"]["screenshot"] = Path(values["task"]["screenshot"]).name
+    return StepRecord.model_validate_json(json.dumps(values))
+
+
+def _public_step(step: TrajectoryStep, shortener: Shortener) -> TrajectoryStep:
+    values = in_strings(step.model_dump(mode="json"), shortener.known)
+    _shorten_error(values, step.error, shortener)
+    return TrajectoryStep.model_validate_json(json.dumps(values))
+
+
+def _shorten_error(values: dict[str, Any], error: StepError | None, shortener: Shortener) -> None:
+    if error is not None:
+        values["error"]["message"] = shortener.message(error.message)
+
+
+def _write_json(path: Path, values: Any, indent: int | None = None) -> None:
+    path.write_text(json.dumps(values, indent=indent) + "\n", encoding="utf-8")
