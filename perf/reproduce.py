@@ -6,9 +6,9 @@ the commands. A test compares the page with what this writes, and every command 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -24,12 +24,21 @@ the paper gives, and what differs from the paper. The command `python -m perf.re
 page with it, and gives every command to the command line's parser. None of these numbers was reproduced here, because that
 needs GPUs, the weights and the data. [reproduced.md](reproduced.md) lists scores that were reproduced from published replies.
 
-`DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` tells where to get it); evaluations read it from the
-default folder (`guieval download NAME`), or with `--data DIR`. A training whose batch does not fit the number of processes is
-refused with the numbers that fit. A budget of `null` is the papers' ∞. `guieval leaderboard runs/*` shows runs beside the
-published rows.
+`DATA/NAME` is the folder of a benchmark's data (`guieval benchmarks NAME` lists its source); evaluations read it from the
+default folder (`guieval download NAME`), or with `--data DIR`. A training on several machines is started on each of them, with
+`--machine_rank` 0, 1, 2 and 3; HOST is the address of machine 0. A training whose batch does not fit the number of processes
+is refused with the numbers that fit. URL is the address of a running server: of AndroidWorld
+([environments.md](environments.md)), or of the model that writes thoughts. A budget of `null` is the papers' ∞. A command that
+occurs in several rows is run once. `guieval leaderboard runs/*` shows runs beside the published rows.
 """
 NOT_GIVEN = "not in the paper"
+PARTS = {
+    "node": "accelerate launch --num_processes 8 -m guieval train ",
+    "nodes": "accelerate launch --num_machines 4 --num_processes 32 --machine_rank 0 --main_process_ip HOST "
+    "--main_process_port 29500 -m guieval train ",
+    "androidworld": "--bench androidworld --mode online --set bench_options.url=URL --set bench_options.combinations=1",
+}
+"""Parts of commands, by the names in braces in ``perf/reproduce.yaml``."""
 
 
 def page() -> str:
@@ -43,9 +52,10 @@ def page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(title: str, rows: Iterator[tuple[str, str, str, str, str]]) -> list[str]:
+def _table(title: str, rows: Iterator[tuple[str, str, str, str, str]], notes: Iterable[str] = ()) -> list[str]:
     head = ["| row | command | expected | GPU hours | what differs |", "| --- | --- | --- | --- | --- |"]
-    return [f"### {title}\n", *head, *("| " + " | ".join(row) + " |" for row in rows), ""]
+    above = [f"In all rows: {'; '.join(notes)}.\n"] if notes else []
+    return [f"### {title}\n", *above, *head, *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
 def _listed(section: Mapping[str, Any]) -> list[str]:
@@ -55,7 +65,7 @@ def _listed(section: Mapping[str, Any]) -> list[str]:
         for values in section["rows"]:
             given = dict(zip(keys, values, strict=False))
             more = section.get("more", {}).get(given.get("patch"), "")
-            commands = section["command"].format_map({**given, "more": more})
+            commands = section["command"].format_map({**PARTS, **given, "more": more})
             expected = ", ".join(map(str, values[len(keys) :]))
             yield _named(given), _code(commands), expected, section["hours"], section["differs"]
 
@@ -76,55 +86,57 @@ def _published(section: Mapping[str, Any]) -> list[str]:
             command, hours, differs = _of_row(section, table, row)
             yield row.title, command, expected, hours, differs
 
-    return _table(f"{table.table}: {titles}", rows())
+    return _table(f"{table.table}: {titles}", rows(), section.get("columns", {}).values())
+
+
+class _Run(NamedTuple):
+    """An evaluation and the columns of a table that it fills."""
+
+    name: str
+    columns: frozenset[str]
+    arguments: str
 
 
 def _of_row(section: Mapping[str, Any], table: ResultTable, row: Row) -> tuple[str, str, str]:
-    runs = section.get("runs") or _runs(table)
-    static = [value for value, column in zip(row.values, table.columns, strict=True) if not _live(column.name)]
-    trained = section.get("trained", {})
-    training = trained.get(row.variant) or trained.get(row.model)
-    if training is None:
-        if row.checkpoint is None:
-            return "none", NOT_GIVEN, "not a model that guieval evaluates, or weights that are not published"
-        differs = section.get("differs", "")
-        if len(static) < len(row.values):
-            differs = differs or "the live environments need their emulators: `--mode online`"
-        if not any(value is not None for value in static):
-            online = (
-                f"guieval run --model {row.checkpoint} --bench androidworld --mode online --out runs/{row.checkpoint}-online"
-            )
-            return _code(online), NOT_GIVEN, differs
-        return (
-            _code("; ".join(_run(row, run, row.checkpoint, "") for run in runs)),
-            NOT_GIVEN,
-            differs or "nothing that is known",
-        )
-    name = training["train"].split("--set model=")[-1].split()[0] if "--set model=" in training["train"] else None
-    name = name or ("ui-r1-3b" if "ui-r1" in training["train"] else "qwen2.5-vl-7b-ui-s1")
-    weights = f" --set model_path={training['out']}/final"
-    after = "; ".join(_run(row, run, name, weights) for run in runs)
-    processes = 8 if "hours" in training or training["train"].startswith("sft") else 32
-    command = f"accelerate launch --num_processes {processes} -m guieval train {training['train']}; {after}"
-    return _code(command), training.get("hours", NOT_GIVEN), training["differs"]
+    """Commands, GPU hours and differences of a published row."""
+    own = section.get("rows", {}).get(row.title, {})
+    given = {column.name for column, value in zip(table.columns, row.values, strict=True) if value is not None}
+    runs = [run for run in _runs(section, table) if not run.columns or run.columns & given]
+    noted = any(given & set(names.split()) for names in section.get("columns", {}))
+    notes = [own.get("differs"), "see above" if noted else None]
+    commands: list[str] = []
+    if "train" in own:
+        launched = own.get("launch", "nodes")
+        commands = [] if own.get("trained") else [PARTS[launched] + own["train"]]
+        label, weights = Path(own["out"]).name, f" --set model_path={own['out']}/final"
+        commands += [_run(run, own.get("model", "qwen2.5-vl-7b-ui-s1"), weights, label, row) for run in runs]
+    elif checkpoint := own.get("checkpoint", row.checkpoint):
+        for run in runs:
+            model = checkpoint if isinstance(checkpoint, str) else checkpoint.get(run.name, checkpoint["else"])
+            weights = f" --set model_path={own['weights']}" if "weights" in own else ""
+            commands.append(_run(run, model, weights, f"{model}-base" if weights else model, row))
+    else:
+        return "none", NOT_GIVEN, own["none"]
+    return _code("; ".join(commands)), own.get("hours", NOT_GIVEN), "; ".join(filter(None, notes)) or "nothing that is known"
 
 
-def _live(column: str) -> bool:
-    return column in ("aitw-gen", "aitw-web", "miniwob", "androidworld")
+def _runs(section: Mapping[str, Any], table: ResultTable) -> list[_Run]:
+    """The evaluations of a table: those listed, else one for each benchmark, mode and protocol of its columns."""
+    if "runs" in section:
+        return [_Run(each["name"], frozenset(each.get("columns", ())), each["run"]) for each in section["runs"]]
+    columns = [column for column in table.columns if column.benchmark and column.mode]
+    found = dict.fromkeys((column.benchmark, column.mode, column.protocol) for column in columns)
+    return [
+        _Run(f"{bench}-{mode}", frozenset(), f"--bench {bench} --mode {mode}" + (f" --protocol {protocol}" if protocol else ""))
+        for bench, mode, protocol in found
+    ]
 
 
-def _runs(table: ResultTable) -> list[tuple[str, str, str]]:
-    found = [(column.benchmark, column.mode, column.protocol) for column in table.columns if column.benchmark and column.mode]
-    return [(bench, mode, protocol or "") for bench, mode, protocol in dict.fromkeys(found)]
-
-
-def _run(row: Row, run: tuple[str, str, str], model: str, weights: str) -> str:
-    bench, mode, protocol = run
+def _run(run: _Run, model: str, weights: str, label: str, row: Row) -> str:
     thinking = {True: " --thinking", False: " --no-thinking", None: ""}[row.thinking]
-    out = f"runs/{model}{thinking.replace(' --', '-')}-{bench}{'-trained' if weights else ''}"
-    judged = f" --protocol {protocol}" if protocol else ""
     engine = " --engine vllm" if model_config(model, None).hf_id else ""  # a hosted model has a server of its own
-    return f"guieval run --model {model}{thinking}{weights}{engine} --bench {bench} --mode {mode}{judged} --out {out}"
+    out = f"runs/{label}{thinking.replace(' --', '-')}-{run.name}"
+    return f"guieval run --model {model}{thinking}{weights}{engine} {run.arguments} --out {out}"
 
 
 def _code(commands: str) -> str:

@@ -7,6 +7,7 @@ import shlex
 from typing import Any
 
 import pytest
+import yaml
 
 from guieval.cli import load
 from guieval.data.sample_sets import list_sample_sets
@@ -16,7 +17,7 @@ from guieval.registry import list_benchmarks, list_models
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.running.config import merge, settings_file
 from guieval.training.config import parse_config, read_config
-from perf.reproduce import PAGE, page
+from perf.reproduce import PAGE, TABLES, page
 
 LOOP = re.compile(r"for (\w) in ([^;]+); do (.*); done")
 KNOWN = {
@@ -66,6 +67,43 @@ def test_the_page_is_what_the_command_writes() -> None:
 @pytest.mark.parametrize("command", commands(page()))
 def test_every_command_is_taken_by_the_command_line(command: str) -> None:
     checked(command)
+
+
+def test_no_two_commands_write_the_same_folder() -> None:
+    writers: dict[str, set[str]] = {}
+    for command in commands(page()):
+        words = shlex.split(command)
+        if "--out" in words:
+            writers.setdefault(words[words.index("--out") + 1], set()).add(command)
+        elif "train" in words:
+            writers.setdefault(f"training/{words[words.index('--config') + 1]}", set()).add(command)
+    assert len(writers) > 100
+    assert {out: found for out, found in writers.items() if len(found) > 1} == {}
+
+
+def test_every_evaluated_training_is_one_of_the_page() -> None:
+    text = page()
+    evaluated = set(re.findall(r"--set model_path=(training/[^/ ]+)/", text))
+    trained = {f"training/{name}" for name in re.findall(r"guieval train \S+ --config (\S+)(?![^`]*--out)[^`]*`", text)}
+    trained |= set(re.findall(r"guieval train [^`]*--out (\S+?)`", text))
+    assert evaluated and evaluated <= trained
+
+
+def test_every_expected_number_has_a_command_or_a_note() -> None:
+    sections = [each for paper in yaml.safe_load(TABLES.read_text(encoding="utf-8")) for each in paper["sections"]]
+    listed = [each for each in sections if any("columns" in run for run in each.get("runs", ()))]
+    assert len(listed) == 5
+    for section in listed:
+        covered = {name for run in section["runs"] for name in run["columns"]}
+        covered |= {name for names in section.get("columns", {}) for name in names.split()}
+        assert {column.name for column in get_results(section["results"]).columns} <= covered
+
+
+def test_a_training_of_32_processes_is_on_four_machines() -> None:
+    launched = [command for command in commands(page()) if command.startswith("accelerate")]
+    assert len(launched) > 50
+    for command in launched:
+        assert ("--num_machines 4" in command) == ("--num_processes 32" in command)
 
 
 def test_a_wrong_command_is_found() -> None:
