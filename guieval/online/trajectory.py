@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -94,17 +95,35 @@ class _Place(NamedTuple):
     sample: int
 
 
+@dataclass
+class _Spent:
+    """What the replies of all attempts at a repetition took."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, step: TrajectoryStep) -> None:
+        self.seconds += step.seconds or 0.0
+        if step.usage is not None:
+            self.prompt_tokens += step.usage.prompt_tokens or 0
+            self.completion_tokens += step.usage.completion_tokens or 0
+
+
 class Trajectories:
     """The steps recorded in a run directory: earlier ones are read at the start, new ones are appended.
 
-    Every step is on the disk before the next one begins. A torn last line is cut off.
+    Every step is on the disk before the next one begins. A torn last line is cut off. ``count`` is called with the tokens of
+    each reply, earlier ones too.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, count: Callable[[Usage | None], None] = lambda usage: None) -> None:
         self.directory = directory
+        self._count = count
         self._path = directory / TRAJECTORIES
         self._attempts: dict[_Place, int] = {}
         self._offsets: dict[_Place, list[int]] = {}
+        self._spent: dict[_Place, _Spent] = {}
         try:
             (directory / SCREENS).mkdir(exist_ok=True)
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -119,8 +138,10 @@ class Trajectories:
         os.ftruncate(self._file, self._end)
 
     def _note(self, step: TrajectoryStep, offset: int) -> None:
-        """Remember where a step of the last attempt at a repetition is."""
+        """Remember where a step of the last attempt at a repetition is, and what the replies of all attempts took."""
         place = _Place(step.key, step.sample)
+        self._spent.setdefault(place, _Spent()).add(step)
+        self._count(step.usage)
         if step.attempt > self._attempts.get(place, 0):
             self._offsets.pop(place, None)
         self._attempts[place] = max(step.attempt, self._attempts.get(place, 0))
@@ -131,6 +152,16 @@ class Trajectories:
         """Free what is kept of a repetition that is judged."""
         self._offsets.pop(_Place(key, sample), None)
         self._attempts.pop(_Place(key, sample), None)
+        self._spent.pop(_Place(key, sample), None)
+
+    def spent(self, key: EpisodeKey, sample: int) -> dict[str, Any]:
+        """Tokens and seconds of the replies of all attempts at a repetition, as fields of :class:`guieval.steps.Sample`."""
+        spent = self._spent.get(_Place(key, sample))
+        if spent is None:
+            return {}
+        usage = Usage(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
+        told = spent.prompt_tokens or spent.completion_tokens
+        return {"usage": usage if told else None, "seconds": round(spent.seconds, 4)}
 
     def last_attempt(self, key: EpisodeKey, sample: int) -> int:
         """The number of the last attempt at a repetition of a task; 0 if there was none."""

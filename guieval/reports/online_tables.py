@@ -19,6 +19,13 @@ def online_tables(runs: Sequence[tuple[str, OnlineFigures]]) -> list[Table]:
     return [*([side_by_side("By group: success (% of n)", labels, groups, name="online-groups")] if groups else []), figures]
 
 
+def success(run: OnlineFigures, *, show_n: bool = True) -> Number:
+    """The success rate over the judged repetitions of tasks, and how many of the planned ones are not judged."""
+    share, missing = run.success, run.failed + run.not_run * run.repetitions
+    mark = f"({missing:,} not judged)" if missing else ""
+    return per_cent(share.value, share.n, share.interval, show_n=show_n, mark=mark)
+
+
 def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
     repeated: list[Row] = []
     if any(run.repetitions > 1 for run in runs):
@@ -29,7 +36,7 @@ def _figure_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
         ]
     ended: list[Row] = [(f"ended: {name}", *(run.ended[name] for run in runs)) for name in ENDS]
     return [
-        ("success", *(_share(run.success, missing=run.failed + run.not_run * run.repetitions) for run in runs)),
+        ("success", *(success(run) for run in runs)),
         ("progress", *(_share(run.progress) for run in runs)),
         *repeated,
         ("false completion", *(_share(run.false_completions) for run in runs)),
@@ -61,8 +68,8 @@ def _group_rows(runs: Sequence[OnlineFigures]) -> list[Row]:
     return rows[1:]
 
 
-def _share(share: Share | None, *, missing: int = 0) -> Number | None:
-    return None if share is None else per_cent(share.value, share.n, share.interval, missing=missing)
+def _share(share: Share | None) -> Number | None:
+    return None if share is None else per_cent(share.value, share.n, share.interval)
 
 
 def _mean(share: Share) -> Number:

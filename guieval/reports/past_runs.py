@@ -14,11 +14,26 @@ from typing import Literal, TypeAlias
 
 from guieval.errors import GuievalError
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, FailurePolicy, Figure
-from guieval.journal import EPISODES, LOCK, MANIFEST, METRICS, PACKED_STEPS, STEPS, SWEEP, is_held, read_manifest
+from guieval.history.modes import ONLINE
+from guieval.journal import (
+    EPISODES,
+    LOCK,
+    MANIFEST,
+    METRICS,
+    PACKED_STEPS,
+    STEPS,
+    SWEEP,
+    Records,
+    is_held,
+    read_manifest,
+    read_planned,
+)
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
 from guieval.metrics.columns import Judged, RunColumns
 from guieval.metrics.figures import compute_with_interval
+from guieval.online.figures import online_figures
+from guieval.reports.online_tables import success
 from guieval.reports.tables.table import Number, per_cent
 from guieval.scoring.matrix import judge_run
 
@@ -30,7 +45,8 @@ _OF_A_RUN = frozenset({EPISODES, LOCK, METRICS, STEPS, PACKED_STEPS})
 class PastRun:
     """One run directory. ``name`` is its path below the folder that was searched; ``problem`` is the reason why it is broken.
 
-    ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered.
+    ``exact_match`` and ``success_rate`` are over all planned steps and episodes; ``None`` if no step was answered. An online
+    run has no exact match, and its success rate is over the judged tasks.
     """
 
     name: str
@@ -74,6 +90,7 @@ def _read(folder: Path, directory: Path) -> PastRun:
         return PastRun(name, directory, "broken", changed, problem=str(error))
     protocol = manifest.protocol.name
     judged = columns.judged[protocol]
+    online = manifest.recorded_mode.name == ONLINE
     state: State = "finished"
     if is_held(directory):
         state = "running"
@@ -90,12 +107,19 @@ def _read(folder: Path, directory: Path) -> PastRun:
         benchmark=manifest.benchmark.name,
         mode=columns.mode,
         protocol=protocol,
-        exact_match=_headline(EXACT_MATCH, columns, judged) if columns.answered else None,
-        success_rate=_headline(SUCCESS_RATE, columns, judged) if columns.answered else None,
+        exact_match=None if online else _headline(EXACT_MATCH, columns, judged),
+        success_rate=_success(directory) if online else _headline(SUCCESS_RATE, columns, judged),
     )
 
 
+def _success(directory: Path) -> Number | None:
+    figures = online_figures(Records(directory), read_planned(directory).plan)
+    return None if figures.success.value is None else success(figures, show_n=False)
+
+
 def _headline(figure: Figure, columns: RunColumns, judged: Judged) -> Number | None:
+    if not columns.answered:
+        return None
     value, interval = compute_with_interval(figure, FailurePolicy(), columns, judged)
     if value.value is None:
         return None

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from guieval.errors import UsageError
-from guieval.journal import new_directory, refuse_nested
+from guieval.history.modes import ONLINE
+from guieval.journal import Records, new_directory, refuse_nested
+from guieval.online.figures import online_figures
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.display import LogDisplay, shows_bars
 from guieval.running.execute import Executor, Job, Result, execute, resolve_jobs
@@ -189,4 +191,7 @@ def _in_thread(work: Callable[[], list[Result]], stop: Callable[[], None]) -> li
 
 
 def _figures(run: Result) -> dict[str, float | None]:
+    if run.config.mode == ONLINE:  # the environment judges tasks, and those that failed are in no denominator
+        success = online_figures(Records(run.directory), run.outcome.plan).success
+        return {**dict.fromkeys(_FIGURES), "success_rate": success.value}
     return {name: getattr(run.summary, name).value for name in _FIGURES}

@@ -81,10 +81,11 @@ class _Followed(RunDisplay):
             self.warn(warning)
         self._warned = len(progress.warnings)
         self._bar.total = progress.total
+        self._bar.unit = progress.unit
         if not self._bar.n:
             self._bar.initial = progress.resumed  # so that the rate is this session's
-        if progress.done:
-            self._bar.set_postfix_str(f"{progress.measure} {100 * progress.exact / progress.done:.1f} %", refresh=False)
+        if progress.judged:
+            self._bar.set_postfix_str(f"{progress.measure} {100 * progress.exact / progress.judged:.1f} %", refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def warn(self, text: str) -> None:

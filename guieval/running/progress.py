@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from guieval.data.selection import Selection
 from guieval.engines import EndpointStats
@@ -43,8 +44,8 @@ class Progress:
 
     total: int
     done: int = 0
-    measure: str = "exact match"
-    """What ``exact`` counts: exact matches of steps, or successes of tasks."""
+    unit: Literal["step", "task"] = "step"
+    """What ``total`` and ``done`` count: steps, or the tasks of an online run, whose steps are not known before."""
     exact: int = 0
     failures: int = 0
     in_a_row: int = 0
@@ -55,7 +56,7 @@ class Progress:
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     """How the done steps ended, those of earlier sessions too."""
     tokens: Tokens = field(default_factory=Tokens)
-    """The tokens of every answer in the journal, those of earlier sessions too."""
+    """The tokens of every answer so far, those of earlier sessions too; online of every reply at every attempt."""
     in_flight: int = 0
     shrinks: bool = False
     """Whether ``total`` may still fall, because episodes end at their first mismatch."""
@@ -66,12 +67,34 @@ class Progress:
     load: Callable[[], Load] = Load
     """Returns what is left now; may be called from another thread."""
 
+    @property
+    def units(self) -> str:
+        """The plural of :attr:`unit`."""
+        return f"{self.unit}s"
+
+    @property
+    def measure(self) -> str:
+        """What ``exact`` counts."""
+        return "exact match" if self.unit == "step" else "success"
+
+    @property
+    def judged(self) -> int:
+        """How many of the done steps or tasks ``exact`` is a share of: a task that failed is in no denominator."""
+        return self.done if self.unit == "step" else self.done - self.verdicts["infrastructure_failure"]
+
+    def ahead(self, samples: int) -> int:
+        """About how many answers are still to come to what is in flight; a task needs as many as the done ones did."""
+        if self.unit == "step" or not self.done:
+            return self.in_flight * samples
+        return self.in_flight * max(samples, round(self.tokens.answers / self.done))
+
     def count(self, record: StepRecord) -> None:
-        """Count one more record."""
+        """Count one more record; the tokens of a task are counted with its replies."""
         self.done += 1
         self.exact += record.sample.outcome.exact_match
         self.verdicts[record.sample.outcome.verdict] += 1
-        self.tokens.add(record)
+        if self.unit == "step":
+            self.tokens.add(record)
         if record.finished:
             self.in_a_row = 0
             return
@@ -88,7 +111,7 @@ class RunOutcome:
     """How a run ended, and what failed in this session, by stage.
 
     ``interrupted``: the user stopped it. ``gave_up``: too many requests in a row were not answered. ``halted`` says why it
-    began no further step, where it did not. ``tokens`` are those of every answer in the journal, ``endpoints`` the servers as
+    began no further step, where it did not. ``tokens`` are those of every answer, ``endpoints`` the servers as
     they fared in this session, and ``foreign`` is the protocol's mark where its source does not evaluate such data.
     """
 

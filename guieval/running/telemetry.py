@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
-from guieval.journal import METRICS
+from guieval.history.modes import ONLINE
+from guieval.journal import METRICS, Records
 from guieval.metrics import RunSummary
+from guieval.online.figures import online_figures
 from guieval.running.display import Cost, Display, RunDisplay
 from guieval.running.engine_choice import HOSTED, asks_a_model
 from guieval.running.progress import Progress, RunOutcome
@@ -94,6 +96,9 @@ class Telemetry:
         summary = store_summary(directory, outcome.tally, outcome.plan, cost=cost, servers=servers)
         if self._tracking is not None:
             figures = final_figures(summary.model_dump(mode="json"))
+            if run.config.mode == ONLINE:  # tasks that failed are in no denominator
+                success = online_figures(Records(directory), outcome.plan).success
+                figures |= {} if success.value is None else {"success_rate": success.value, "exact_match": success.value}
             if cost is not None and cost["amount"] is not None:
                 figures["cost"] = cost["amount"]
             report = {"directory": str(directory.resolve()), "report": str((directory / METRICS).resolve())}
@@ -118,7 +123,7 @@ class Telemetry:
         budget = self._budget
         if budget is None:
             return lambda progress: None
-        return lambda progress: budget.reached(progress.tokens, progress.in_flight * run.config.samples)
+        return lambda progress: budget.reached(progress.tokens, progress.ahead(run.config.samples))
 
     def _number(self, run: ResolvedRun) -> str:
         place = next((number for number, other in enumerate(self._runs, 1) if other is run), None)
@@ -151,18 +156,18 @@ class Telemetry:
 
 
 def live_figures(view: View) -> dict[str, float]:
-    """What trackers get of a run as it goes: counts, and exact match as a fraction of the done steps."""
+    """What trackers get of a run as it goes: counts, and exact match of the done steps, or success of the judged tasks."""
     figures: dict[str, float] = {
-        "steps_done": view.progress.done,
-        "steps_total": view.progress.total,
+        f"{view.progress.units}_done": view.progress.done,
+        f"{view.progress.units}_total": view.progress.total,
         "prompt_tokens": view.progress.tokens.prompt,
         "completion_tokens": view.progress.tokens.completion,
         **{name: view.progress.verdicts[name] for name in VERDICTS},
     }
     if view.recent is not None:
-        figures["steps_per_second"] = view.recent
-    if view.progress.done:
-        figures["exact_match"] = view.progress.exact / view.progress.done
+        figures[f"{view.progress.units}_per_second"] = view.recent
+    if view.progress.judged:
+        figures[view.progress.measure.replace(" ", "_")] = view.progress.exact / view.progress.judged
     return figures
 
 

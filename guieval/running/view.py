@@ -46,16 +46,16 @@ class View:
     def exact_match(self) -> str:
         """The share of exact matches, or of successes, so far, with its n."""
         run = self.progress
-        return f"{run.measure} {100 * run.exact / run.done:.1f} % of {run.done:,}" if run.done else f"{run.measure} -"
+        return f"{run.measure} {100 * run.exact / run.judged:.1f} % of {run.judged:,}" if run.judged else f"{run.measure} -"
 
     @property
     def tokens(self) -> str | None:
-        """Tokens so far, in words; ``None`` before the first answer."""
+        """Token counts so far, in words; ``None`` before the first answer."""
         tokens = self.progress.tokens
         if not tokens.answers:
             return None
         if not tokens.reported:
-            return "the server reports no token counts"
+            return "not reported"
         counts = f"{tokens.prompt:,} in, {tokens.completion:,} out"
         return counts if self.tokens_rate is None else f"{counts} ({self.tokens_rate:,.0f}/s out)"
 

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guieval.errors import UsageError, first_problem
-from guieval.steps import StepRecord
+from guieval.steps import StepRecord, Usage
 
 UNREPORTED_LIMIT = 10
 """Number of answers without token counts after which a budget cannot be enforced."""
@@ -38,11 +38,15 @@ class Tokens:
         if record.patch is not None and record.patch.method == "on-policy" and record.patch.usage is not None:
             usages.append(record.patch.usage)  # tokens of an auxiliary model (off-policy) have another price
         for usage in usages:
-            self.answers += 1
-            if usage is not None and usage.prompt_tokens is not None and usage.completion_tokens is not None:
-                self.reported += 1
-                self.prompt += usage.prompt_tokens
-                self.completion += usage.completion_tokens
+            self.count(usage)
+
+    def count(self, usage: Usage | None) -> None:
+        """Add one answer."""
+        self.answers += 1
+        if usage is not None and usage.prompt_tokens is not None and usage.completion_tokens is not None:
+            self.reported += 1
+            self.prompt += usage.prompt_tokens
+            self.completion += usage.completion_tokens
 
     def __add__(self, other: Tokens) -> Tokens:
         return Tokens(
@@ -142,7 +146,7 @@ def describe(bill: Mapping[str, Any]) -> str | None:
     if not answers:
         return None
     if not reported:
-        return f"not known: the server reported no token counts (0 of {answers:,} answers)"
+        return f"counts not reported (0 of {answers:,} answers)"
     among = "" if reported == answers else f", reported for {reported:,} of {answers:,} answers"
     tokens = f"{bill['prompt_tokens']:,} tokens in, {bill['completion_tokens']:,} out{among}"
     if price is None:
@@ -173,7 +177,8 @@ class Budget:
     def reached(self, tokens: Tokens, in_flight: int) -> str | None:
         """Why no more requests may be sent, in one sentence; ``None`` while the budget allows more.
 
-        A request in flight is assumed to cost the average of the answers, so before the first answer it costs nothing.
+        ``in_flight`` counts the requests whose answers are still to come. Each is assumed to cost the average of the answers,
+        so before the first answer it costs nothing.
         """
         total = self._before + tokens
         spent = self.price.cost(total)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,12 +19,15 @@ import pytest
 from PIL import Image
 
 import guieval
+from guieval import run as run_guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, Unsupported, Wait
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.journal import Records, read_planned
+from guieval.journal import METRICS, Records, read_planned
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.figures import OnlineFigures, online_figures
 from guieval.online.trajectory import TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
+from guieval.reports.server.library import Library
+from guieval.testing.mock_server import MockServer, MockSettings
 from guieval.testing.phone import generate_episode
 from tests.command_line import CommandLine
 
@@ -301,7 +304,7 @@ def flaky(monkeypatch: pytest.MonkeyPatch, agent: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("hangs", [False, True])
 def test_a_failing_environment_is_restarted_and_costs_its_task_only(tmp_path: Path, flaky: dict[str, Any], hangs: bool) -> None:
-    slow = {"environment_timeout": 0.5, "bench_options": {"hangs": True}} if hangs else {}
+    slow = {"environment_timeout": 1.5, "bench_options": {"hangs": True}} if hangs else {}
     result = guieval.run(**{**flaky, **slow}, out=tmp_path / "run", progress=False)
     figures = figures_of(tmp_path / "run")
     assert (figures.success.count, figures.judged, figures.failed) == (2, 2, 1) and not result.complete
@@ -310,7 +313,7 @@ def test_a_failing_environment_is_restarted_and_costs_its_task_only(tmp_path: Pa
     (failed,) = (record for record in Records(tmp_path / "run") if not record.finished)
     assert failed.sample.outcome.verdict == "infrastructure_failure" and failed.sample.error is not None
     assert failed.sample.error.stage == "environment"
-    assert ("took longer than 0.5 s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
+    assert ("took longer than 1.5 s" if hangs else "ValueError: a bug (3 attempts)") in failed.sample.error.message
     steps = [step for step in read_trajectories(tmp_path / "run") if step.key.episode_id == "once"]
     assert [(step.attempt, step.index) for step in steps] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     assert outcomes_of_finished(tmp_path / "run")["once"].steps == 3
@@ -324,6 +327,25 @@ def outcomes_of_finished(directory: Path) -> dict[str, Outcome]:
     }
 
 
+def test_every_list_shows_success_over_the_judged_tasks(
+    tmp_path: Path, flaky: dict[str, Any], guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of two judged tasks; the third one, whose environment failed, is in no denominator."""
+    result = run_guieval(**flaky, out=tmp_path / "runs" / "one", progress=False)
+    (listed,) = json.loads(guieval("runs", str(tmp_path / "runs"), "--json").out)
+    rate = listed["success_rate"]
+    assert (rate["value"], rate["n"], listed["exact_match"]) == (1.0, 2, None)
+    board = json.loads(guieval("leaderboard", str(tmp_path / "runs" / "one"), "--format", "json").out)
+    (cell,) = board["rows"][0]["cells"]
+    assert (cell["value"], cell["n"]) == (1.0, 2)
+    assert (rate["low"], rate["high"]) == pytest.approx((cell["interval"]["low"], cell["interval"]["high"]))
+    monkeypatch.setenv("COLUMNS", "160")
+    assert "100.00% (1 not judged) [34.2, 100.0]" in guieval("runs", str(tmp_path / "runs")).out
+    (row,) = Library([tmp_path / "runs"]).listed()
+    assert row["headline"] == {"value": 1.0, "n": 2}
+    assert result.figures()["online"]["success_rate"] == 1.0
+
+
 def test_a_failed_task_is_repeated_by_a_resume(tmp_path: Path, flaky: dict[str, Any]) -> None:
     guieval.run(**flaky, out=tmp_path / "run", progress=False)
     before = len(list(Records(tmp_path / "run")))
@@ -331,6 +353,47 @@ def test_a_failed_task_is_repeated_by_a_resume(tmp_path: Path, flaky: dict[str, 
     assert Flaky.attempts == {"good": 1, "once": 2, "never": 6}
     assert len(list(Records(tmp_path / "run"))) == before + 1
     assert figures_of(tmp_path / "run").failed == 1
+
+
+TALKATIVE = "qwen2.5-vl-7b"
+PRICES = """
+- {models: [qwen2.5-vl-7b], currency: EUR, input: 1.0, output: 0.0, source: this test, as_of: 2026-11-25}
+"""
+
+
+@pytest.fixture
+def paid(flaky: dict[str, Any], tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """A server whose replies of 3,000 + 60 tokens cost 0.003 EUR each does the tasks of the flaky environment one by one."""
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    with MockServer(MockSettings(model=TALKATIVE, served_models=(TALKATIVE,))) as server:
+        yield {
+            **{name: value for name, value in flaky.items() if name not in ("adapter", "engine")},
+            **{"model": TALKATIVE, "base_urls": (server.base_url,), "environments": 1, "prices": str(tmp_path / "prices.yaml")},
+        }
+
+
+def test_the_tokens_of_every_attempt_are_paid(tmp_path: Path, paid: dict[str, Any]) -> None:
+    """Replies: 3 to the first task, 2 and 3 at two attempts at the second, 2 at each of three attempts at the third."""
+    run_guieval(**paid, out=tmp_path / "run", progress=False)
+    cost = json.loads((tmp_path / "run" / METRICS).read_text())["cost"]
+    assert (cost["answers"], cost["prompt_tokens"], cost["completion_tokens"]) == (14, 14 * 3000, 14 * 60)
+    assert cost["amount"] == pytest.approx(14 * 0.003)
+    used = {}
+    for record in Records(tmp_path / "run"):
+        assert record.sample.usage is not None and record.sample.seconds is not None
+        used[record.task.episode_id] = record.sample.usage.prompt_tokens
+    assert used == {"good": 3 * 3000, "once": 5 * 3000, "never": 6 * 3000}
+
+    run_guieval(resume=tmp_path / "run", trust_run=True, progress=False)
+    cost = json.loads((tmp_path / "run" / METRICS).read_text())["cost"]
+    assert cost["answers"] == len(list(read_trajectories(tmp_path / "run"))) == 20, "three further attempts at the third task"
+
+
+def test_a_budget_counts_failed_attempts(tmp_path: Path, paid: dict[str, Any]) -> None:
+    """Eight replies use it up, of which two belong to an attempt that failed; the third task is not begun."""
+    result = run_guieval(**paid, budget=8 * 0.003, out=tmp_path / "run", progress=False)
+    assert Flaky.attempts == {"good": 1, "once": 2}
+    assert "is used up (0.0240 EUR spent, 0 requests in flight)" in str(result["online"].outcome.halted)
 
 
 def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path, agent: Path) -> None:

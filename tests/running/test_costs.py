@@ -14,6 +14,7 @@ from guieval.actions import Stop
 from guieval.errors import UsageError
 from guieval.journal import METRICS, Records
 from guieval.registry import model_configs
+from guieval.running.engine_choice import HOSTED
 from guieval.steps import Sample, StepOutcome, StepRecord, Usage
 from guieval.telemetry.costs import Budget, Price, Tokens, amount, bill, describe, find_price, read_prices
 from guieval.testing.mock_server import MockServer, MockSettings
@@ -75,7 +76,7 @@ def test_a_bill_does_not_guess() -> None:
     assert PRICE.cost(Tokens()) == 0.0
     untold = tokens_of(record(None), record(None))
     assert PRICE.cost(untold) is None
-    assert describe(bill(untold, PRICE)) == "not known: the server reported no token counts (0 of 2 answers)"
+    assert describe(bill(untold, PRICE)) == "counts not reported (0 of 2 answers)"
     assert describe(bill(Tokens(), PRICE)) is None
     result = bill(tokens_of(record((1500, 20))), None)
     assert (result["amount"], describe(result)) == (None, "1,500 tokens in, 20 out")
@@ -117,8 +118,14 @@ def test_every_shipped_price_has_a_source_and_a_date_and_no_name_has_two() -> No
 
 def test_models_that_one_serves_oneself_have_no_price() -> None:
     for name, config in model_configs().items():
-        if config.adapter != "openai_tools":
+        if config.adapter != "openai_tools" and config.engine not in HOSTED:
             assert find_price(read_prices(), [config.hf_id or name, name]) is None
+
+
+def test_every_hosted_model_with_a_computer_tool_has_a_price() -> None:
+    hosted = [config for config in model_configs().values() if config.engine in HOSTED]
+    unpriced = [each.name for each in hosted if find_price(read_prices(), [each.served_as or each.name]) is None]
+    assert len(hosted) > 30 and unpriced == ["claude-computer-toolset"], "it is for a model that its user names"
 
 
 def test_the_first_name_that_has_a_price_counts() -> None:

@@ -212,7 +212,7 @@ def test_a_server_without_token_counts_is_reported() -> None:
     progress = Progress(3)
     assert view_of(progress).tokens is None
     progress.count(record("right"))
-    assert view_of(progress).tokens == "the server reports no token counts"
+    assert view_of(progress).tokens == "not reported"
 
 
 def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_once(

@@ -41,9 +41,9 @@ def plain_line(view: View, *, over: bool = False) -> str:
     """A view as one line of text; ``over``: nothing more will happen."""
     run, load = view.progress, view.load
     parts = [
-        f"{run.done:,}/{run.total:,} steps",
-        f"{_rate(view.recent)} steps/s (mean {_rate(view.mean)})",
-        *([] if over else [f"{run.in_flight:,} in flight", f"{load.ready:,} ready, {load.waiting:,} waiting episodes"]),
+        f"{run.done:,}/{run.total:,} {run.units}",
+        f"{_rate(view.recent)} {run.units}/s (mean {_rate(view.mean)})",
+        *([] if over else [f"{run.in_flight:,} in flight", _queue(view)]),
         view.exact_match,
         ", ".join(f"{label} {run.verdicts[name]:,}" for name, label, _ in _VERDICTS),
         *([f"tokens {view.tokens}"] if view.tokens else []),
@@ -72,9 +72,9 @@ def picture(view: View) -> RenderableType:
         rows.add_row(label, Text(harmless(text), style))  # a plain string would be searched for markup
 
     share = f" ({100 * run.done / run.total:.0f} %)" if run.total else ""
-    add("steps", f"{run.done:,} of {run.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
-    add("rate", f"{_rate(view.recent)} steps/s, mean {_rate(view.mean)}")
-    add("queue", f"{run.in_flight:,} steps in flight, episodes: {load.ready:,} ready, {load.waiting:,} waiting")
+    add(run.units, f"{run.done:,} of {run.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
+    add("rate", f"{_rate(view.recent)} {run.units}/s, mean {_rate(view.mean)}")
+    add("queue", f"{run.in_flight:,} {run.units} in flight, {_queue(view)}")
     verdicts = Text()
     for name, label, style in _VERDICTS:
         count = run.verdicts[name]
@@ -94,6 +94,13 @@ def picture(view: View) -> RenderableType:
     bar = Table.grid(expand=True)  # by itself a bar does not end its line
     bar.add_row(ProgressBar(total=max(run.total, 1), completed=run.done))
     return Group(Text(harmless(view.title), "bold"), bar, rows)
+
+
+def _queue(view: View) -> str:
+    load = view.load
+    if view.progress.unit == "task":
+        return f"{load.ready + load.waiting:,} waiting"
+    return f"episodes: {load.ready:,} ready, {load.waiting:,} waiting"
 
 
 def _rate(value: float | None) -> str:

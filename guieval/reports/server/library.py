@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 from guieval.errors import GuievalError, UsageError
 from guieval.history.modes import ONLINE
-from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, is_held, read_manifest
+from guieval.journal import MANIFEST, METRICS, ROLLOUT, SWEEP, Records, is_held, read_manifest, read_planned
 from guieval.journal.caveats import model_label
 from guieval.journal.directory import journal_file
 from guieval.journal.run_folders import rounds_of
+from guieval.online.figures import online_figures
 from guieval.reports.notes import NOTES, read_notes
 
 _KEPT = 8
@@ -132,19 +133,30 @@ def _described(directory: Path) -> dict[str, Any]:
         row |= {"benchmark": manifest.benchmark.name, "protocol": manifest.protocol.name, "mode": manifest.mode.label}
     except GuievalError as error:
         return {**row, "kind": "run", "state": "broken", "problem": str(error)}
-    headline = _headline(directory, "success" if row["kind"] == "online" else "exact_match")
+    headline = _success(directory) if row["kind"] == "online" else _headline(directory)
     state = "running" if is_held(directory) else "finished" if headline is not None or row["kind"] == "rollout" else "stopped"
     return {**row, "state": state, "headline": headline}
 
 
-def _headline(directory: Path, name: str) -> dict[str, float] | None:
+def _success(directory: Path) -> dict[str, float] | None:
+    """The success rate of an online run that ended."""
+    if not (directory / METRICS).is_file():
+        return None
+    try:
+        share = online_figures(Records(directory), read_planned(directory).plan).success
+    except GuievalError:
+        return None
+    return None if share.value is None else {"value": share.value, "n": share.n}
+
+
+def _headline(directory: Path) -> dict[str, float] | None:
     """The run's headline as it was when it ended, as ``metrics.json`` has it."""
     path = directory / METRICS
     try:
         if path.stat().st_size > _MOST_METRICS:
             return None
         found = json.loads(path.read_bytes())["summary"]
-        rate = found.get(name) or found["success_rate"]
+        rate = found.get("exact_match") or found["success_rate"]
         value, n = float(rate["value"]), int(rate["n"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None

@@ -40,7 +40,8 @@ class Answered:
         """Where the record lies of a step that has some of its samples."""
         for offset, record in self._records.with_offsets():
             self.tally.add(record)
-            self.tokens.add(record)
+            if run.mode.name != ONLINE:  # the replies of tasks are beside the journal
+                self.tokens.add(record)
             self._note(offset, record)
 
     def _note(self, offset: int, record: StepRecord) -> None:
@@ -59,7 +60,7 @@ class Answered:
         done = [step for steps in self._done.values() for step in steps.values()]
         progress = Progress(sum(map(len, self._run.plan.values())), done=len(done), resumed=len(done), tokens=self.tokens)
         if self._run.mode.name == ONLINE:
-            progress.measure = "success"
+            progress.unit = "task"
         progress.shrinks = self._run.mode.stop == "first-mismatch"
         progress.verdicts.update(step.verdict for step in done)
         progress.exact = sum(step.exact for step in done)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from guieval.actions import Action, ExecutableAction, Stop, StopStatus, Unsupported, executable
 from guieval.errors import EnvironmentFailure, GuievalError
@@ -23,7 +23,7 @@ from guieval.online import ABCDevice, Observation, Score
 from guieval.online.tasks import EnvironmentTasks
 from guieval.online.trajectory import Ended, Outcome, Trajectories, TrajectoryStep, outcome_action
 from guieval.running.runner.step import Asker
-from guieval.steps import Sample, StepError, StepRecord, StepTaskModel, Usage
+from guieval.steps import Sample, StepError, StepRecord, StepTaskModel
 
 MOST_ATTEMPTS = 3
 """Attempts at a task in one session, if its environment fails."""
@@ -50,19 +50,12 @@ class _Played:
     unsupported: int = 0
     stopped: StopStatus | None = None
     screenshot: str | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
 
     def add(self, step: TrajectoryStep) -> None:
         self.steps += 1
         self.in_a_row = self.in_a_row + 1 if step.action is None else 0
         self.unparseable += step.action is None
         self.unsupported += step.action is not None and not step.executed
-        self.seconds += step.seconds or 0.0
-        if step.usage is not None:
-            self.prompt_tokens += step.usage.prompt_tokens or 0
-            self.completion_tokens += step.usage.completion_tokens or 0
         for action in step.actions:
             if isinstance(action, Stop):
                 self.stopped = action.status
@@ -76,17 +69,14 @@ class _Played:
             return "false completion" if self.stopped == "finish" else "wrong stop"
         return "failed" if observation.over else "step limit"
 
-    def spent(self) -> dict[str, Any]:
-        usage = Usage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
-        return {"usage": usage if self.prompt_tokens or self.completion_tokens else None, "seconds": round(self.seconds, 4)}
-
 
 @dataclass(frozen=True)
 class Actor:
     """Does the tasks of an environment with a model; stands in the place of :class:`Asker` in an online run.
 
     ``asker`` asks for single steps. ``devices`` limits how many devices are open. Every call of the environment has
-    ``timeout`` seconds. Repetition k of a task has the seed ``seed`` + k and the request parameters of sample k.
+    ``timeout`` seconds. Repetition k of a task has the seed ``seed`` + k and the request parameters of sample k; its tokens and
+    seconds are those of every attempt.
     """
 
     tasks: EnvironmentTasks
@@ -136,10 +126,12 @@ class Actor:
                 attempt += 1
                 failure = "the environment did not repeat what it showed before the same actions"
             else:
+                sample = sample.model_copy(update=self.trajectories.spent(key, number))
                 if sample.answered:
                     self.trajectories.forget(key, number)
                 return sample
-        return failed_sample("environment", f"{failure} ({MOST_ATTEMPTS} attempts)")
+        spent = self.trajectories.spent(key, number)
+        return failed_sample("environment", f"{failure} ({MOST_ATTEMPTS} attempts)", **spent)
 
     async def _attempt(
         self, task: StepTaskModel, number: int, attempt: int, recorded: Sequence[TrajectoryStep], models: dict[str, None]
@@ -177,7 +169,7 @@ class Actor:
                 record = await asker.answer(shown, history, patched=0, last=False)
                 models.update(dict.fromkeys(record.models))
                 if not record.sample.answered:  # what was done so far is recorded, and a resume goes on from there
-                    return record.sample.model_copy(update=played.spent())
+                    return record.sample
                 step = _step(task, shown, record.sample, number, attempt, observation)
                 await asyncio.to_thread(self.trajectories.append, step)
             played.add(step)
@@ -209,7 +201,6 @@ class Actor:
             action=action,
             error=StepError(stage="parse", message=f"{MOST_UNPARSEABLE} replies in a row held no action") if unread else None,
             outcome=self.asker.evaluator.evaluate(task, action),
-            **played.spent(),
         )
 
     async def _shown(self, task: StepTaskModel, observation: Observation, index: int, most: int) -> StepTaskModel:

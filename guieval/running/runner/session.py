@@ -100,7 +100,8 @@ class Session:
             count=lambda ref: len(run.plan[ref.key]),
         )
         self._threads = ThreadPoolExecutor(min(4, (os.cpu_count() or 1) + 1), thread_name_prefix="images")
-        self._trajectories = Trajectories(journal.directory) if isinstance(run.benchmark, EnvironmentTasks) else None
+        online = isinstance(run.benchmark, EnvironmentTasks)
+        self._trajectories = Trajectories(journal.directory, progress.tokens.count) if online else None
         self._asker = self._make_asker()
         self._workers = Workers()
         self._changed = asyncio.Event()
