@@ -1,8 +1,9 @@
 """Anthropic's Messages API with its computer tools.
 
-Source: PyPI anthropic 2.12.0, ``types/computer_toolset_20260801_param.py`` and ``types/computer_*_input.py`` (members as tool
+Sources: PyPI anthropic 2.14.0, ``types/computer_toolset_20260801_param.py`` and ``types/computer_*_input.py`` (members as tool
 uses, several a turn) and ``types/beta/beta_tool_computer_use_*_param.py`` (one tool ``computer`` with an ``action``, which
-needs a beta header). A request whose fields hold ``betas`` goes to the beta endpoint.
+needs a beta header); platform.claude.com, "Computer use tool", as of 22 August 2026 (an answer to a member names its toolset).
+A request whose fields hold ``betas`` goes to the beta endpoint.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
 from guieval.engines.apis.native import Call, Conversation, NativeAPI, Turn, media_type, shown, system_text, with_images
-from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of
+from guieval.engines.apis.sdk_calls import count_of, entries, mapping, raw_answer, text_of, total
 from guieval.models import Request
 from guieval.steps import Usage
 
+_CACHED = ("read", "creation")
 MOST_TOKENS = 4096
 """``max_tokens``, which the API demands, where the request parameters do not set it."""
 
@@ -59,23 +61,29 @@ class AnthropicMessages(NativeAPI):
     async def send(self, conversation: Conversation, name: str) -> Turn:
         import anthropic
 
+        from guieval.engines.apis.transport import client
+
         if self._client is None:
             self._client = anthropic.AsyncAnthropic(
                 api_key=self.connection.key,
                 base_url=self.connection.url or self.own_url,
                 max_retries=0,
                 timeout=self.connection.timeout,
-                http_client=anthropic.DefaultAsyncHttpxClient(**self.connection.http_arguments),
+                http_client=client(self.connection.connections),
             )
         fields = {**conversation.fields, "messages": conversation.turns}
         messages = self._client.beta.messages if "betas" in fields else self._client.messages
         return _turn(await raw_answer(anthropic, messages, fields, name))
 
     def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
+        # the result of a toolset's member has to name the toolset, else the service refuses it
+        toolsets = {text_of(block, "id"): text_of(block, "toolset_name") for block in turn.content}
         answers = []
         for call in turn.calls:
-            answer = shown(call, conversation.images[-1])
-            answers.append({"type": "tool_result", "tool_use_id": call.id, "content": [_part(answer)]})
+            answer: dict[str, Any] = {"type": "tool_result", "tool_use_id": call.id}
+            if toolset := toolsets.get(call.id):
+                answer["toolset_name"] = toolset
+            answers.append({**answer, "content": [_part(shown(call, conversation.images[-1]))]})
         conversation.turns += [{"role": "assistant", "content": turn.content}, {"role": "user", "content": answers}]
 
     async def close(self) -> None:
@@ -102,8 +110,7 @@ def _turn(answer: dict[str, Any]) -> Turn:
     ]
     usage = answer.get("usage")
     # tokens that are read from the cache or written into it are part of the prompt
-    counts = [count_of(usage, f"{kind}input_tokens") for kind in ("", "cache_read_", "cache_creation_")]
-    prompt = None if counts[0] is None else sum(count for count in counts if isinstance(count, int))
+    prompt = total([count_of(usage, "input_tokens"), *(count_of(usage, f"cache_{kind}_input_tokens") or 0 for kind in _CACHED)])
     return Turn(
         "\n".join(text for text in texts if text),
         calls,

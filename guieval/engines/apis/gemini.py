@@ -1,6 +1,6 @@
 """Gemini's ``generateContent`` with its computer-use tool.
 
-Source: PyPI google-genai 3.4.0, ``types.ComputerUse`` and ``types.Environment``; ``agent.py`` of
+Source: PyPI google-genai 3.6.1, ``types.ComputerUse`` and ``types.Environment``; ``agent.py`` of
 google-gemini/computer-use-preview (a safety decision in the arguments of a call is acknowledged in its answer).
 """
 
@@ -16,12 +16,12 @@ from guieval.engines.apis.native import (
     NativeAPI,
     Turn,
     Unanswered,
-    Unreachable,
     media_type,
     shown,
     system_text,
     with_images,
 )
+from guieval.engines.apis.sdk_calls import total
 from guieval.models import Request
 from guieval.steps import Usage
 
@@ -63,12 +63,13 @@ class Gemini(NativeAPI):
         return Conversation({"model": model, "config": config}, turns, request.images, looks)
 
     async def send(self, conversation: Conversation, name: str) -> Turn:
-        import httpx
         from google import genai
         from google.genai import errors, types
 
+        from guieval.engines.apis.transport import client
+
         if self._client is None:
-            self._http = httpx.AsyncClient(timeout=self.connection.timeout, **self.connection.http_arguments)
+            self._http = client(self.connection.connections)
             self._client = genai.Client(
                 api_key=self.connection.key,
                 http_options=types.HttpOptions(
@@ -87,12 +88,6 @@ class Gemini(NativeAPI):
             response = error.response
             headers = {**_asked_wait(error.details), **(getattr(response, "headers", None) or {})}
             raise Unanswered(error.code, headers, (error.message or "").encode()) from None
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Unreachable(str(error) or type(error).__name__, unsent=True) from None
-        except httpx.TimeoutException:
-            raise TimeoutError from None
-        except httpx.TransportError as error:
-            raise Unreachable(str(error) or type(error).__name__, unsent=False) from None
         return _turn(answer)
 
     def answer_looks(self, conversation: Conversation, turn: Turn) -> None:
@@ -160,7 +155,6 @@ def _turn(answer: Any) -> Turn:
 
 
 def _completion_tokens(usage: Any) -> int | None:
-    """Tokens of the answer and of its thoughts, which are paid as well."""
-    if usage.candidates_token_count is None:
-        return None
-    return int(usage.candidates_token_count + (usage.thoughts_token_count or 0))
+    """Tokens of the answer and of its thoughts, which are paid as well; either is missing where it is zero."""
+    counts = [count for count in (usage.candidates_token_count, usage.thoughts_token_count) if count is not None]
+    return total(counts) if counts else None

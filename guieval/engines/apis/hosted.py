@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Turn, Unanswered, Unreachable
+from guieval.engines.apis.native import Connection, Conversation, NativeAPI, Turn, Unanswered
+from guieval.engines.apis.sdk_calls import total
 from guieval.engines.http.chat_answers import TryAgain
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
 from guieval.engines.http.routing import Server
@@ -16,6 +18,11 @@ from guieval.errors import EngineError, FatalEngineError, UsageError
 from guieval.journal.run_files import ServedEntry
 from guieval.models import ImageForm, Reply, Request
 from guieval.steps import Usage
+
+_TOOL_REFUSED = re.compile(r"(?i)not support[^.]*\bcomputer|\bcomputer\w*\b[^.]*not (support|enabled)")
+"""A refusal of the computer tool, as in "'claude-sonnet-4-6' does not support tool types: computer_20250124"
+(anthropics/anthropic-sdk-typescript issue 914) and "Tool 'computer_use_preview' is not supported with gpt-5.4."
+(openai/openai-agents-python issue 2624)."""
 
 
 class HostedEngine(OpenAIEngine):
@@ -33,7 +40,9 @@ class HostedEngine(OpenAIEngine):
         if find_spec(api.package) is None:
             raise UsageError(f"this model's API needs its maker's SDK: pip install 'guieval[{api.extra}]'")
         if len(settings.base_urls) > 1:
-            raise UsageError(f"this model's API is asked at one address, and {len(settings.base_urls)} base URLs are given")
+            raise UsageError(
+                f"this model's API is queried at a single address, and {len(settings.base_urls)} base URLs are given"
+            )
         super().__init__(settings, sleep=sleep)
         self.images = "base64"
         (url,) = settings.base_urls
@@ -47,9 +56,7 @@ class HostedEngine(OpenAIEngine):
                 None if url == api.own_url else url.removesuffix("/v1"),
                 self._key or "none",
                 settings.timeout,
-                verify_tls=settings.verify_tls,
-                trust_env=settings.trust_env,
-                proxy=settings.proxy,
+                self._router.servers[0].connections,
             )
         )
 
@@ -96,8 +103,6 @@ class HostedEngine(OpenAIEngine):
         except Unanswered as problem:
             self._patience.answered(server, by_gateway=problem.status in (502, 503, 504))
             raise self._refusal(server.url, problem.status, problem.headers, problem.data) from None
-        except Unreachable as problem:
-            raise TryAgain(f"{server.url} could not be reached ({problem})", gone=True, unsent=problem.unsent) from None
         except ValueError as problem:
             raise TryAgain(f"{server.url} sent an answer that cannot be read: {problem}") from None
         self._patience.answered(server, by_gateway=False)
@@ -109,14 +114,17 @@ class HostedEngine(OpenAIEngine):
             return FatalEngineError(
                 f"{url} has no model {self.model!r} (status 404); --served-model sets its name there{suffix}"
             )
+        if status == 400 and _TOOL_REFUSED.search(message):  # every request offers the same tool
+            return FatalEngineError(
+                f"{url} does not offer model {self.model!r} this computer tool (status 400): {message}; choose another "
+                "model, or another tool with --set options.tool=NAME where the model's family has several"
+            )
         return super()._error(url, status, headers, message)
 
 
-def _sum(usages: Sequence[Usage | None]) -> Usage | None:
-    known = [usage for usage in usages if usage is not None]
-    if not known:
-        return None
+def _sum(usages: Sequence[Usage | None]) -> Usage:
+    """The tokens of all answers of a step; unknown where those of one are."""
     return Usage(
-        prompt_tokens=sum(usage.prompt_tokens or 0 for usage in known),
-        completion_tokens=sum(usage.completion_tokens or 0 for usage in known),
+        prompt_tokens=total([usage and usage.prompt_tokens for usage in usages]),
+        completion_tokens=total([usage and usage.completion_tokens for usage in usages]),
     )

@@ -10,10 +10,11 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from guieval.data.screenshots import Screenshot
+from guieval.engines.http.connections import Connections
 from guieval.engines.http.tool_calls import calls_as_text
 from guieval.errors import UsageError, nearest
 from guieval.models import END_TURN, LOOKS, ImageRef, Message, Request
@@ -25,7 +26,7 @@ UNKNOWN_HERE = "This is not known here; act on what the screenshot shows."
 
 
 _ENDS = ("completed", "end_turn", "STOP")
-"""Finish reasons of the APIs for an answer that is whole."""
+"""Finish reasons of the APIs for an answer that is whole; with words and without a call, it ends the task."""
 
 
 class Unanswered(Exception):
@@ -36,14 +37,6 @@ class Unanswered(Exception):
         self.status = status
         self.headers = headers
         self.data = data
-
-
-class Unreachable(Exception):
-    """No answer at all; ``unsent`` says that there was no connection."""
-
-    def __init__(self, reason: str, *, unsent: bool) -> None:
-        super().__init__(reason)
-        self.unsent = unsent
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,7 @@ class Turn:
     def written(self) -> str:
         """The words and the calls as one text (:func:`guieval.engines.http.tool_calls.calls_as_text`)."""
         functions = [{"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in self.calls]
-        ended = not self.calls and self.finish_reason in _ENDS
+        ended = bool(self.text) and not self.calls and (self.finish_reason in _ENDS or "<refusal>" in self.text)
         return calls_as_text("\n".join(filter(None, (self.text, END_TURN if ended else ""))), functions)
 
     @property
@@ -97,20 +90,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach an API; ``url`` is ``None`` for the maker's own."""
+    """How to reach an API; ``url`` is ``None`` for the maker's own, ``timeout`` is in seconds."""
 
     url: str | None
     key: str
     timeout: float
-    verify_tls: bool = True
-    trust_env: bool = False
-    proxy: str | None = None
-
-    @property
-    def http_arguments(self) -> dict[str, Any]:
-        """Arguments of the HTTP client that an SDK makes."""
-        arguments: dict[str, Any] = {"verify": self.verify_tls, "trust_env": self.trust_env}
-        return arguments if self.proxy is None else {**arguments, "proxy": self.proxy}
+    connections: Connections
 
 
 @dataclass
@@ -121,6 +106,8 @@ class Conversation:
     turns: list[Any]
     images: Sequence[Screenshot]
     looks: int = 0
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of each image of an answer to a look."""
 
 
 class NativeAPI(ABC):
@@ -147,7 +134,8 @@ class NativeAPI(ABC):
     async def send(self, conversation: Conversation, name: str) -> Turn:
         """Ask once; ``name`` is the request's id for the server's log.
 
-        Raises :class:`Unanswered`, :class:`Unreachable`, ``TimeoutError``, and ``ValueError`` for an unreadable answer.
+        Raises :class:`Unanswered`, ``ValueError`` for an unreadable answer, and what
+        :class:`guieval.engines.apis.transport.EngineTransport` raises.
         """
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """OpenAI's Responses API with its computer tool.
 
-Source: PyPI openai 3.54.0, ``types/responses`` (``computer_action.py``, ``response_computer_tool_call.py``,
+Source: PyPI openai 3.57.0, ``types/responses`` (``computer_action.py``, ``response_computer_tool_call.py``,
 ``response_input_param.py``). A computer call holds a batch of ``actions``; the older ``computer_use_preview`` holds one
 ``action``. Each action becomes a call of its own, named by its type. Safety checks are acknowledged when the conversation goes
 on, and written before the calls, between ``<safety_check>`` tags.
@@ -55,10 +55,12 @@ class OpenAIResponses(NativeAPI):
         # reasoning has to be sent back when the conversation goes on, and is kept by nobody else
         kept = {"store": False, "include": ["reasoning.encrypted_content"]}
         fields = {"model": model, "instructions": system_text(request), **kept, **extra, **self.parameters(request)}
-        return Conversation(fields, turns, request.images, looks)
+        return Conversation(fields, turns, request.images, looks, {} if detail is None else {"detail": detail})
 
     async def send(self, conversation: Conversation, name: str) -> Turn:
         import openai
+
+        from guieval.engines.apis.transport import client
 
         if self._client is None:
             self._client = openai.AsyncOpenAI(
@@ -66,7 +68,7 @@ class OpenAIResponses(NativeAPI):
                 base_url=f"{self.connection.url}/v1" if self.connection.url else self.own_url,
                 max_retries=0,
                 timeout=self.connection.timeout,
-                http_client=openai.DefaultAsyncHttpxClient(**self.connection.http_arguments),
+                http_client=client(self.connection.connections),
             )
         fields = {**conversation.fields, "input": conversation.turns}
         return _turn(await raw_answer(openai, self._client.responses, fields, name))
@@ -85,7 +87,7 @@ class OpenAIResponses(NativeAPI):
                 continue
             screen = answer if isinstance(answer, Screenshot) else conversation.images[-1]
             output: dict[str, Any] = {"type": "computer_call_output", "call_id": call.id}
-            output["output"] = {"type": "computer_screenshot", "image_url": _data_url(screen)}
+            output["output"] = {"type": "computer_screenshot", "image_url": _data_url(screen), **conversation.detail}
             if checks := item.get("pending_safety_checks"):
                 output["acknowledged_safety_checks"] = checks
             conversation.turns.append(output)

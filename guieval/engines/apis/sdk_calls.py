@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
-from guieval.engines.apis.native import Unanswered, Unreachable
+from guieval.engines.apis.native import Unanswered
+from guieval.steps import Usage
 
 
 async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str) -> dict[str, Any]:
@@ -24,11 +26,8 @@ async def raw_answer(sdk: Any, resource: Any, fields: dict[str, Any], name: str)
         )
     except sdk.APIStatusError as error:
         raise Unanswered(error.status_code, error.response.headers, error.response.content) from None
-    except sdk.APITimeoutError:
-        raise TimeoutError from None
-    except sdk.APIConnectionError as error:
-        cause = error.__cause__ or error
-        raise Unreachable(str(cause) or type(cause).__name__, unsent="Connect" in type(cause).__name__) from None
+    except sdk.APIConnectionError as error:  # the SDKs wrap whatever their HTTP client raises
+        raise (error.__cause__ or error) from None
     try:
         answer = json.loads(response.http_response.content)
     except RecursionError:
@@ -55,6 +54,12 @@ def text_of(value: Any, name: str) -> str:
 def count_of(value: Any, name: str) -> Any:
     """A field of a usage report, which may be missing."""
     return value.get(name) if isinstance(value, dict) else None
+
+
+def total(counts: Sequence[Any]) -> int | None:
+    """The sum of token counts; ``None`` where one of them is unknown or impossible, so that it cannot lower a cost."""
+    known = [Usage(prompt_tokens=count).prompt_tokens for count in counts]
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -228,3 +228,20 @@ def unpacked(data: bytes, encoding: str) -> bytes:
     if not stream.eof and len(whole) <= MAX_REPLY_BYTES:
         raise ValueError("was cut off")
     return whole
+
+
+def whole_answer(url: str, status: int, headers: Mapping[str, str], data: bytes) -> bytes:
+    """The unpacked body of an answer; empty where that of a refusal cannot be unpacked, since its status is enough.
+
+    Raises :class:`TryAgain` for a 2xx answer that cannot be unpacked or is larger than :data:`MAX_REPLY_BYTES`.
+    """
+    refused = not 200 <= status < 300
+    try:
+        whole = unpacked(data, headers.get("content-encoding", "identity"))
+    except ValueError as error:
+        if refused:
+            return b""
+        raise TryAgain(f"{url} sent an answer that {error}") from None
+    if len(whole) > MAX_REPLY_BYTES and not refused:
+        raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
+    return whole

@@ -32,7 +32,7 @@ from guieval.engines.http.chat_answers import (
     read_models,
     read_reply,
     server_message,
-    unpacked,
+    whole_answer,
 )
 from guieval.engines.http.chat_body import ChatBody
 from guieval.engines.http.connections import Connections
@@ -386,6 +386,7 @@ class OpenAIEngine:
             text=self._secret.hidden(reply.text),
             reasoning=reply.reasoning and self._secret.hidden(reply.reasoning),
             finish_reason=reply.finish_reason and self._secret.hidden(reply.finish_reason),
+            model=reply.model and self._secret.hidden(reply.model),
             attempts=attempts,
         )
 
@@ -440,15 +441,8 @@ class OpenAIEngine:
             raise TryAgain(f"{url} did not answer within {self.settings.timeout:g} s", slow=True) from None
         status = answer.status
         self._patience.answered(server, by_gateway=status in GATEWAY)
-        try:
-            data = unpacked(answer.data, answer.headers.get("content-encoding", "identity"))
-        except ValueError as error:
-            if 200 <= status < 300:
-                raise TryAgain(f"{url} sent an answer that {error}") from None
-            data = b""  # the status is enough
+        data = whole_answer(url, status, answer.headers, answer.data)
         if 200 <= status < 300:
-            if len(data) > MAX_REPLY_BYTES:
-                raise TryAgain(f"{url} sent more than {MAX_REPLY_BYTES // 1024**2} MiB")
             return data
         raise self._refusal(url, status, answer.headers, data)
 

@@ -23,7 +23,15 @@ from urllib.parse import quote
 from guieval.engines import parse_request_id, without_try
 from guieval.engines.http.tool_calls import text_as_calls
 from guieval.steps import StepKey
-from guieval.testing.mock_server.native import KEY_HEADERS, answer_body, api_of, error_body, model_of
+from guieval.testing.mock_server.native import (
+    KEY_HEADERS,
+    answer_body,
+    api_of,
+    damaged_body,
+    error_body,
+    model_of,
+    refusal,
+)
 from guieval.testing.mock_server.settings import MockSettings
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -278,6 +286,8 @@ class MockApp:
             return 404, f"The model `{model}` does not exist."
         if settings.longest_body is not None and len(body) > settings.longest_body:
             return 400, "This model's maximum context length is 4096 tokens; the prompt is longer"
+        if exchange.api is not None and (reason := refusal(exchange.api, exchange.path, body, settings.refused_tools)):
+            return 400, reason
         return None
 
     async def _fail(self, exchange: _Exchange, status: int, message: str = "") -> None:
@@ -339,6 +349,9 @@ def _tag(header: bytes, body: bytes) -> Tag | None:
 
 
 async def _send_malformed(exchange: _Exchange, kind: str, answer: Answer) -> None:
+    if exchange.api is not None and (damaged := damaged_body(exchange.api, kind, answer.text, exchange.body)) is not None:
+        await exchange.answer(200, damaged)
+        return
     whole = _answer_body(exchange, answer)
     match kind:
         case "reset":

@@ -6,7 +6,7 @@ A request's path says which API it is for: ``/responses`` (OpenAI), ``/messages`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from guieval.engines.http.tool_calls import text_as_calls
@@ -52,9 +52,67 @@ def answer_body(api: API, text: str, request: bytes, looks: int) -> bytes:
     words, calls = text_as_calls(text)
     named = [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls]
     if sum(written.count(result) for result in _RESULTS[api]) < looks:
-        words, named = "I look first.", [_LOOK[api]]
+        dated = any(tool.get("name") == "computer" for tool in fields.get("tools") or [])
+        words, named = "I look first.", [("computer", {"action": "screenshot"}) if dated else _LOOK[api]]
     write = {"responses": _response, "messages": _message, "generateContent": _content}[api]
     return json.dumps(write(words, named, fields)).encode()
+
+
+def damaged_body(api: API, kind: str, text: str, request: bytes) -> bytes | None:
+    """The body of an answer with a fault of its content, in an API's own shape; ``None`` for faults of the transport."""
+    whole = json.loads(answer_body(api, text, request, 0))
+    empty = json.loads(answer_body(api, "", request, 0))
+    if kind == "null-content":  # neither words nor a call, as after a turn of thinking alone
+        return json.dumps(empty).encode()
+    if kind == "empty-choices":
+        return json.dumps({name: value for name, value in whole.items() if name not in _CONTENTS}).encode()
+    if kind == "cut-text":  # what the limit of tokens leaves: half the words, and no call
+        words = text_as_calls(text)[0]
+        return json.dumps(_cut_off(api, json.loads(answer_body(api, words[: len(words) // 2], request, 0)))).encode()
+    if kind == "absurd-numbers":
+        first, second = _COUNTS[api]
+        whole["usageMetadata" if api == "generateContent" else "usage"] |= {first: -(2**62), second: 2**64 - 1}
+        return json.dumps(whole).encode()
+    return None
+
+
+_CONTENTS = ("output", "content", "candidates")
+_COUNTS: Mapping[API, tuple[str, str]] = {
+    "responses": ("input_tokens", "output_tokens"),
+    "messages": ("input_tokens", "output_tokens"),
+    "generateContent": ("promptTokenCount", "candidatesTokenCount"),
+}
+
+
+def _cut_off(api: API, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer that ends at its limit of tokens."""
+    if api == "responses":
+        return answer | {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    if api == "messages":
+        return answer | {"stop_reason": "max_tokens"}
+    answer["candidates"][0]["finishReason"] = "MAX_TOKENS"
+    return answer
+
+
+def refusal(api: API, path: str, request: bytes, refused_tools: Sequence[str]) -> str | None:
+    """Why a service would refuse a request: it offers one of ``refused_tools``, or answers a toolset's member without naming
+    the toolset. Gemini's tools go by the name of their field."""
+    fields = json.loads(request)
+    model = model_of(api, path, request)
+    for tool in fields.get("tools") or []:
+        kind = next(iter(tool), "") if api == "generateContent" else tool.get("type")
+        if kind in refused_tools:
+            if api == "messages":
+                return f"'{model}' does not support tool types: {kind}. Did you mean one of bash_20250124?"
+            if api == "responses":
+                return f"Tool '{kind}' is not supported with {model}."
+            return f"{kind} is not supported by models/{model}."
+    blocks = [block for turn in fields.get("messages") or [] for block in turn["content"] if isinstance(block, dict)]
+    toolsets = {block["id"]: block.get("toolset_name") for block in blocks if block.get("type") == "tool_use"}
+    for block in blocks:
+        if block.get("type") == "tool_result" and block.get("toolset_name") != toolsets.get(block["tool_use_id"]):
+            return f"tool_result {block['tool_use_id']!r} must name the toolset of its tool_use in toolset_name"
+    return None
 
 
 def error_body(api: API, status: int, message: str) -> bytes:

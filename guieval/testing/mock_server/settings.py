@@ -52,6 +52,9 @@ class MockSettings(BaseModel):
     reply: str = Field("", description="policy fixed: the reply")
 
     looks: int = Field(0, ge=0, description="screenshots that a model asks for before it acts (native computer-use APIs)")
+    refused_tools: tuple[str, ...] = Field(
+        (), description="types of tools that the model does not take: status 400 (native computer-use APIs)"
+    )
 
     error_rate: float = Field(0.0, ge=0, le=1, description="share of requests that fail")
     error_status: int = Field(500, ge=300, le=599, description="HTTP status of requests that fail")

@@ -153,13 +153,104 @@ def test_several_calls_keep_their_order(kind: str, ask: Callable[..., Reply]) ->
         assert ask(server.base_url).text == text
 
 
-@pytest.mark.parametrize("fault", ["429", "503", "500", "cut-json", "html", "reset", "null-content"])
+@pytest.mark.parametrize("fault", ["429", "503", "500", "cut-json", "html", "reset", "empty-choices", "flood", "gzip-bomb"])
 def test_a_failure_is_tried_again(kind: str, ask: Callable[..., Reply], fault: str) -> None:
     with mock(kind, first_faults=(fault,), retry_after="7") as server:
         reply = ask(server.base_url)
     assert reply.attempts == 2 and reply.text == called(CLICK[kind])
     waits = ask.waits  # type: ignore[attr-defined]
     assert waits and (waits[0] > 6) == (fault in ("429", "503")), "Retry-After is honoured"
+
+
+def test_an_answer_that_is_too_large_is_named(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, first_faults=("flood",)) as server, pytest.raises(EngineError, match="sent more than 8 MiB"):
+        ask(server.base_url, max_attempts=1)
+
+
+def test_uncompressed_answers_are_requested_and_compressed_ones_are_unpacked(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, first_faults=("gzip",)) as server:
+        reply = ask(server.base_url)
+        assert server.requests[0].headers["accept-encoding"] == "identity"
+    assert reply.attempts == 1 and reply.text == called(CLICK[kind])
+
+
+def test_an_empty_answer_is_the_models_and_ends_nothing(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, first_faults=("null-content",)) as server:
+        reply = ask(server.base_url)
+    assert (reply.text, reply.attempts) == ("", 1) and reply.usage == Usage(prompt_tokens=3000, completion_tokens=60)
+
+
+def test_an_answer_that_is_cut_off_ends_nothing(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, first_faults=("cut-text",)) as server:
+        reply = ask(server.base_url)
+    assert (reply.text, reply.attempts) == ("The button", 1)
+    assert reply.finish_reason == {
+        "openai-responses": "max_output_tokens",
+        "anthropic": "max_tokens",
+        "gemini": "MAX_TOKENS",
+    }.get(kind)
+
+
+def test_impossible_token_counts_are_unknown(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, first_faults=("absurd-numbers",)) as server:
+        reply = ask(server.base_url)
+    assert reply.attempts == 1 and reply.text == called(CLICK[kind])
+    assert reply.usage == Usage(), "half an answer's tokens would understate its cost"
+
+
+def test_the_tokens_of_a_step_are_unknown_where_those_of_one_answer_are() -> None:
+    from guieval.engines.apis.hosted import _sum
+
+    known, unknown = Usage(prompt_tokens=3000, completion_tokens=60), Usage(prompt_tokens=3000)
+    assert _sum([known, known]) == Usage(prompt_tokens=6000, completion_tokens=120)
+    assert _sum([known, unknown]) == Usage(prompt_tokens=6000)
+    assert _sum([known, None]) == Usage()
+
+
+def test_a_refused_tool_ends_the_run_in_one_sentence(kind: str, ask: Callable[..., Reply]) -> None:
+    offered = {"openai-responses": "computer", "anthropic": "computer_toolset_20260801", "gemini": "computerUse"}[kind]
+    with mock(kind, refused_tools=(offered,)) as server, pytest.raises(FatalEngineError) as caught:
+        ask(server.base_url)
+    message = str(caught.value)
+    assert "does not offer model 'm' this computer tool (status 400)" in message and "\n" not in message
+    assert offered in message and "--set options.tool=NAME" in message
+
+
+@pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
+@pytest.mark.parametrize("tool", ["computer_toolset_20260801", "computer_20251124"])
+def test_the_answer_to_a_look_names_the_toolset(tool: str, kind: str, ask: Callable[..., Reply]) -> None:
+    """The service, and the mock server with it, refuses an answer to a toolset's member that does not."""
+    offered: dict[str, Any] = {"type": tool}
+    if tool == "computer_20251124":
+        offered |= {"name": "computer", "display_width_px": 108, "display_height_px": 240}
+    with mock(kind, looks=1) as server:
+        ask(server.base_url, extra={"looks": 1, "tools": [offered], "betas": ["computer-use-2025-11-24"]})
+        _, second = (json.loads(request.body) for request in server.requests)
+    (result,) = second["messages"][-1]["content"]
+    named = "computer" if tool == "computer_toolset_20260801" else None
+    assert result["type"] == "tool_result" and result.get("toolset_name") == named
+
+
+@pytest.mark.parametrize("kind", ["openai-responses"], indirect=True)
+def test_the_detail_of_images_holds_for_answers_to_looks_too(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, looks=1) as server:
+        ask(server.base_url, extra={"looks": 1, "image_detail": "original"})
+        _, second = (json.loads(request.body) for request in server.requests)
+    (image,) = (part for part in second["input"][0]["content"] if part["type"] == "input_image")
+    assert image["detail"] == "original"
+    assert second["input"][-1]["output"]["detail"] == "original"
+
+
+def test_a_redirect_is_not_followed(kind: str, ask: Callable[..., Reply]) -> None:
+    with mock(kind, error_rate=1.0, error_status=302) as server, pytest.raises(FatalEngineError, match="redirects elsewhere"):
+        ask(server.base_url)
+
+
+def test_a_refusal_in_words_ends_the_task() -> None:
+    from guieval.engines.apis.anthropic_messages import _turn
+
+    refused = {"content": [{"type": "text", "text": "I cannot do this."}], "stop_reason": "refusal"}
+    assert _turn(refused).written == f"<refusal>I cannot do this.</refusal>\n{END_TURN}"
 
 
 def test_a_server_that_hangs_times_out_and_is_tried_again(kind: str, ask: Callable[..., Reply]) -> None:
@@ -242,13 +333,15 @@ def test_a_zoom_is_the_region_enlarged() -> None:
 def test_safety_checks_are_acknowledged_and_written_down() -> None:
     from guieval.engines.apis.native import Connection, Conversation
     from guieval.engines.apis.openai_responses import OpenAIResponses, _turn
+    from guieval.engines.http.connections import Connections
 
     check = {"id": "sc_1", "code": "malicious_instructions", "message": "The page asks for a password."}
     call = {"type": "computer_call", "call_id": "c", "pending_safety_checks": [check], "actions": [{"type": "screenshot"}]}
     turn = _turn({"output": [call], "status": "completed"})
     assert "<safety_check>malicious_instructions: The page asks for a password.</safety_check>" in turn.written
     conversation = Conversation({}, [], [screenshot()], 1)
-    OpenAIResponses(Connection(None, KEY, 1.0)).answer_looks(conversation, turn)
+    connections = Connections("https://127.0.0.1:9", trust_env=False, verify_tls=True)
+    OpenAIResponses(Connection(None, KEY, 1.0, connections)).answer_looks(conversation, turn)
     assert conversation.turns[-1]["acknowledged_safety_checks"] == [check]
 
 
@@ -257,6 +350,7 @@ def test_anthropics_cached_tokens_are_part_of_the_prompt() -> None:
 
     usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 300, "output_tokens": 5}
     assert _turn({"content": [], "usage": usage}).usage == Usage(prompt_tokens=2310, completion_tokens=5)
+    assert _turn({"content": [], "usage": usage | {"cache_read_input_tokens": -(2**62)}}).usage == Usage(completion_tokens=5)
 
 
 @pytest.mark.parametrize(
