@@ -79,6 +79,10 @@ class FamilyModel(ABCModel):
                 message = f"has no option {problem.field!r}{nearest(problem.field, known)}; known: {', '.join(known) or 'none'}"
             raise UsageError(f"model {config.name!r} {message}") from None
 
+    @property
+    def resolved_options(self) -> Mapping[str, Any]:
+        return self._options.model_dump(mode="json")
+
     def frame(self, task: StepTaskModel) -> Frame:
         if isinstance(self._options, DisputedScale):
             return SCALES[self._options.scale]

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,22 +53,44 @@ class ImageSize(Options):
 
     max_side: int | None = Field(None, ge=1, description="longest side, in pixels, of the image that is sent")
     max_pixels: int | None = Field(None, ge=1, description="most pixels of the image that is sent")
+    max_patches: int | None = Field(None, ge=1, description="most patches of the image that is sent")
+    patch: int = Field(28, ge=1, description="side, in pixels, of a patch: a square that the service counts as a token")
 
 
 @dataclass(frozen=True)
 class SentPixels(OriginalPixels):
-    """Pixels of the screenshot as it is sent: shrunk until both limits hold, with its proportions, and never enlarged."""
+    """Pixels of the screenshot as it is sent: shrunk until all limits hold, with its proportions, and never enlarged.
+
+    With ``max_patches`` the size is the one to which Anthropic's service would shrink the image: the largest long side for
+    which both sides, filled up to whole patches, are within ``max_side``, and their patches within ``max_patches``. Source:
+    platform.claude.com, "Coordinates and bounding boxes", as of 22 August 2026.
+    """
 
     name: str = "pixels-sent"
     max_side: int | None = None
     max_pixels: int | None = None
+    max_patches: int | None = None
+    patch: int = 28
 
     def sent(self, size: Size) -> Size:
         """The (width, height) in which a screenshot of ``size`` is sent."""
         width, height = size
-        scale = min(1.0, (self.max_side or math.inf) / max(size), math.sqrt((self.max_pixels or math.inf) / (width * height)))
-        # a product that floating point leaves a hair below a whole number is that number
-        return max(1, math.floor(width * scale + 1e-9)), max(1, math.floor(height * scale + 1e-9))
+        if self.max_patches is None:
+            scale = min(
+                1.0, (self.max_side or math.inf) / max(size), math.sqrt((self.max_pixels or math.inf) / (width * height))
+            )
+            # a product that floating point leaves a hair below a whole number is that number
+            return max(1, math.floor(width * scale + 1e-9)), max(1, math.floor(height * scale + 1e-9))
+        ratio = max(size) / min(size)
+        too_long = bisect_left(range(max(size) + 1), True, key=lambda edge: not self._fits(edge, round(edge / ratio)))
+        long = max(1, too_long - 1)
+        short = max(1, round(long / ratio))
+        return (long, short) if width >= height else (short, long)
+
+    def _fits(self, width: int, height: int) -> bool:
+        across, along = math.ceil(width / self.patch), math.ceil(height / self.patch)
+        within = max(across, along) * self.patch <= (self.max_side or math.inf)
+        return within and across * along <= (self.max_patches or math.inf) and width * height <= (self.max_pixels or math.inf)
 
     def extent(self, size: Size) -> tuple[float, float]:
         return super().extent(self.sent(size))
@@ -106,12 +129,24 @@ class ComputerUse(FamilyModel):
     _options: ComputerOptions
     action_space = ActionSpace(buttons=frozenset(BUTTONS))
     table: ClassVar[calls.CallTable]
+    several_actions: ClassVar[str] = "the first is scored"
+    """What is scored of a reply with several actions."""
     own_mobile_tools: ClassVar[bool] = False
     """Whether the API's tool can open apps, press buttons and hold on phones, so that no functions are added for these."""
 
     def __init__(self, config: ModelConfig, *, thinking: bool | None = None) -> None:
         super().__init__(config, thinking=thinking)
-        self._sent = SentPixels(max_side=self._options.max_side, max_pixels=self._options.max_pixels)
+        options = self._options
+        self._sent = SentPixels(
+            max_side=options.max_side,
+            max_pixels=options.max_pixels,
+            max_patches=options.max_patches,
+            patch=options.patch,
+        )
+
+    @property
+    def reply_rules(self) -> Mapping[str, str]:
+        return {"several actions": self.several_actions, "looks before the first action": "answered, up to option looks"}
 
     def frame(self, task: StepTaskModel) -> Frame:
         return self._sent if self.fixed_frame is None else self.fixed_frame

@@ -1,6 +1,6 @@
 """Claude with Anthropic's computer tools.
 
-Source: PyPI anthropic 2.12.0, ``types/computer_*_input.py`` (the members of ``computer_toolset_20260801``, each a tool) and
+Source: PyPI anthropic 2.14.0, ``types/computer_*_input.py`` (the members of ``computer_toolset_20260801``, each a tool) and
 ``types/beta/beta_tool_computer_use_*_param.py`` (the dated tools before it: one tool ``computer`` whose ``action`` names the
 member, sent with a beta header). Places are pixels of the image that is sent, directions those of the content. The tools' own
 description is not public; the words around them are ours.
@@ -25,6 +25,10 @@ _BETAS = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20241022": "computer-use-2024-10-22",
 }
+_DATED_TOKENS, _TOOLSET_TOKENS, _ZOOM_TOKENS = 735 + 499, 4520, 410
+"""Tokens of the tools' definitions and system prompts; platform.claude.com, "Computer use tool", as of 22 August 2026."""
+_MOST_REPEATS = 100
+"""How often the toolset's ``key`` may be repeated."""
 _CLICKS = 5
 """Clicks of the wheel of a scroll that is written."""
 
@@ -96,8 +100,14 @@ class AnthropicComputer(ComputerUse):
 
     _options: AnthropicComputerOptions
     table = CALLS
-    source = "Anthropic Messages API, computer tools (PyPI anthropic 2.12.0, types/computer_*_input.py); words of this project"
+    source = "Anthropic Messages API, computer tools (PyPI anthropic 2.14.0, types/computer_*_input.py); words of this project"
     frame_source = "Anthropic's input types: x pixels from the left edge and y pixels from the top edge of the screenshot"
+
+    @property
+    def tool_tokens(self) -> int:
+        if self._options.tool in _BETAS:
+            return _DATED_TOKENS
+        return _TOOLSET_TOKENS - (0 if self._options.zoom else _ZOOM_TOKENS)
 
     def _tools(self, environment: Environment, size: Size, functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         options = self._options
@@ -117,6 +127,9 @@ class AnthropicComputer(ComputerUse):
         return extra | {"tools": [tool, *added]}
 
     def _expanded(self, name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        if name == "key" and type(times := arguments.get("repeat")) is int and times > 1:
+            once = {key: value for key, value in arguments.items() if key != "repeat"}
+            return [(name, once)] * min(times, _MOST_REPEATS)
         if name != "computer":
             return [(name, arguments)]
         action = arguments.get("action")

@@ -1,6 +1,6 @@
 """Gemini models with Google's computer-use tool.
 
-Sources: PyPI google-genai 3.4.0 (``types.ComputerUse``); google-gemini/computer-use-preview@c93bb2d ``agent.py`` and
+Sources: PyPI google-genai 3.6.1 (``types.ComputerUse``); google-gemini/computer-use-preview@c93bb2d ``agent.py`` and
 cua-lite@3680b91 ``lite/agents/models/gemini/action_space.py`` (the functions and their arguments, in the words of both). Places
 are thousandths of the image's sides, from 0 to 999. ``verbs: legacy`` are those of gemini-2.5-computer-use-preview,
 gemini-3-flash-preview and gemini-3.1-pro-preview; both kinds are read with either setting. The tool's own description is not
@@ -110,7 +110,8 @@ class GeminiComputer(ComputerUse):
     _options: GeminiComputerOptions
     fixed_frame = PER_1000
     table = CALLS
-    source = "Gemini API, computer-use tool (google-genai 3.4.0, google-gemini/computer-use-preview); words of this project"
+    several_actions = "the first is scored, of type_text_at its text"
+    source = "Gemini API, computer-use tool (google-genai 3.6.1, google-gemini/computer-use-preview); words of this project"
     frame_source = "google-gemini/computer-use-preview agent.py: x and y divided by 1000, written from 0 to 999"
 
     @property

@@ -1,6 +1,6 @@
 """OpenAI models with the computer tool of the Responses API.
 
-Source: PyPI openai 3.54.0, ``types/responses/computer_action.py``. Places are pixels of the image that is sent; a scroll's
+Source: PyPI openai 3.57.0, ``types/responses/computer_action.py``. Places are pixels of the image that is sent; a scroll's
 ``scroll_x`` and ``scroll_y`` are pixels of content. ``tool: computer_use_preview`` is the tool of the model of that name, which
 newer models refuse. The tool's own description is not public; the words around it are ours.
 """
@@ -113,7 +113,7 @@ class OpenAIComputer(ComputerUse):
     _options: OpenAIComputerOptions
     table = CALLS
     source = (
-        "OpenAI Responses API, computer tool (PyPI openai 3.54.0, types/responses/computer_action.py); words of this project"
+        "OpenAI Responses API, computer tool (PyPI openai 3.57.0, types/responses/computer_action.py); words of this project"
     )
     frame_source = "OpenAI's computer-use guide: pixels of the screenshot that is sent"
 

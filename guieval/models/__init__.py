@@ -184,6 +184,21 @@ class ABCModel(ABC):
         self.config = config
         self.thinking = thinking if thinking is not None else config.thinking
 
+    @property
+    def resolved_options(self) -> Mapping[str, Any]:
+        """The checkpoint's options together with the family's defaults, as a run's manifest records them."""
+        return self.config.options
+
+    @property
+    def reply_rules(self) -> Mapping[str, str]:
+        """Rules beyond one request and one action a step, by name, as a run's manifest records them."""
+        return {}
+
+    @property
+    def tool_tokens(self) -> int:
+        """Tokens that a service adds to every request for a tool of its own, for estimates of a cost."""
+        return 0
+
     @abstractmethod
     def frame(self, task: StepTaskModel) -> Frame:
         """The coordinate frame the model's replies to this step are in."""

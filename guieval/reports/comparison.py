@@ -242,6 +242,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         "thinking": manifest.thinking,
         "sampling": {**(manifest.model.sampling or {}), **(manifest.config.sampling or {})},
         "adapter": manifest.model.adapter,
+        "rules": manifest.rules or {},
     }
 
 

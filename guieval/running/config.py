@@ -401,13 +401,14 @@ def parse(values: Mapping[str, Any], *, kept: Mapping[str, Any] | None = None) -
                 "settings; a key belongs in the environment, in the variable that --api-key-env names"
             ) from None
         raise UsageError(f"setting {field!r} is {problem.value!r}: {problem.message}") from None
-    _refuse_the_key(config)
+    refuse_the_key(config)
     if config.compact and config.cluster != "none":
         raise UsageError("a compact journal is written on one machine: leave out compact, or --cluster")
     return config
 
 
-def _refuse_the_key(config: RunConfig) -> None:
+def refuse_the_key(config: RunConfig) -> None:
+    """Raise :class:`UsageError` if a setting holds the key itself, since a run's files hold its settings."""
     for variable in dict.fromkeys((config.api_key_env, config.patch_api_key_env)):
         key = os.environ.get(variable, "").strip()
         if len(key) < _SHORTEST_KEY:

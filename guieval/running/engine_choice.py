@@ -13,7 +13,7 @@ from guieval.errors import UsageError
 from guieval.journal import journal_file, read_manifest
 from guieval.models import ABCModel, Engine, ModelConfig
 from guieval.registry import config_folder, default_data_folder, model_config
-from guieval.running.config import RunConfig
+from guieval.running.config import RunConfig, refuse_the_key
 
 if TYPE_CHECKING:
     from guieval.engines.apis.native import NativeAPI
@@ -180,6 +180,19 @@ def native_api(kind: str) -> type[NativeAPI]:
     return api
 
 
+def with_key_variable(config: RunConfig) -> RunConfig:
+    """The configuration with the variable from which a hosted API's key is read, where the setting is at its default.
+
+    Raises :class:`UsageError` if another setting holds that key.
+    """
+    kind = engine_kind(config, model_config(config.model, config.adapter))
+    if kind not in HOSTED or config.api_key_env != RunConfig.model_fields["api_key_env"].default:
+        return config
+    named = config.model_copy(update={"api_key_env": native_api(kind).key_env})
+    refuse_the_key(named)
+    return named
+
+
 def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) -> Answering:
     """A hosted model's native API, at its maker's address where no base URL is given."""
     from guieval.engines.apis.hosted import HostedEngine
@@ -191,7 +204,6 @@ def _hosted(config: RunConfig, model: ABCModel, kind: str, slots: int | None) ->
         update={
             "base_urls": config.base_urls or (api.own_url,),
             "model": config.served_model or model.config.served_as or model.config.name,
-            "api_key_env": api.key_env if config.api_key_env == "OPENAI_API_KEY" else config.api_key_env,
             "local_images": None,
         }
     )

@@ -38,6 +38,8 @@ class Forecast:
     prompt_tokens: float | None
     reply_tokens: int | None
     price: Price | None
+    tool_tokens: int = 0
+    """The part of ``prompt_tokens`` that the service adds for a tool of its own."""
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Label and sentence of each estimate."""
@@ -47,7 +49,8 @@ class Forecast:
             return
         prompts, replies = self.requests * self.prompt_tokens, self.requests * (self.reply_tokens or 0)
         about = f"about {_rounded(prompts):,.0f} in, {_rounded(self.prompt_tokens):,.0f} a request"
-        yield "tokens", f"{about} (one for {CHARACTERS} characters or {PATCH} x {PATCH} pixels)"
+        tool = f", plus {self.tool_tokens:,} for the service's own tool" * bool(self.tool_tokens)
+        yield "tokens", f"{about} (estimated at one token per {CHARACTERS} characters or per {PATCH} x {PATCH} pixels{tool})"
         if replies:
             yield "replies", f"at most {replies:,} tokens, {self.reply_tokens:,} each"
         if self.price is None:
@@ -69,9 +72,10 @@ def forecast(run: ResolvedRun) -> Forecast:
         requests = samples * sum(map(run.benchmark.steps, tasks))
         return Forecast(ONLINE, requests, True, None, reply_tokens, price_of(run))
     steps = sum(map(len, run.plan.values()))
-    sizes = [_tokens(prepared) for prepared in _examples(run)]
+    added = run.model.tool_tokens
+    sizes = [_tokens(prepared) + added for prepared in _examples(run)]
     mean = sum(sizes) / len(sizes) if sizes else 0.0
-    return Forecast(run.mode.label, steps * samples, run.mode.stop != "never", mean, reply_tokens, price_of(run))
+    return Forecast(run.mode.label, steps * samples, run.mode.stop != "never", mean, reply_tokens, price_of(run), added)
 
 
 def _examples(run: ResolvedRun) -> Iterator[ModelInput]:

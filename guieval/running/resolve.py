@@ -28,7 +28,7 @@ from guieval.online.find import environments, load_environment
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
 from guieval.registry import build_model, default_data_folder, list_benchmarks, load_benchmark, model_config
 from guieval.running.config import RunConfig
-from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine
+from guieval.running.engine_choice import Answering, asks_a_model, auxiliary_engine, choose_engine, with_key_variable
 from guieval.running.fixed_thoughts import FixedThoughts, read_thoughts
 from guieval.steps import Episode, EpisodeKey, Plan
 
@@ -151,6 +151,8 @@ def resolve(
     model without a server, a selection that the benchmark cannot give, patches that the mode or the engine does not allow, or
     thoughts that the model does not take.
     """
+    if parts is None:
+        config = with_key_variable(config)
     mode = run_mode(config)
     _check_online(config)
     named_arguments(config.vllm)  # whatever the engine: a secret among them would be written into the run's files

@@ -84,7 +84,7 @@ SUPPORTED: list[tuple[str, str, dict[str, Any], Action]] = [
     (TOOLSET, "key", {"text": "Return"}, Press(button="ENTER")),
     (TOOLSET, "wait", {"duration": 3}, Wait(duration=3000.0)),
     (CLAUDE, "computer", {"action": "type", "text": "x"}, Type(text="x")),
-    (OLDER, "computer", {"action": "left_click", "coordinate": [379, 758]}, Click(point=MIDDLE)),
+    (OLDER, "computer", {"action": "left_click", "coordinate": [392, 784]}, Click(point=MIDDLE)),
     (GEMINI, "click", {"x": 500, "y": 500, "intent": "Open it"}, Click(point=MIDDLE)),
     (GEMINI, "drag_and_drop", {"start_x": 500, "start_y": 500, "end_x": 500, "end_y": 100}, scroll("up", 400.0)),
     (GEMINI, "scroll", {"x": 500, "y": 500, "direction": "down", "magnitude_in_pixels": 500}, scroll("up", 250.0)),
@@ -183,6 +183,13 @@ def test_the_first_acting_call_is_scored_and_all_are_carried_out() -> None:
     assert parsed.batch == (Click(point=MIDDLE), Type(text="hi"), Press(button="ENTER"))
 
 
+def test_the_toolsets_repeated_key_is_pressed_as_often() -> None:
+    parsed = load_model(TOOLSET).parse_response(step(), reply(("key", {"text": "Return", "repeat": 3})))
+    assert parsed.action == Press(button="ENTER") and parsed.batch == (Press(button="ENTER"),) * 3
+    assert len(load_model(TOOLSET).parse_response(step(), reply(("key", {"text": "Return", "repeat": 10**9}))).batch) == 100
+    assert load_model(TOOLSET).parse_response(step(), reply(("key", {"text": "Return", "repeat": True}))).batch == ()
+
+
 def test_a_batch_ends_before_a_call_that_cannot_be_read() -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (("type", {"text": "a"}), ("jump", {}), ("type", {"text": "b"}))
     parsed = load_model(OPENAI).parse_response(step(), reply(*calls))
@@ -236,7 +243,7 @@ def test_each_model_is_offered_its_own_tool() -> None:
     preview = tools(load_model(PREVIEW), DESKTOP)[0]
     assert preview == {"type": "computer_use_preview", "display_width": 2000, "display_height": 1000, "environment": "linux"}
     older = tools(load_model(OLDER), DESKTOP)[0]
-    assert older == {"type": "computer_20250124", "name": "computer", "display_width_px": 1516, "display_height_px": 758}
+    assert older == {"type": "computer_20250124", "name": "computer", "display_width_px": 1568, "display_height_px": 784}
     assert load_model(OLDER).prepare_input(step(), ()).extra["betas"] == ["computer-use-2025-01-24"]
     assert "betas" not in load_model(TOOLSET).prepare_input(step(), ()).extra
     assert tools(load_model(GEMINI), PHONE)[0] == {"computer_use": {"environment": "ENVIRONMENT_MOBILE"}}
@@ -252,4 +259,4 @@ def test_the_past_is_written_in_pixels_of_the_image_sent() -> None:
         .prepare_input(step(PHONE), (reference_entry(first.model_copy(update={"low_level_instruction": None})),))
         .text
     )
-    assert "Click at (379, 758)." in text
+    assert "Click at (392, 784)." in text

@@ -56,7 +56,10 @@ def test_the_sentences_name_what_is_not_known() -> None:
     price = Price(models=("m",), currency="EUR", input=2.0, output=10.0, source="here", as_of="2026-11")
     lines = dict(Forecast("sop", 1234, True, 1500.4, 100, price).lines())
     assert lines["requests"] == "at most 1,234 in mode sop"
-    assert lines["tokens"].startswith("about 1,900,000 in, 1,500 a request")
+    estimated = "estimated at one token per 4 characters or per 28 x 28 pixels"
+    assert lines["tokens"] == f"about 1,900,000 in, 1,500 a request ({estimated})"
+    added = dict(Forecast("sop", 1234, True, 1500.4, 100, price, 400).lines())["tokens"]
+    assert added.endswith(f"({estimated}, plus 400 for the service's own tool)"), "they are part of the sum"
     assert lines["replies"] == "at most 123,400 tokens, 100 each"
     assert lines["cost"] == "about 3.70 EUR for the prompts, at most 1.23 EUR for the replies (prices as of 2026-11)"
     assert "not known" in dict(Forecast("offline", 5, False, 10.0, None, None).lines())["cost"]
@@ -64,6 +67,11 @@ def test_the_sentences_name_what_is_not_known() -> None:
         "requests": "at most 5 in mode online",
         "tokens": "not known, since they depend on the screens",
     }
+
+
+def test_the_makers_tool_is_counted_where_its_size_is_published() -> None:
+    sizes = {name: load_model(name).tool_tokens for name in ("claude-opus-5-computer", "claude-opus-4-7-computer", "gpt-4o")}
+    assert sizes == {"claude-opus-5-computer": 4520, "claude-opus-4-7-computer": 1234, "gpt-4o": 0}
 
 
 def test_the_command_sends_nothing_and_writes_nothing(tmp_path: Path, guieval: CommandLine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -118,6 +119,8 @@ class Exported:
             "data_sha256": manifest.benchmark.content,
             "overlay_sha256": manifest.overlay and manifest.overlay.sha256,
             "prompt_fingerprint": manifest.prompts.fingerprint,
+            "model_options": json.dumps(manifest.options, sort_keys=True) if manifest.options else None,
+            "reply_rules": json.dumps(manifest.rules, sort_keys=True) if manifest.rules else None,
             "notes": " ".join(self.run.notes) or None,
         }
         return {name: str(value) for name, value in values.items() if value is not None}

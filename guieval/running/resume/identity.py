@@ -84,6 +84,8 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
             "fingerprint": digest(example_requests(model)),
             **({"thought": digest(thought_fingerprint())} if mode.patch.asks else {}),
         },
+        "options": dict(model.resolved_options),
+        "rules": dict(model.reply_rules),
         "protocol": {"name": protocol.name, "fingerprint": digest(protocol.judgement())},
         "mode": mode.to_json(),
         "action_spaces": {"model": model.action_space.to_json(), "benchmark": benchmark.action_space.to_json()},
@@ -107,10 +109,15 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
             for values in (before, after):
                 values.pop("adapter", None)
                 values.pop("checkpoint.adapter", None)
-    for name in before.keys() | after.keys():
-        if before.get(name) != after.get(name):
-            text = f"{name} (was {before.get(name)!r}, now {after.get(name)!r})"
-            differing.append(Difference(text, name.startswith(_ACCEPTABLE)))
+    changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    for name in changed:
+        text = f"{name} (was {before.get(name)!r}, now {after.get(name)!r})"
+        differing.append(Difference(text, name.startswith(_ACCEPTABLE)))
+    explained = {name.rpartition("options.")[2] for name in changed}  # the others differ in a default
+    for kind, was, now in (("option", old.options or {}, new.options or {}), ("rule", old.rules or {}, new.rules or {})):
+        for name in was.keys() & now.keys() - explained:
+            if was[name] != now[name]:
+                differing.append(Difference(f"the {kind} {name!r} (was {was[name]!r}, now {now[name]!r})", True))
     return sorted(differing)
 
 
