@@ -26,6 +26,7 @@ from guieval.training.data.examples import (
 )
 from guieval.training.data.mixture import Mixture, Place, drawn, open_data
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file, with_thought, writes_thoughts
+from guieval.training.guard import require_trl
 from guieval.training.reward_watch import RewardWatch, WatchedScorer
 from guieval.training.weights import Weights, load_weights, lora_config
 
@@ -222,6 +223,7 @@ def _grpo_trainer(parts: Parts, config: GRPOTraining) -> Any:
     scorer, tasks = parts.scorer, parts.drawn(parts.data.steps, parts.data.step_keys)
     common = parts.common(parts.data.example(tasks[0], history=history))
     check_enough(common["args"], len(tasks))
+    require_trl()
     from guieval.training.trainers.grpo import StepGRPOTrainer
 
     return _made(
@@ -242,6 +244,7 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
     first, _ = parts.data.episode(tasks[0])
     common = parts.common(Example(first.steps[0], ()))
     arguments = common["args"]
+    require_trl()
     from guieval.training.trainers.semi_online import SemiOnlineTrainer
 
     check_enough(arguments, len(tasks))

@@ -1,17 +1,19 @@
 """Checks the environment of a training: the extra is installed, and TRL or verl is a supported version.
 
 Neither has a public hook for semi-online rollouts or dynamic sampling (TRL's ``rollout_func`` keeps one row per prompt, and its
-environments cannot rewrite the policy's own turns), so private methods are overridden or called. Their parameters are checked
-before a training begins, so that a release that changes them is refused with one sentence instead of a traceback.
+environments cannot rewrite the policy's own turns), so private methods are overridden or called. Before a training begins,
+their parameters are checked here, and their behaviour on tiny inputs in :mod:`.trainers.behaviour` and :mod:`.verl.behaviour`.
+A release that changes them is refused with a sentence that names the change.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
 
@@ -57,6 +59,13 @@ PRIVATE: dict[str, tuple[str, ...]] = {
 }
 """Private methods of GRPOTrainer that are overridden (the first six) or called; their parameters in the supported versions."""
 
+INTERNAL: dict[str, tuple[str, ...]] = {
+    "trl.trainer.utils": ("RepeatSampler", "use_adapter"),
+    "trl.models.utils": ("disable_gradient_checkpointing",),
+    "accelerate.utils": ("DistributedType", "gather_object"),
+}
+"""What is imported from modules that are not TRL's or accelerate's public interface."""
+
 VERL_SUPPORTED = "verl>=0.9.1,<0.10"
 VERL_PACKAGES = ("torch", "transformers", "ray", "tensordict", "transfer_queue", "verl")
 VERL_METHODS = {
@@ -80,9 +89,31 @@ VERL_METHODS = {
 """Private methods of verl's classes that are overridden or called, and their parameters in the supported versions."""
 
 
+class Behaviour(NamedTuple):
+    """A behaviour of another package's internals that is relied on.
+
+    ``name`` is the class and the method, ``does`` completes the sentence "NAME no longer ...", and ``holds`` tests it.
+    """
+
+    name: str
+    does: str
+    holds: Callable[..., bool]
+
+
 def require_extra() -> None:
     """:class:`UsageError` with the pip line unless all packages of the extra are installed; none of them is imported."""
     require_packages("training", PACKAGES, "train")
+
+
+def require_trl() -> None:
+    """:class:`UsageError` naming the supported versions unless TRL has the internals that are relied on."""
+    for module, names in INTERNAL.items():
+        for name in names:
+            if not _has(module, name):
+                raise _unsupported(f"{module}.{name} does not exist", "trl", SUPPORTED)
+    from trl import GRPOTrainer
+
+    check_trainer(GRPOTrainer)
 
 
 def check_trainer(trainer: Any) -> None:
@@ -99,6 +130,9 @@ def require_verl() -> None:
 
     for kind in (PPOTrainerSync, ReplayBuffer, AgentLoopBase):
         check_verl_class(kind)
+    from guieval.training.verl.behaviour import BEHAVIOURS
+
+    check_behaviours(BEHAVIOURS, "verl", VERL_SUPPORTED)
 
 
 def check_verl_class(kind: Any) -> None:
@@ -121,11 +155,40 @@ def check_methods(kind: Any, methods: Mapping[str, tuple[str, ...]], package: st
         if parameters == expected:
             continue
         change = "does not exist" if parameters is None else f"takes ({', '.join(parameters)})"
+        raise _unsupported(f"{kind.__name__}.{name} {change}", package, supported)
+
+
+def check_behaviours(behaviours: Iterable[Behaviour], package: str, supported: str, *arguments: Any) -> None:
+    """:class:`UsageError` that names the first behaviour of ``package`` that does not hold; ``arguments`` are passed on."""
+    for behaviour in behaviours:
         try:
-            installed = version(package)
-        except PackageNotFoundError:
-            installed = "of an unknown version"
-        raise UsageError(
-            f"{kind.__name__}.{name} {change} in the installed {package} {installed}; guieval relies on it as it is in "
-            f"{supported}: pip install '{supported}'"
-        )
+            holds = behaviour.holds(*arguments)
+        except Exception as error:  # a changed release may raise anything
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            raise _unsupported(f"{behaviour.name} no longer {behaviour.does} ({reason})", package, supported) from error
+        if not holds:
+            raise _unsupported(f"{behaviour.name} no longer {behaviour.does}", package, supported)
+
+
+def require_behaviour(holds: bool, name: str, does: str) -> None:
+    """:class:`UsageError` that names TRL's change if a result of its internals is not as this package knows it."""
+    if not holds:
+        raise _unsupported(f"{name} no longer {does}", "trl", SUPPORTED)
+
+
+def _unsupported(change: str, package: str, supported: str) -> UsageError:
+    try:
+        installed = version(package)
+    except PackageNotFoundError:
+        installed = "of an unknown version"
+    return UsageError(
+        f"{change} in the installed {package} {installed}; guieval relies on it as it is in {supported}: "
+        f"pip install '{supported}'"
+    )
+
+
+def _has(module: str, name: str) -> bool:
+    try:
+        return hasattr(import_module(module), name)
+    except ImportError:
+        return False

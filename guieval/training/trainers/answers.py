@@ -11,6 +11,7 @@ import torch
 from guieval.errors import UsageError
 from guieval.models import ModelInput
 from guieval.training.data.examples import Messages, Picture, PromptBuilder
+from guieval.training.guard import require_behaviour
 from guieval.training.trainers.pictures import BLANK, Pictures
 from guieval.training.trainers.rows import TYPES, Row
 
@@ -61,6 +62,7 @@ class Answers:
         answers: list[Answer] = []
         for prompts, images, fields in made:
             tokens, logps = trainer._generate_single_turn([prompt.tokens for prompt in prompts], images, fields, 1)
+            self._check(tokens, logps, len(prompts))
             texts = trainer.processing_class.batch_decode(tokens, skip_special_tokens=True)
             sampled = [None] * len(tokens) if logps is None else logps
             rows = map(self._row, prompts, tokens, sampled)
@@ -84,6 +86,12 @@ class Answers:
         self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]
     ) -> tuple[list[_Prompt], list[Any], Mapping[str, Any]]:
         tokens, images, fields = self._trainer._tokenize_prompts(list(messages))
+        pad = self._trainer._tokenizer.pad_token_id
+        require_behaviour(
+            len(tokens) == len(messages) and all(len(each) and each[0] != pad for each in tokens),
+            "GRPOTrainer._tokenize_prompts",
+            "returns the tokens of each prompt without padding",
+        )
         if unknown := sorted(fields.keys() - {"pixel_values", "image_grid_thw", *TYPES}):
             raise UsageError(f"models whose inputs have {unknown[0]!r} cannot be trained by RL with TRL, only Qwen-VL's kind")
         prompts = [
@@ -91,6 +99,20 @@ class Answers:
             for number, each in enumerate(tokens)
         ]
         return prompts, images if images is not None else [None] * len(prompts), fields
+
+    def _check(self, tokens: Sequence[Any], logps: Sequence[Any] | None, count: int) -> None:
+        trainer, ends = self._trainer, set(self._trainer.eos_token_ids)
+        require_behaviour(
+            len(tokens) == count
+            and all(len(each) <= trainer.max_completion_length and ends.isdisjoint(map(int, each[:-1])) for each in tokens),
+            "GRPOTrainer._generate_single_turn",
+            "returns one reply per prompt, cut after its first end token and without padding",
+        )
+        require_behaviour(
+            logps is None or [len(each) for each in logps] == [len(each) for each in tokens],
+            "GRPOTrainer._generate_single_turn",
+            "returns the sampler's log-probability of every token",
+        )
 
     def _row(self, prompt: _Prompt, answer: Sequence[int], sampled: Sequence[float | None] | None) -> Row:
         """With ``mask_truncated_completions``, a truncated answer does not count."""

@@ -14,7 +14,7 @@ import math
 import random
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,18 +23,17 @@ from typing import Any
 import torch
 from accelerate.utils import DistributedType, gather_object
 from trl import GRPOTrainer
-from trl.trainer.utils import RepeatSampler
 
 from guieval.training.config import DynamicSampling
 from guieval.training.data.examples import PromptBuilder
-from guieval.training.guard import check_trainer
+from guieval.training.guard import SUPPORTED, check_behaviours
 from guieval.training.trainers.answers import Answers
+from guieval.training.trainers.behaviour import BEHAVIOURS
 from guieval.training.trainers.dealing import dealt, divided, micro_batches, rows_each
 from guieval.training.trainers.likelihoods import Likelihoods
 from guieval.training.trainers.pictures import Pictures
 from guieval.training.trainers.rows import Row, packed
-
-check_trainer(GRPOTrainer)
+from guieval.training.trainers.sampler import EpochSampler
 
 INDEX = "index"
 """The only column of the data set: the number of a task in the training's data."""
@@ -63,24 +62,6 @@ class Batch:
     tokens: int
 
 
-class EpochSampler(RepeatSampler):  # type: ignore[misc]  # TRL has no types
-    """TRL's order of the tasks, also after a resume: TRL's own sampler would restart with the first epoch's order.
-
-    ``epoch`` returns the number of the epoch that begins.
-    """
-
-    def __init__(self, *arguments: Any, epoch: Callable[[], int], **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._epoch = epoch
-
-    def __iter__(self) -> Iterator[int]:
-        if self.shuffle and self.seed is not None:
-            self.generator.manual_seed(self.seed)
-            for _ in range(self._epoch()):
-                torch.randperm(self.num_samples, generator=self.generator)
-        yield from super().__iter__()
-
-
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
     """Trains on groups of rollouts of the tasks in the data set's column ``index``.
 
@@ -100,6 +81,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL has no types
         **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
+        check_behaviours(BEHAVIOURS, "trl", SUPPORTED, self)
         self._tasks = tasks
         self._prompts = prompts
         self._sampling = sampling
