@@ -112,7 +112,7 @@ def unequal_in_a_reply(original: Callable[..., Any]) -> Callable[..., Any]:
         (PPOTrainer, "_get_required_batch_multiple", half, "_get_required_batch_multiple no longer fills up to whole"),
         (PPOTrainer, "_update_actor", in_rows, "_update_actor no longer counts ppo_mini_batch_size in prompts"),
         (PPOTrainer, "_submit_batch_to_rollout", stores_rows, "no longer requests single prompts in the mode 'sync'"),
-        (PPOTrainer, "_compute_advantage", unequal_in_a_reply, "_compute_advantage no longer writes one advantage for all tokens"),
+        (PPOTrainer, "_compute_advantage", unequal_in_a_reply, "_compute_advantage no longer writes one advantage"),
     ],
 )
 def test_a_changed_behaviour_is_refused_by_name(

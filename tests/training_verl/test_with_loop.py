@@ -12,13 +12,14 @@ from verl.experimental.agent_loop.agent_loop import DictConfigWrap
 from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.utils.tokenizer import hf_processor, hf_tokenizer
 
-from guieval.errors import UsageError
+from guieval.errors import EngineError, UsageError
 from guieval.registry import build_model, load_model, model_config
 from guieval.steps import Episode
 from guieval.training.data.examples import TrainingData
 from guieval.training.verl.loop import GuiLoop
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import write_rows
+from tests.training.thought_server import Server
 from tests.training_verl.conftest import Compose
 from tests.training_verl.scripted_server import WRONG, ScriptedServer
 
@@ -41,8 +42,10 @@ def right(episode: Episode, step: int, model: str = "qwen2.5-vl-7b-ui-s1") -> st
     return load_model(model).render(task, task.action, f"thought of step {step}")
 
 
-def roll(config: Any, policy: Path, server: ScriptedServer, row: dict[str, Any]) -> Any:
-    async def run() -> Any:
+def roll(config: Any, policy: Path, server: ScriptedServer, row: dict[str, Any], *, sessions: int = 1) -> Any:
+    """The outputs of a session, or of several that run at the same time."""
+
+    async def run(session: int) -> Any:
         loop = GuiLoop(
             trainer_config=DictConfigWrap(config),
             server_manager=server,
@@ -52,9 +55,13 @@ def roll(config: Any, policy: Path, server: ScriptedServer, row: dict[str, Any])
             data_config=DictConfigWrap(config.data),
             hf_model_type="qwen3_vl",
         )
-        return await loop.run({"temperature": 1.0}, uid="task", session_id=2, **row)
+        return await loop.run({"temperature": 1.0}, uid="task", session_id=session, **row)
 
-    return asyncio.run(run())
+    async def together() -> Any:
+        return await asyncio.gather(*(run(2 + number) for number in range(sessions)))
+
+    outputs = asyncio.run(together())
+    return outputs[0] if sessions == 1 else outputs
 
 
 def row_of(rows: Path, episode: Episode, step: int = -1) -> dict[str, Any]:
@@ -109,6 +116,47 @@ def test_the_policy_writes_the_thought_of_its_patch(
     assert len(outputs) == 2 and len(server.prompts) == 3  # the thought is not trained on
     assert "Next Action Hint" in server.prompts[1] and "Next Action Hint" not in server.prompts[2]
     assert "because of the hint" in server.prompts[2]
+
+
+def test_a_server_writes_the_thoughts_of_off_policy_patches_once_for_each_step(
+    compose: Compose, policy: Path, tokenizer: Any, rows: Path, episode: Episode
+) -> None:
+    thoughts = Server("<think>The next one is in sight.</think>")
+    try:
+        server = ScriptedServer(tokenizer, lambda number, prompt: WRONG)
+        address = f"guieval.rollout.server={{base_urls: ['{thoughts.url}'], model: other-model}}"
+        config = compose("ui-s1-1x8", *UI_S1, "guieval.rollout.patch=off-policy", address)
+        sessions = roll(config, policy, server, row_of(rows, episode), sessions=3)
+    finally:
+        thoughts.stop()
+    assert len(thoughts.asked) == 1  # three rollouts are patched at the first step, at the same time
+    assert "other-model" in thoughts.asked[0]["model"]
+    for outputs in sessions:
+        assert [output.extra_fields["guieval"]["patched"] for output in outputs] == [True, False]
+    assert len(server.prompts) == 6 and sum("The next one is in sight." in prompt for prompt in server.prompts) == 3
+
+
+def test_a_server_of_thoughts_that_is_away_fails_the_session(
+    compose: Compose, policy: Path, tokenizer: Any, rows: Path, episode: Episode
+) -> None:
+    thoughts = Server("unused")
+    thoughts.stop()
+    settings = f"base_urls: ['{thoughts.url}'], model: other-model, patience: 0, max_attempts: 1"
+    config = compose("ui-s1-1x8", *UI_S1, "guieval.rollout.patch=off-policy", f"guieval.rollout.server={{{settings}}}")
+    server = ScriptedServer(tokenizer, lambda number, prompt: WRONG)
+    with pytest.raises(EngineError, match=thoughts.url):
+        roll(config, policy, server, row_of(rows, episode))
+
+
+def test_thoughts_of_off_policy_patches_come_from_a_file(
+    compose: Compose, policy: Path, tokenizer: Any, rows: Path, episode: Episode, tmp_path: Path
+) -> None:
+    file = tmp_path / "thoughts.jsonl"
+    file.write_text(json.dumps({"step": str(episode.steps[0].key), "thought": "It was written before."}), encoding="utf-8")
+    server = ScriptedServer(tokenizer, lambda number, prompt: WRONG)
+    config = compose("ui-s1-1x8", *UI_S1, "guieval.rollout.patch=off-policy", f"guieval.rollout.thoughts={file}")
+    outputs = roll(config, policy, server, row_of(rows, episode))
+    assert len(outputs) == 2 and "It was written before." in server.prompts[1]
 
 
 def test_validation_makes_no_patches(

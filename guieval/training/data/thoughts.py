@@ -195,6 +195,7 @@ class ServedThoughts:
         self._roots = roots
         self._known: dict[StepKey, str | None] = {}
         self._kept: OpenAIEngine | None = None
+        self._asked: dict[StepKey, asyncio.Task[None]] = {}
 
     def __call__(self, tasks: Sequence[StepTaskModel]) -> list[str | None]:
         """A thought for each step, ``None`` where the answer holds none.
@@ -212,11 +213,18 @@ class ServedThoughts:
             await engine.close()
 
     async def thought(self, task: StepTaskModel, root: Path) -> str | None:
-        """The thought of one step, whose screenshot is in ``root``, for callers with an event loop of their own."""
-        if task.key not in self._known:
-            self._kept = self._kept or self._opened()
-            await self._ask(self._kept, task, root)
-        return self._known[task.key]
+        """The thought of one step, whose screenshot is in ``root``, for callers with an event loop of their own.
+
+        Callers that ask for the same step at the same time wait for one request.
+        """
+        key = task.key
+        if key not in self._known:
+            if key not in self._asked:
+                self._kept = self._kept or self._opened()
+                self._asked[key] = asyncio.create_task(self._ask(self._kept, task, root))
+                self._asked[key].add_done_callback(lambda done: self._asked.pop(key))
+            await asyncio.shield(self._asked[key])
+        return self._known[key]
 
     async def _ask(self, engine: Engine, task: StepTaskModel, root: Path) -> None:
         self._known[task.key] = await Asking(engine, root, self._settings.sampling).off_policy(task)
