@@ -30,7 +30,13 @@ def trainer(policy: Any, screens: Any, tmp_path_factory: pytest.TempPathFactory)
     """A trainer as it is made; building it has tested all behaviours once."""
     from guieval.training.config import parse_config
 
-    values = {"kind": "grpo", "model": "tiny-policy", "model_path": str(policy), "bench": "demo-icons", "data": str(screens)}
+    values: dict[str, Any] = {
+        "kind": "grpo",
+        "model": "tiny-policy",
+        "model_path": str(policy),
+        "bench": "demo-icons",
+        "data": str(screens),
+    }
     values |= {"bench_options": {"split": "train", "episodes": 40}, "out": str(tmp_path_factory.mktemp("out"))}
     counts = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 32, "max_steps": 1}
     return Parts(parse_config({**values, "reward": {"name": "ui-s1-lenient"}, "trainer": counts})).trainer()

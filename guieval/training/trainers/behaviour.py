@@ -116,9 +116,9 @@ def _adds_the_divergence(trainer: Any) -> bool:
 
 
 def _corrects_the_sampler(trainer: Any) -> bool:
-    corrected = {"use_vllm": True, "vllm_importance_sampling_correction": True}
     ratio = torch.full((2, 2), 0.25)
-    return math.isclose(_loss(trainer, importance_sampling_ratio=ratio, **corrected), 0.25 * _loss(trainer), rel_tol=1e-5)
+    loss = _loss(trainer, importance_sampling_ratio=ratio, use_vllm=True, vllm_importance_sampling_correction=True)
+    return math.isclose(loss, 0.25 * _loss(trainer), rel_tol=1e-5)
 
 
 def _loss(trainer: Any, *, rows: int = 2, loss_type: str = "grpo", beta: float = 0.0, **given: Any) -> float:

@@ -206,11 +206,12 @@ def _counts_mini_batches_in_prompts() -> bool:
 
     trainer = _trainer(actor_rollout_wg=SimpleNamespace(update_actor=update_actor))
     batch = trainer._update_actor(KVBatchMeta(keys=["a_0_0"], tags=[{}], partition_id="train"), {})
-    return batch.keys == ["a_0_0"] and received["mini_batch_size"] == MINI_BATCH * ROLLOUTS
+    return bool(batch.keys == ["a_0_0"] and received["mini_batch_size"] == MINI_BATCH * ROLLOUTS)
 
 
 def _requests_single_prompts() -> bool:
-    store, sent = _Store(), []
+    store = _Store()
+    sent: list[Any] = []
     rows = [{"raw_prompt": [f"prompt {number}"], "index": torch.tensor([number])} for number in range(4)]
     manager = SimpleNamespace(generate_sequences=sent.append)
     trainer = _trainer(train_dataloader_it=iter(rows), train_dataloader=rows, agent_loop_manager=manager)
