@@ -1,8 +1,9 @@
 """Evaluates the weights in training on held-out episodes with the runner that evaluates every other model.
 
 Each evaluation is a run directory of its own (``OUT/evaluations/step-N``, which ``guieval score`` and ``guieval report`` read),
-a line of ``OUT/evaluations.jsonl``, and figures in the trainer's log. It does not affect the training: random numbers,
-generation settings and modes are restored afterwards.
+a line of ``OUT/evaluations.jsonl``, and figures in the trainer's log. All processes generate, the first one records
+(:mod:`guieval.training.lockstep`). It does not affect the training: random numbers, generation settings and modes are restored
+afterwards.
 """
 
 from __future__ import annotations
@@ -15,90 +16,66 @@ from pathlib import Path
 from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
-from guieval.engines.in_process.checkpoint import Checkpoint, InProcessEngine
-from guieval.engines.in_process.transformers import TransformersModel
-from guieval.errors import UsageError
+from guieval.errors import FatalEngineError
 from guieval.metrics.summary import RunSummary
-from guieval.models import ABCModel, Reply, Request
+from guieval.models import ABCModel
 from guieval.registry import load_benchmark
 from guieval.running.config import RunConfig, parse
 from guieval.running.engine_choice import Answering
 from guieval.running.resolve import Parts, resolve
 from guieval.running.runner import Runner
+from guieval.training.checkpoints import keep_until
 from guieval.training.config import Evaluation, TrainingConfig
+from guieval.training.lockstep import LockstepEngine
+from guieval.training.sharding import whole_root
 from guieval.training.weights import Weights
 
 FILE = "evaluations.jsonl"
 
 
-class _LiveModel(TransformersModel):
-    """A model that is already in memory, with the replies of engine ``transformers``."""
-
-    def __init__(self, model: Any, processor: Any, checkpoint: Checkpoint) -> None:
-        super().__init__(checkpoint)
-        self._loop.close()  # it generates in the trainer's thread
-        self.adopt(model, processor)
-
-    async def answer(self, request: Request) -> Reply:
-        """Answer one request in this thread."""
-        return await self._answer(request)
-
-    def leave(self) -> None:
-        """The weights stay with the trainer."""
-
-
-class LiveEngine(InProcessEngine):
-    """An engine over a model in training; blocks the event loop while it generates, one request at a time."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        super().__init__(None)
-        self._checkpoint = checkpoint
-
-    def adopt(self, model: Any, processor: Any) -> None:
-        """Answer with these weights until :meth:`close`."""
-        self._model = _LiveModel(model, processor, self._checkpoint)
-
-
 class Evaluator:
     """Runs the held-out episodes of a training. Created before the training begins, so that a wrong setting fails early."""
 
-    def __init__(self, config: TrainingConfig, evaluation: Evaluation, model: ABCModel, checkpoint: Checkpoint) -> None:
+    def __init__(self, config: TrainingConfig, evaluation: Evaluation, model: ABCModel, engine: LockstepEngine) -> None:
         self.every = evaluation.every
         self.at_start = evaluation.at_start
         self._out = Path(config.out)
-        self._engine = LiveEngine(checkpoint)
-        parts = Parts(_benchmark(config, evaluation), model, Answering(self._engine, 1))
+        self._engine = engine
+        parts = Parts(_benchmark(config, evaluation), model, Answering(engine, engine.capacity))
         self._run = resolve(_run_config(config, evaluation), parts=parts)  # an unknown split is found now
 
-    def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float]:
+    def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:
         """Run the episodes with ``weights`` (a transformers model), append the figures to the file and return them.
 
-        ``weights`` is in training mode before and after. Raises ``KeyboardInterrupt`` when the user stops the run.
+        All processes call it; those after the first return ``None``. ``weights`` is in training mode before and after. Raises
+        ``KeyboardInterrupt`` when the user stops the run, and what made the weights fail, e.g. too little memory.
         """
-        directory = self._out / "evaluations" / f"step-{step}"
-        shutil.rmtree(directory, ignore_errors=True)  # of an earlier session that saved no checkpoint after it
         with _as_evaluated(weights):
             self._engine.adopt(weights, processor)
-            outcome = Runner(self._run, directory).execute(resume=False)
+            if self._engine.rank:
+                self._engine.follow()
+                return None
+            directory = self._out / "evaluations" / f"step-{step}"
+            shutil.rmtree(directory, ignore_errors=True)  # of an earlier session that saved no checkpoint after it
+            try:
+                outcome = Runner(self._run, directory, on_progress=self._engine.watch).execute(resume=False)
+            except FatalEngineError:
+                if self._engine.failure is not None:
+                    raise self._engine.failure from None
+                raise
+            finally:
+                self._engine.dismiss()
         if outcome.interrupted:
             raise KeyboardInterrupt
         row = figures(outcome.tally.summary(outcome.plan))
-        self._write({"step": step, **row})
+        self.forget_after(step - 1)
+        with (self._out / FILE).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"step": step, **row}) + "\n")
         return row
 
     def forget_after(self, step: int) -> None:
         """Drop the lines of evaluations that a resumed training repeats."""
-        file = self._out / FILE
-        if file.exists():
-            lines = file.read_text(encoding="utf-8").splitlines()
-            kept = [line for line in lines if json.loads(line)["step"] <= step]
-            file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-
-    def _write(self, row: dict[str, Any]) -> None:
-        file = self._out / FILE
-        self.forget_after(row["step"] - 1)
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row) + "\n")
+        keep_until(self._out / FILE, step)
 
 
 def figures(summary: RunSummary) -> dict[str, float]:
@@ -122,16 +99,8 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
     """A callback for transformers' trainers that evaluates the weights and logs the figures as ``eval/NAME``."""
     from transformers import TrainerCallback
 
-    accelerator = trainer.accelerator
-    if str(accelerator.distributed_type).endswith("FSDP"):
-        raise UsageError(
-            "weights that FSDP has split cannot be evaluated while they are trained: leave out 'evaluation', or use DeepSpeed"
-        )
-
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-            if accelerator.is_main_process:
-                evaluator.forget_after(state.global_step if state.global_step else -1)
             if evaluator.at_start and not state.global_step:
                 self._evaluate(state.global_step)
 
@@ -144,19 +113,37 @@ def evaluation_callback(evaluator: Evaluator, trainer: Any, weights: Weights) ->
         def _evaluate(self, step: int) -> None:
             from trl.models.utils import unwrap_model_for_generation
 
-            result = None
-            wrapped = trainer.model_wrapped
-            again = trainer.args.gradient_checkpointing_kwargs  # checkpointing is switched on again afterwards
-            with unwrap_model_for_generation(wrapped, accelerator, gradient_checkpointing_kwargs=again) as model:
-                if accelerator.is_main_process:
-                    result = evaluator.evaluate(step, model, weights.processor)
-            accelerator.wait_for_everyone()
+            wrapped, settings = trainer.model_wrapped, trainer.args
+            with (
+                unwrap_model_for_generation(
+                    wrapped,
+                    trainer.accelerator,
+                    gather_deepspeed3_params=getattr(settings, "ds3_gather_for_generation", True),
+                    gradient_checkpointing_kwargs=settings.gradient_checkpointing_kwargs,  # to switch it on again afterwards
+                ) as model,
+                whole_root(wrapped),
+            ):
+                result = evaluator.evaluate(step, model, weights.processor)
             if result is not None:
                 trainer.model.eval()  # a model in training mode would add the means of the current step to this line
                 trainer.log({f"eval/{name}": value for name, value in result.items()})
                 trainer.model.train()
 
     return Callback()
+
+
+def lockstep_engine(trainer: Any, weights: Weights, seed: int) -> LockstepEngine:
+    """The engine of the evaluations in a training; ``per_device_eval_batch_size`` bounds the batch of a process."""
+    accelerator, settings = trainer.accelerator, trainer.args
+    return LockstepEngine(
+        weights.checkpoint,
+        processes=accelerator.num_processes,
+        rank=accelerator.process_index,
+        batch=settings.per_device_eval_batch_size,
+        timeout=float(settings.ddp_timeout),
+        seed=seed,
+        sharded=accelerator.distributed_type in ("FSDP", "DEEPSPEED"),
+    )
 
 
 @contextmanager

@@ -8,6 +8,7 @@ would have earned on the same steps. A warning follows when reward and exact mat
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -113,6 +114,15 @@ class RewardWatch:
         self._standing = set(found)
         return figures, warned
 
+    def save(self, file: Path) -> None:
+        """Write what a check that comes after a checkpoint needs of the replies before it."""
+        file.write_bytes(pickle.dumps((self._rewards, self._exact, self._last, self._standing)))
+
+    def restore(self, file: Path) -> None:
+        """Continue with what :meth:`save` wrote, if it did."""
+        if file.is_file():
+            self._rewards, self._exact, self._last, self._standing = pickle.loads(file.read_bytes())
+
     def remember(self, log: Path, until: int) -> None:
         """Read the checks that a resumed training has already logged, up to an optimiser step."""
         for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
@@ -156,9 +166,17 @@ def watch_callback(watch: RewardWatch, trainer: Any, log: Path) -> Any:
     from accelerate.utils import gather_object
     from transformers import TrainerCallback
 
+    def state_file(args: Any, state: Any) -> Path:
+        rank, processes = trainer.accelerator.process_index, trainer.accelerator.num_processes
+        return Path(args.output_dir) / f"checkpoint-{state.global_step}" / f"watch_{rank}_of_{processes}.pickle"
+
     class Callback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
         def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             watch.remember(log, state.global_step)
+            watch.restore(state_file(args, state))
+
+        def on_save(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+            watch.save(state_file(args, state))
 
         def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if state.global_step % watch.settings.every:

@@ -1,8 +1,8 @@
 """Runs one training, new or resumed, with its evaluations and logs.
 
-Its folder holds ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's, each enough to resume from),
-``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged) and ``final/`` (weights and processor,
-or the adapter of a LoRA training).
+Its folder holds ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's; a complete one is enough to resume from,
+:mod:`guieval.training.checkpoints`), ``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged)
+and ``final/`` (weights and processor, or the adapter of a LoRA training).
 """
 
 from __future__ import annotations
@@ -18,12 +18,21 @@ import yaml
 from guieval.data.yaml_text import read_yaml
 from guieval.errors import UsageError
 from guieval.journal import refuse_nested, write_atomically
-from guieval.training.arguments import CHECKPOINTS
 from guieval.training.building import Parts
+from guieval.training.checkpoints import (
+    checkpoints,
+    completion_callback,
+    discard_after,
+    keep_until,
+    last_checkpoint,
+    mark,
+)
 from guieval.training.config import TrainingConfig
-from guieval.training.evaluation import Evaluator, evaluation_callback
+from guieval.training.evaluation import FILE as EVALUATIONS
+from guieval.training.evaluation import Evaluator, evaluation_callback, lockstep_engine
 from guieval.training.guard import require_extra
 from guieval.training.reward_watch import watch_callback
+from guieval.training.sharding import sharding_callback
 
 SETTINGS = "training.yaml"
 FINAL = "final"
@@ -35,25 +44,33 @@ _MAY_CHANGE = frozenset({"data", "out", "evaluation", "report_to", "trainer", "n
 def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     """Train, and return the folder of the final weights.
 
-    ``resume`` continues from the last checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is missing, a
-    setting is invalid, the folder already holds a training, or, on resume, holds none or another one.
+    ``resume`` continues from the last complete checkpoint below ``config.out``. Raises :class:`UsageError` when the extra is
+    missing, a setting is invalid, the folder already holds a training, or, on resume, holds none or another one.
     """
     require_extra()
     out = Path(config.out)
-    checkpoint = _last_checkpoint(out) if resume else None
+    step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
     parts = Parts(config)
     trainer = parts.trainer()
+    trainer.add_callback(sharding_callback(trainer))
     if config.evaluation is not None:
-        evaluator = Evaluator(config, config.evaluation, parts.model, parts.weights.checkpoint)
+        engine = lockstep_engine(trainer, parts.weights, config.seed)
+        evaluator = Evaluator(config, config.evaluation, parts.model, engine)
         trainer.add_callback(evaluation_callback(evaluator, trainer, parts.weights))
     if parts.watch is not None:
         trainer.add_callback(watch_callback(parts.watch, trainer, out / LOG))
     trainer.add_callback(_log_callback(out / LOG, {"thought_share": parts.thought_share}))
+    trainer.add_callback(completion_callback(trainer))
     if trainer.accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
         write_atomically(out / SETTINGS, settings)
+        if checkpoint is not None:
+            discard_after(out, step)
+            for file in (out / LOG, out / EVALUATIONS):
+                keep_until(file, step)
+    trainer.accelerator.wait_for_everyone()  # others read the log too
     with ExitStack() as stack:
         if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
             from guieval.training.tiny.speed import fast_on_cpu
@@ -63,6 +80,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     trainer.save_model(str(out / FINAL))
     if trainer.accelerator.is_main_process:
         parts.weights.processor.save_pretrained(out / FINAL)
+        mark(out / FINAL)
     return out / FINAL
 
 
@@ -74,10 +92,11 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
         if not file.exists():
             refuse_nested(out)  # its evaluations are runs
             return
-        if any((out / CHECKPOINTS).glob("checkpoint-*")):
+        if checkpoints(out):
             raise UsageError(f"{str(out)!r} already holds a training: add --resume to continue it, or give another --out")
         raise UsageError(
-            f"{str(out)!r} already holds a training, without a checkpoint to resume from: give another --out, or remove it"
+            f"{str(out)!r} already holds a training, without a complete checkpoint to resume from: give another --out, or "
+            "remove it"
         )
     try:
         before = read_yaml(file.read_text(encoding="utf-8"))
@@ -97,18 +116,11 @@ def _check_folder(config: TrainingConfig, out: Path, *, resume: bool) -> None:
 def _identity(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that a resumed training must share; an earlier version may not have known all of them."""
     kept = {name: value for name, value in settings.items() if name not in _MAY_CHANGE}
+    if isinstance(rollout := kept.get("rollout"), dict) and isinstance(server := rollout.get("server"), dict):
+        asked = {name: server.get(name) for name in ("model", "sampling")}  # one that ended may be started elsewhere
+        kept["rollout"] = {**rollout, "server": asked}
     sources = kept.get("sources") or []
     return {**kept, "sources": [{**source, "data": None} for source in sources]}
-
-
-def _last_checkpoint(out: Path) -> Path:
-    from transformers.trainer_utils import get_last_checkpoint
-
-    folder = out / CHECKPOINTS
-    last = get_last_checkpoint(str(folder)) if folder.is_dir() and (out / SETTINGS).exists() else None
-    if last is None:
-        raise UsageError(f"there is nothing to resume: {str(out)!r} holds no checkpoint of a training")
-    return Path(last)
 
 
 def _log_callback(file: Path, first: Mapping[str, float | None]) -> Any:

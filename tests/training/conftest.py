@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+import yaml
 
 from guieval.registry import config_folder, load_benchmark
 from guieval.training.config import TrainingConfig, parse_config
 
 Configured: TypeAlias = Callable[..., TrainingConfig]
+Done: TypeAlias = "subprocess.CompletedProcess[str]"
 
 EPISODES = 40
 
@@ -72,3 +76,16 @@ def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
         return parse_config({name: value for name, value in values.items() if value is not None})
 
     return make
+
+
+def launched(
+    config: TrainingConfig, *options: str, faults: str = "", processes: int = 1, environment: Mapping[str, str] | None = None
+) -> Done:
+    """``guieval train`` in processes of its own, by torchrun if there are several, with the ``faults`` of faults.py."""
+    file = Path(config.out).with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True)), encoding="utf-8")
+    torchrun = ["-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone"]
+    script = [str(Path(__file__).with_name("faults.py")), *faults.split(), "guieval"]
+    command = [sys.executable, *(torchrun if processes > 1 else []), *script, "train", config.kind, "--config", str(file)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **(environment or {})}
+    return subprocess.run([*command, *options], capture_output=True, text=True, env=environment, timeout=600)

@@ -18,6 +18,7 @@ from guieval.training.config import parse_config
 from guieval.training.data.examples import PromptBuilder, images_of
 from guieval.training.data.mixture import drawn, open_data
 from guieval.training.evaluation import Evaluator
+from guieval.training.lockstep import LockstepEngine
 from tests.command_line import CommandLine
 
 DEMO = {"kind": "sft", "model": "qwen2.5-vl-7b", "bench": "demo"}
@@ -68,7 +69,7 @@ def test_an_evaluation_has_a_set_of_its_own(pair: dict[str, Any], tmp_path: Path
     model = config.open_adapter()
     refused = pytest.raises(UsageError, match=r"the sample set 'none.json' cannot be read") if missing else nullcontext()
     with refused:  # before an hour of training
-        Evaluator(config, config.evaluation, model, Checkpoint(model.config))
+        Evaluator(config, config.evaluation, model, LockstepEngine(Checkpoint(model.config)))
 
 
 def several(**second: Any) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """``guieval train``: supervised training, GRPO on reference history, and UI-S1's semi-online RL, each from one YAML file.
 
 Several processes, DeepSpeed or FSDP: ``accelerate launch --config_file FILE -m guieval train ...``. Shipped files are named
-alone (``--config ui-s1``). The exit code is 2 for a mistake, 130 when it was stopped; what was saved by then is resumed by
-``--resume``.
+alone (``--config ui-s1``). The exit code is 2 for a mistake, 1 for a training that memory, disk, a server or another process
+ended, 130 when it was stopped; ``--resume`` continues from the last complete checkpoint.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +23,8 @@ from guieval.errors import UsageError, nearest
 from guieval.running.config import settings_file
 
 PICTURE = "training.svg"
+SECONDS_TO_END = 20
+"""What a failed process of several has to print its error and end; others wait for it until it has."""
 KIND = typer.Argument(metavar="sft|grpo|semi-online", help="How to train.")
 
 
@@ -45,12 +50,30 @@ def train(
     file = settings_file(config, "training", "training")
     settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
     require_extra()
+    from guieval.training.failures import explained
     from guieval.training.session import train as begin
 
-    final = begin(settings, resume=resume)
-    echo(f"The weights are in {final}.")
-    if os.environ.get("RANK", "0") == "0":  # of several processes, the first one draws
+    with _ending_with_others(), explained(Path(settings.out)):
+        final = begin(settings, resume=resume)
+    if os.environ.get("RANK", "0") == "0":  # of several processes, the first one speaks and draws
+        echo(f"The weights are in {final}.")
         _draw(Path(settings.out))
+
+
+@contextmanager
+def _ending_with_others() -> Iterator[None]:
+    """Let a failed process of several end for certain, so that the launcher ends the others.
+
+    A thread, a connection to a server or the process group may otherwise hold it up while it exits. The alarm is the operating
+    system's: it needs no turn of the interpreter.
+    """
+    try:
+        yield
+    except BaseException:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(SECONDS_TO_END)
+        raise
 
 
 def _draw(folder: Path) -> None:
