@@ -1,10 +1,9 @@
-"""How commands print: tables and sentences as wide as the terminal, plain values as JSON, and progress bars."""
+"""How commands print: tables and sentences as wide as the terminal, and plain values as JSON."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
@@ -13,7 +12,7 @@ import typer
 from guieval.errors import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from guieval.reports.tables.table import Table
@@ -108,16 +107,3 @@ def print_json(values: Any) -> None:
 def print_text(text: str) -> None:
     """Print what another program reads as it is."""
     typer.echo(text, nl=False, file=_json_to.get())
-
-
-@contextmanager
-def progress_bar(title: str, unit: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a bar that counts ``unit``s; yields what updates it: called with how many are done, and of how many if known."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    text = TextColumn("{task.description}", markup=False)
-    columns = (text, BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -73,6 +73,11 @@ class Rate:
         return left / rate if rate else None
 
 
+def part_done(done: int, total: int) -> str:
+    """How much of ``total`` is done in whole percent, rounded down: 100 % is reached at the end only."""
+    return f"{min(100, 100 * done // total)} %"
+
+
 def spoken(seconds: float) -> str:
     """A rounded duration, e.g. ``40 s``, ``7 min``, ``3 h 20 min``."""
     if seconds < 60:

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
+from guieval.cli.progress_bar import progress_bar
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo, progress_bar
+from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.data.episodes.prepare import Prepared
 from guieval.data.episodes.prepare import prepare as prepare_release

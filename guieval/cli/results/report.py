@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from guieval.cli import options
+from guieval.cli.progress_bar import progress_bar
 from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import paired_runs, several_runs
 from guieval.cli.settings import path_argument, path_option
-from guieval.cli.tables import echo, progress_bar
+from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
