@@ -57,7 +57,8 @@ class ClickRule:
     that contain the reference point, or the smallest of them by area (the earlier first). ``strict`` leaves a box's own
     border out. ``far_edge`` is taken off the right and lower edge before anything, in pixels of the screenshot
     (VLMEvalKit). With ``polygon`` a step that has one (:func:`guieval.evaluation.rules.polygon_of`) is judged by it, border
-    included, and its boxes do not count.
+    included, and its boxes do not count. With ``first_corners`` the box from (x1, y1) to (x1 + x2, y1 + y2)
+    stands for a polygon whose first two corners are (x1, y1) and (x2, y2) (MAI-UI).
 
     Distance. ``fallback`` is the distance to the reference point that is accepted regardless of the boxes; ``None`` accepts
     none, ``fallback_strict`` asks for less than it. ``measure`` is its unit: ``fraction``, the screen, each
@@ -80,6 +81,7 @@ class ClickRule:
     fallback: float | None = None
     strict: bool = False
     polygon: bool = False
+    first_corners: bool = False
     measure: Measure = "fraction"
     canvas: tuple[float, float] = (1080.0, 2400.0)
     fallback_strict: bool = False
@@ -212,6 +214,8 @@ class ClickRule:
             if measured <= limit:
                 return Judgement(True, True, distance, None, self._distances(distance, measured))
         if polygon is not None:
+            if self.first_corners:
+                polygon = _from_first_corners(polygon)
             if in_polygon(polygon, predicted.x, predicted.y):
                 return Judgement(True, True, distance, None, "inside the target polygon")
             where = "outside the target polygon"
@@ -288,6 +292,8 @@ class ClickRule:
             words += ", border left out"
         if self.polygon:
             words += ", or inside the step's polygon instead where it has one, border included"
+        if self.first_corners:
+            words += " (of the polygon, the box from its first corner to the sum of its first two)"
         if self.fallback is not None:
             much = {
                 "fraction": f"{self.fallback:g} of the screen (each axis by its side)",
@@ -305,6 +311,11 @@ class ClickRule:
         if self.zero_is_missing:
             words += "; a predicted coordinate of 0 misses"
         return words
+
+
+def _from_first_corners(polygon: Polygon) -> Polygon:
+    (x1, y1), (x2, y2) = polygon[:2]
+    return (x1, y1), (x1 + x2, y1), (x1 + x2, y1 + y2), (x1, y1 + y2)
 
 
 def in_polygon(polygon: Polygon, x: float, y: float) -> bool:

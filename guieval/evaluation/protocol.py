@@ -14,10 +14,11 @@ from typing import Literal, TypeAlias
 from guieval.actions import ActionType
 from guieval.evaluation.rules import StepRules
 
-Measure: TypeAlias = Literal["type", "exact", "exact-given-type", "graded", "progress", "success", "score"]
-"""``type``, ``exact``: share of steps; ``exact-given-type``: exact matches / type matches; ``graded``: as exact, but a point
-earns 1 - sqrt(2) d, at least 0, at a distance of d screens (each axis by its side; ScreenSuite); ``progress``: exact prefix of
-an episode / its length; ``success``: episodes exact throughout; ``score``: mean of progress and success (UI-S1, appendix C)."""
+Measure: TypeAlias = Literal["type", "exact", "exact-given-type", "exact-given-place", "graded", "progress", "success", "score"]
+"""``type``, ``exact``: share of steps; ``exact-given-type``: exact matches / type matches; ``exact-given-place``: exact
+matches / answers that are a click or a long press; ``graded``: as exact, but a point earns 1 - sqrt(2) d, at least 0, at a
+distance of d screens (each axis by its side; ScreenSuite); ``progress``: exact prefix of an episode / its length; ``success``:
+episodes exact throughout; ``score``: mean of progress and success (UI-S1, appendix C)."""
 Average: TypeAlias = Literal["all", "episodes", "cells", "cells-by-size"]
 """``all``: everything weighs the same (of progress: sum of prefixes / sum of lengths); ``episodes``: mean over episodes;
 ``cells``: mean over the cells of ``keys``; ``cells-by-size``: cells weighted by their number of steps squared over its sum
@@ -85,6 +86,7 @@ class Figure:
             "type": "type match",
             "exact": "exact match",
             "exact-given-type": "exact match where the type matches",
+            "exact-given-place": "exact match where the answer has a place",
             "graded": "graded match",
             "progress": "progress" if self.average == "episodes" else "step-weighted progress",
             "success": "success rate",
@@ -110,6 +112,7 @@ class Figure:
             "type": "share of steps of the right type",
             "exact": "share of steps that match exactly",
             "exact-given-type": "exact matches among the steps of the right type",
+            "exact-given-place": "exact matches among the steps whose answer is a click or a long press",
             "graded": "mean credit of a step: of a point 1 - sqrt(2) x its distance in screens, at least 0; else 1 or 0",
             "progress": "steps before an episode's first mismatch / its length",
             "success": "share of episodes in which every step matches",

@@ -23,6 +23,7 @@ Flags = NDArray[np.bool_]
 _JUDGED, _WRONG, _RIGHT, _LEFT_OUT, _EPISODE_OUT, _ZERO = range(6)
 _FATES: dict[Fate, int] = {"wrong": _WRONG, "left-out": _LEFT_OUT, "episode-left-out": _EPISODE_OUT, "zero": _ZERO}
 _BY_EPISODE = frozenset({"progress", "success", "score"})
+_PLACED = [TYPES.index("CLICK"), TYPES.index("LONG_PRESS")]
 _OVER_CELLS = frozenset({"cells", "cells-by-size"})
 
 
@@ -149,6 +150,8 @@ def _terms(figure: Figure, policy: FailurePolicy, columns: RunColumns, judged: J
             exact = _graded(exact, typed * (fates == _JUDGED), judged)
         numerator = typed if figure.measure == "type" else exact
         denominator = typed if figure.measure == "exact-given-type" else counted.astype(np.float64)
+        if figure.measure == "exact-given-place":
+            denominator *= np.isin(columns.predicted_type, _PLACED) | (fates == _RIGHT)
     if figure.average in _OVER_CELLS:
         return _cells(figure, columns, rows, numerator, denominator)
     if figure.measure not in _BY_EPISODE:

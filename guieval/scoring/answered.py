@@ -9,8 +9,23 @@ from guieval.actions import ActionSpace
 from guieval.data.benchmark import EpisodeRef
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator
+from guieval.evaluation.evaluator import infrastructure_failure
 from guieval.history.modes import Mode
-from guieval.steps import Plan, ReferenceTypes, Sample, Setting, StepTaskModel
+from guieval.steps import Plan, ReferenceTypes, Sample, Setting, StepKey, StepOutcome, StepTaskModel
+
+
+@dataclass(frozen=True)
+class Unkept:
+    """Steps whose answers a file does not hold, but that its authors found right under ``protocol``."""
+
+    protocol: str
+    steps: frozenset[StepKey]
+
+    def outcome(self, protocol: str) -> StepOutcome:
+        """The outcome of each of the steps: not measured under any protocol but that one."""
+        if protocol != self.protocol:
+            return infrastructure_failure(f"the file has no reply to this step, only that it is right under {self.protocol}")
+        return StepOutcome(verdict="right", type_match=True, exact_match=True, reason="the verdict in the file")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +36,8 @@ class Answered:
     benchmark's. ``plan`` and ``refs`` hold every step that may count. ``types`` are the reference types of planned steps as
     the run recorded them; ``None`` where the steps have them. ``left_out`` counts rows of a file that have no answer
     that can be read, and no step among these. ``count`` is the number of predictions, ``None`` for a run. ``served`` is the
-    :func:`guieval.journal.caveats.mark` of a run.
+    :func:`guieval.journal.caveats.mark` of a run. ``unkept`` are steps with a verdict and no answer; ``answers`` yields their
+    reference action in its place.
 
     ``answers`` yields steps with their samples, none where a step has no answer; an evaluator judges replies that are parsed
     on the way. ``unanswered`` yields the steps of an episode that ``answers`` skips. ``select`` returns the steps that a
@@ -48,3 +64,4 @@ class Answered:
     left_out: int = 0
     count: int | None = None
     served: str = ""
+    unkept: Unkept | None = None

@@ -59,8 +59,11 @@ class Scorer:
         self._see(task)
         if not samples:
             return None
-        first = samples[0]
-        outcome = self.evaluator.evaluate(task, first.action) if first.answered else first.outcome
+        first, unkept = samples[0], self._answered.unkept
+        if unkept is not None and task.key in unkept.steps:
+            outcome = unkept.outcome(self.evaluator.protocol.name)
+        else:
+            outcome = self.evaluator.evaluate(task, first.action) if first.answered else first.outcome
         self._tally.add(StepRecord.model_construct(task=task, samples=samples), outcome)
         return outcome
 

@@ -19,7 +19,7 @@ Step = Callable[..., StepTaskModel]
 BOX = [[100.0, 200.0, 300.0, 400.0]]
 NAMES = [protocol.name for protocol in grounding.PROTOCOLS]
 INCLUSIVE = [name for name in NAMES if name not in ("vlmevalkit", "clawgui-grounding", "gui-r1-grounding", "se-gui")]
-REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes")
+REFUSING = ("sspro-official", "infigui-g1", "osworld-g", "lmms-osworld-g-corner-boxes", "mai-ui-grounding")
 
 
 def click(x: float, y: float) -> Click:
@@ -150,6 +150,15 @@ def test_three_scorers_know_polygons(target: Step, protocol: str) -> None:
     assert right(protocol, task, click(250, 350)) is (
         protocol not in ("osworld-g", "infigui-g1", "lmms-osworld-g-corner-boxes")
     )
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "hit"), [(100, 200, True), (400, 400, True), (401, 400, False), (400, 401, False), (99, 300, False)]
+)
+def test_mai_uis_box_of_a_polygon_ends_at_the_sum_of_its_first_corners(target: Step, x: int, y: int, hit: bool) -> None:
+    """Of (100, 200), (300, 200), ... the box from (100, 200) to (100 + 300, 200 + 200)."""
+    triangle = [[100.0, 200.0], [300.0, 200.0], [100.0, 400.0]]
+    assert right("mai-ui-grounding", target(extras={"polygon": triangle}), click(x, y)) is hit
 
 
 def test_a_reply_without_a_place_is_wrong_everywhere_and_a_lost_request_almost_everywhere() -> None:

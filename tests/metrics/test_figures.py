@@ -40,6 +40,7 @@ RUN = made_columns(
     exact=[True, True, False, True, True, True, False],
     typed=[True, True, True, True, True, True, False],
     reference=["CLICK", "TYPE", "CLICK", "CLICK", "TYPE", "CLICK", "CLICK"],
+    predicted=["CLICK", "LONG_PRESS", "CLICK", "CLICK", "LONG_PRESS", "CLICK", "TYPE"],
     groups={"kind": ["x", "x", "y", "y", "x", "y", "y"], "place": ["1", "1", "1", "", "2", "2", "2"]},
 )
 
@@ -56,6 +57,11 @@ BY_HAND: list[tuple[Measure, Average, float, float, int]] = [
     ("exact-given-type", "episodes", (3 / 4 + 1) / 2, 1.75, 2),
     ("exact-given-type", "cells", (3 / 3 + 2 / 3) / 2, 5 / 3, 2),
     ("exact-given-type", "cells-by-size", (3 * 3 + 2 * 3) / (9 + 9), 5 / 3, 2),
+    # the last step's answer has no place
+    ("exact-given-place", "all", 5 / 6, 5, 6),
+    ("exact-given-place", "episodes", (3 / 4 + 1) / 2, 1.75, 2),
+    ("exact-given-place", "cells", (3 / 3 + 2 / 3) / 2, 5 / 3, 2),
+    ("exact-given-place", "cells-by-size", (3 * 3 + 2 * 3) / (9 + 9), 5 / 3, 2),
     # without distances a step's credit is its exact match
     ("graded", "all", 5 / 7, 5, 7),
     ("graded", "episodes", (3 / 4 + 1 + 0) / 3, 1.75, 3),
@@ -128,6 +134,19 @@ def test_cells_of_two_keys_leave_out_what_lacks_one() -> None:
     assert found.value == pytest.approx((1 + 0 + 1 + 1 / 2) / 4)
     assert found.n == 4
     assert value_of(Figure("f", "exact", average="cells", keys=("nowhere",)), RUN).value is None
+
+
+def test_exact_matches_among_answers_with_a_place() -> None:
+    """Of five clicks and long presses, four are answered by one of the two, and two of these match; the others do not count."""
+    figure = Figure("f", "exact-given-place", over=frozenset({"CLICK", "LONG_PRESS"}))
+    columns = made_columns(
+        ["a"] * 6,
+        exact=[True, True, False, False, False, True],
+        reference=["CLICK", "LONG_PRESS", "CLICK", "LONG_PRESS", "CLICK", "TYPE"],
+        predicted=["CLICK", "LONG_PRESS", "CLICK", "CLICK", "TYPE", "TYPE"],
+    )
+    found = value_of(figure, columns)
+    assert (found.value, found.count, found.n) == (2 / 4, 2, 4)
 
 
 @pytest.mark.parametrize(

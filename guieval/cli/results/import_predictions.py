@@ -76,7 +76,7 @@ def _steps(bench: str, data: Path, override: list[str]) -> Iterator[StepTaskMode
 
 
 def _report(read: Predictions, out: Path) -> None:
-    answered = f"{len(read.rows):,} answers to steps of {read.episodes:,} episodes"
+    answered = f"{len(read.rows) - read.unkept.total():,} answers to steps of {read.episodes:,} episodes"
     echo(f"{out}: {answered}, format {read.format}")
     for title, counts in (("unparseable", read.unparseable), ("unsupported", read.unsupported)):
         echo(f"  {title}: {counts.total():,}")
@@ -86,6 +86,8 @@ def _report(read: Predictions, out: Path) -> None:
             echo(f"    and {len(counts) - SHOWN:,} other kinds")
     if read.repeated:
         echo(f"  repeated word for word and left out: {read.repeated:,}")
+    for protocol, count in read.unkept.items():
+        echo(f"  right under {protocol}, without the reply, and left out: {count:,}")
     if read.unanswered:
         echo(f"  without an answer in the source, so not run: {read.unanswered:,}")
     if read.differing:

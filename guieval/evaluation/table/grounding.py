@@ -335,6 +335,19 @@ PROTOCOLS = (
         ),
     ),
     _pointing(
+        name="mai-ui-grounding",
+        source="MAI-UI paper; Tongyi-MAI/MAI-UI, evaluation/grounding/eval_server.py (4dd07b9)",
+        summary="grounding: as osworld-g, with the sum of a polygon's first two corners for the opposite corner of a box",
+        rules=replace(_OR_POLYGON, click=ClickRule(polygon=True, first_corners=True)),
+        datasets=("osworld-g", "screenspot-v2", "screenspot-pro", "mmbench-gui-l2", "ui-vision"),
+        figures=(Figure("Accuracy", "exact"),),
+        notes=(
+            "It takes the first four numbers of any target for the corners of a box. In its lists the first corner is added to "
+            "the two numbers after it, also in OSWorld-G's 40 polygons, so there the box has little to do with the target.",
+            "A refusal has the box 0, 0, 0, 0 there, so the point (0, 0) is right and nothing else; here a refusal is right.",
+        ),
+    ),
+    _pointing(
         name="mmbench-gui-l2",
         source="MMBench-GUI paper; open-compass/MMBench-GUI, benchmarks/l2_element_grounding.py and matrics.py",
         summary="grounding: the point lies inside the target box, border included; the mean of basic and advanced instructions",

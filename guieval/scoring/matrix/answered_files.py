@@ -25,7 +25,7 @@ from guieval.models import ABCModel
 from guieval.models.scored_reply import read_reply
 from guieval.registry import benchmarks, load_benchmark, load_model
 from guieval.scoring import predictions
-from guieval.scoring.answered import Answered
+from guieval.scoring.answered import Answered, Unkept
 from guieval.scoring.predictions import Predicted, Predictions
 from guieval.steps import EpisodeKey, Sample, StepKey, StepTaskModel
 
@@ -83,7 +83,8 @@ def answered_file(
     if reader is not None:
         rows = _with_replies(file, rows, chosen)
         notes.append(f"the raw replies in the file are read by {reader.config.name}")
-    if data is None and (name not in benchmarks() or benchmarks()[name].needs_data):
+    relabelled = predictions.get_format(chosen).relabelled
+    if relabelled or (data is None and (name not in benchmarks() or benchmarks()[name].needs_data)):
         left_out = len(read.skipped) + read.unanswered
         return _by_itself(file, name, rows, mode, overlay, [*notes, *read.assumed], left_out, reader)
     if opened is None:
@@ -106,6 +107,8 @@ def _format(file: Path, format: str | None, *, owned: bool) -> str:
     try:
         return predictions.detect_format(file).name
     except (UsageError, DataError) as error:
+        if not owned and isinstance(error, DataError):
+            raise
         if not owned:
             raise UsageError(f"{error}; a file of guieval's own format needs --bench, the benchmark its steps are of") from None
         return OWN  # with a benchmark named it is most likely our own format, whose reader names the line and field
@@ -192,6 +195,8 @@ def _of_benchmark(
 def _sample(evaluator: ActionEvaluator, model: ABCModel | None, task: StepTaskModel, prediction: Predicted) -> Sample:
     if prediction.failed:
         return Sample(outcome=infrastructure_failure(prediction.failed))
+    if prediction.right_under:  # Answered.unkept decides
+        return Sample(raw_response="", action=task.action, outcome=evaluator.evaluate(task, task.action))
     if prediction.response is not None and model is not None:
         return read_reply(model, evaluator, task, prediction.response)
     return Sample(raw_response="", action=prediction.action, outcome=evaluator.evaluate(task, prediction.action))
@@ -249,6 +254,12 @@ def _by_itself(
         for task, row in answers:
             yield task, (_sample(evaluator, reader, task, row),)
 
+    unkept = _unkept(rows)
+    if unkept is not None:
+        notes.append(
+            f"the file names {len(unkept.steps):,} steps as right under {unkept.protocol}, without the replies: they count as "
+            "right under that protocol, and are not measured under any other"
+        )
     loader = benchmarks().get(name)
     labels = ActionSpace() if loader is None else loader.action_space
     return Answered(
@@ -256,7 +267,7 @@ def _by_itself(
         benchmark=name,
         dataset=first.dataset,
         setting=first.setting,
-        protocol=_own_protocol(first.dataset) if loader is None else loader.protocol,
+        protocol=unkept.protocol if unkept else _own_protocol(first.dataset) if loader is None else loader.protocol,
         model="" if reader is None else reader.config.name,
         mode=get_mode(mode),
         spaces=(ActionSpace() if reader is None else reader.action_space, labels),
@@ -268,4 +279,11 @@ def _by_itself(
         overlays=() if overlay is None else (describe_overlay(overlay.file, overlay.sha256, overlay.steps),),
         left_out=left_out,
         count=len(answers),
+        unkept=unkept,
     )
+
+
+def _unkept(rows: Sequence[Predicted]) -> Unkept | None:
+    protocol = next((row.right_under for row in rows if row.right_under), None)
+    steps = frozenset(StepKey(*row.key) for row in rows if row.right_under)
+    return None if protocol is None else Unkept(protocol, steps)

@@ -11,7 +11,7 @@ patched mismatches, a step after the first mismatch that no patch was left for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,12 +22,12 @@ from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice, Selection
 from guieval.evaluation import ActionEvaluator, Protocol, get_protocol, list_protocols
 from guieval.evaluation.table import grounding
-from guieval.metrics.columns import RunColumns, stopped
-from guieval.scoring.answered import Answered
+from guieval.metrics.columns import ENDS, Judged, RunColumns, stopped
+from guieval.scoring.answered import Answered, Unkept
 from guieval.scoring.matrix.answered_files import answered_file
 from guieval.scoring.matrix.ledger import Ledger
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import Plan, Sample, Setting, StepOutcome, StepTaskModel
+from guieval.steps import Plan, Sample, Setting, StepKey, StepOutcome, StepTaskModel
 
 ALL = "all"
 """In a list of protocols: every one written for the data set, the run's own first."""
@@ -106,6 +106,10 @@ class JudgedAnswers:
         names = self.protocols if protocols is None else tuple(protocols)
         numbers = np.repeat(np.arange(len(part.plan), dtype=np.int32), [len(steps) for steps in part.plan.values()])
         judged = {name: ledger.judged(self.protocols.index(name), rows) for name in names}
+        if answered.unkept is not None:
+            steps = answered.unkept.steps
+            without = [StepKey(*key, index) in steps for key, indices in part.plan.items() for index in indices]
+            judged = {name: _without_replies(each, without, answered.unkept) for name, each in judged.items()}
         if answered.mode.stop == "first-mismatch":
             starts = np.searchsorted(numbers, np.arange(len(part.plan)))
             judged = {name: stopped(each, numbers, starts, answered.mode.mismatches) for name, each in judged.items()}
@@ -123,6 +127,21 @@ class JudgedAnswers:
             left_out=answered.left_out,
             **ledger.columns(rows),
         )
+
+
+def _without_replies(judged: Judged, steps: Sequence[bool], unkept: Unkept) -> Judged:
+    """The judgements with the verdict in the file on the ``steps`` whose replies are not in it."""
+    outcome, mask = unkept.outcome(judged.protocol), np.array(steps)
+    return replace(
+        judged,
+        end=np.where(mask, ENDS.index(outcome.verdict), judged.end).astype(judged.end.dtype),
+        type_match=np.where(mask, outcome.type_match, judged.type_match),
+        exact_match=np.where(mask, outcome.exact_match, judged.exact_match),
+        distance=np.where(mask, np.nan, judged.distance),
+        similarity=np.where(mask, np.nan, judged.similarity),
+        exact_samples=np.where(mask, outcome.exact_match, judged.exact_samples).astype(judged.exact_samples.dtype),
+        vote=np.where(mask, outcome.exact_match, judged.vote),
+    )
 
 
 def judge_answers(

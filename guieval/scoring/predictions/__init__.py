@@ -18,6 +18,7 @@ from guieval.errors import DataError, UsageError, nearest
 from guieval.scoring.predictions import aitw, every_eval_ever, grounding, os_atlas
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
+from guieval.scoring.predictions.ui_genie import UI_GENIE
 from guieval.scoring.predictions.webarena_verified import WEBARENA_VERIFIED
 from guieval.steps import StepTaskModel
 
@@ -96,6 +97,7 @@ FORMATS: dict[str, Format] = {
         aitw.LZ_DONG,
         every_eval_ever.EVERY_EVAL_EVER,
         WEBARENA_VERIFIED,
+        UI_GENIE,
     )
 }
 
@@ -134,7 +136,13 @@ class Predictions:
     @property
     def unparseable(self) -> Counter[str]:
         """How many answers hold no action, by the reason."""
-        return Counter(row.reason for row in self.rows if row.action is None and row.response is None and not row.failed)
+        without = (row for row in self.rows if row.action is None and row.response is None)
+        return Counter(row.reason for row in without if not (row.failed or row.right_under))
+
+    @property
+    def unkept(self) -> Counter[str]:
+        """How many right answers the source did not keep, by the protocol under which they are right."""
+        return Counter(row.right_under for row in self.rows if row.right_under)
 
     @property
     def unsupported(self) -> Counter[str]:
@@ -142,8 +150,10 @@ class Predictions:
         return Counter(row.action.name for row in self.rows if isinstance(row.action, Unsupported))
 
     def to_lines(self) -> Iterator[str]:
-        """The answers as guieval's own predictions file, one line each, without line breaks."""
+        """The answers as guieval's own predictions file, one line each, without line breaks; of :attr:`unkept` none."""
         for row in self.rows:
+            if row.right_under:
+                continue
             values: dict[str, Any] = {"subset": row.subset, "episode_id": row.episode_id, "step_index": row.step_index}
             if row.response is not None:
                 values["response"] = row.response

@@ -23,6 +23,7 @@ class Predicted:
     the action. ``benchmark`` names the loader whose step it
     is ("" if the file does not name it). ``task`` is the step itself if the file holds everything that scoring needs.
     ``failed`` says why an answer was not measured, where the source's own judge failed.
+    ``right_under`` names the protocol under which the source found the answer right, where it kept that alone.
     ``differs`` quotes what the row states of the target where the benchmark's own label, which decides, is another.
     """
 
@@ -37,6 +38,7 @@ class Predicted:
     differs: str = ""
     raw: str | None = None
     failed: str = ""
+    right_under: str = ""
 
     @classmethod
     def of(cls, task: StepTaskModel, read: Callable[[], Action], differs: str = "", raw: str | None = None) -> Self:
@@ -63,7 +65,8 @@ class Format:
 
     ``name`` is the value of ``--format``; ``summary`` names in a few words who writes such files. The first row has all of
     ``fields`` and, where there are any, at least one of ``one_of``; no other format has the same. ``assumed`` are sentences on
-    what the labels in such files leave open and how that is read.
+    what the labels in such files leave open and how that is read. The labels of a ``relabelled`` format are its authors' own
+    and count also where the benchmark's are given.
 
     ``reader`` returns what reads one row. Its arguments are the file's rows, and the benchmark's steps where the user has
     named its data folder. It raises :class:`guieval.errors.UsageError` if the file cannot be read without them, or never.
@@ -75,6 +78,7 @@ class Format:
     reader: Callable[[Rows, Iterable[StepTaskModel]], ReadRow]
     one_of: frozenset[str] = frozenset()
     assumed: tuple[str, ...] = ()
+    relabelled: bool = False
 
     def recognises(self, values: Mapping[str, Any]) -> bool:
         """Whether a file with this first row is of the format."""

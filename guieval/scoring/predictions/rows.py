@@ -1,7 +1,8 @@
 """Opens a foreign predictions file as rows, and reads a row's fields so that errors name file, place and field.
 
 Three containers are in use: JSON lines, one JSON list, and one JSON object that holds the rows under ``details`` or
-``results``. Each may be packed with gzip. What a field means, and in which frame it is, stays with each format.
+``results``. Each may be packed with gzip. UI-Genie's results are several files (:mod:`.ui_genie_files`). What a field means,
+and in which frame it is, stays with each format.
 """
 
 from __future__ import annotations
@@ -18,14 +19,12 @@ from pydantic_core import from_json
 from guieval.data import typed_rows as rows
 from guieval.data.text_files import MARK, lines, open_text, rest
 from guieval.errors import DataError, first_problem
+from guieval.scoring.predictions.ui_genie_files import KEYS as UI_GENIE
+from guieval.scoring.predictions.ui_genie_files import step_rows
 from guieval.steps import StepTaskModel
 
 KEYS = ("details", "results")
 """Under which of these keys a report that is one JSON object keeps its rows."""
-UI_GENIE = ("actiontype_notmatch_gt", "action_acc", "click_success_action", "system_button_success_action")
-"""Keys of the result files of UI-Genie (Euphoria16/UI-Genie ``src/ms-swift/eval_results_androidcontrol.py``)."""
-
-
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -115,16 +114,13 @@ def _listed(file: Path, data: bytes) -> Iterator[Row | DataError]:
         value = from_json(data.removeprefix(MARK))
     except ValueError as error:
         raise DataError(f"{file}: is not JSON ({error})") from None
-    field, keys = "", set[str]()
+    field = ""
     if isinstance(value, dict):
-        keys = set(value)
-        key = next((key for key in KEYS if isinstance(value.get(key), list)), KEYS[0])
+        key = next((key for key in KEYS if isinstance(value.get(key), list)), "")
+        if not key and not value.keys().isdisjoint(UI_GENIE):
+            yield from (Row(values, where) for values, where in step_rows(file, value))
+            return
         value, field = value.get(key), f"{key}."
-    if field and not isinstance(value, list) and keys & {*UI_GENIE}:
-        raise DataError(
-            f"{file}: UI-Genie's result files keep the wrong replies only, and of the right ones the steps, so they cannot be "
-            "scored again; acc.json states their score"
-        )
     if not isinstance(value, list):
         raise DataError(f"{file}: expected JSON lines, a JSON list, or an object with the list {' or '.join(map(repr, KEYS))}")
     for number, item in enumerate(value):

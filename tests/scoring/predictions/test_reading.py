@@ -52,6 +52,7 @@ FIRST_ROWS = {
     "kairos": kairos_row(0, "WAIT", "WAIT"),
     "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": labelled(), "source_parsed_prediction": None},
     "every-eval-ever": EVERY_EVAL_EVER,
+    "ui-genie": {"questionID": "13314_0", "type": "wait", "reply": "right"},
 }
 
 

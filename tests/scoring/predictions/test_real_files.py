@@ -162,9 +162,8 @@ def test_a_file_without_replies_refuses_a_reader(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Euphoria16+UI-Genie__acc.json.gz", "keep the wrong replies only"),
-        ("Euphoria16+UI-Genie__details.json.gz", "keep the wrong replies only"),
-        ("Euphoria16+UI-Genie__click_badcase.json.gz", "keep the wrong replies only"),
+        ("Euphoria16+UI-Genie__acc.json.gz", "are read from details.json"),
+        ("Euphoria16+UI-Genie__click_badcase.json.gz", "are read from details.json"),
         ("qizhanggu+mobilepilot-runtime__runs.jsonl.gz", "2 values of 'config' .*: keep the rows of one"),
     ],
 )
