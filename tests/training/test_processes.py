@@ -1,0 +1,84 @@
+"""Trainings on several processes (gloo, CPUs): the gradient does not depend on their number."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("trl")
+
+import torch
+
+from guieval.training.building import Parts
+from guieval.training.config import parse_config
+from tests.conftest import REPOSITORY
+from tests.training.one_gradient import gradient
+
+LOSSES = ("dapo", "grpo", "dr_grpo")
+"""TRL's three ways to count rows and tokens."""
+
+
+@pytest.fixture(scope="module")
+def values(policy: Path, screens: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A batch of two episodes x 4 rollouts, whose rows take several passes, with a reference model and without clipping."""
+    data = {"bench": "demo-icons", "bench_options": {"split": "train", "episodes": 40}, "data": str(screens), "limit": 4}
+    trainer = {"per_device_train_batch_size": 2, "num_generations": 4, "max_completion_length": 32, "max_steps": 1}
+    trainer |= {"beta": 0.01, "max_grad_norm": 0.0, "optim": "sgd", "save_strategy": "no"}
+    return {
+        "kind": "semi-online",
+        "model": "tiny-policy",
+        "model_path": str(policy),
+        **data,
+        "batch": {"tasks": 2},
+        "reward": {"name": "ui-s1-lenient"},
+        "rollout": {"patch": "thought-free", "budget": None},
+        "dynamic_sampling": None,
+        "trainer": trainer,
+        "out": str(tmp_path_factory.mktemp("training")),
+    }
+
+
+@pytest.fixture(scope="module")
+def rollouts(values: dict[str, Any]) -> list[list[Any]]:
+    """Nine rows of the policy's own rollouts, divided among eight rollouts: they do not divide evenly among processes."""
+    trainer = Parts(parse_config(values)).trainer()
+    trainer.model.train()
+    rows = [row for group in trainer._groups([0] * 4 + [1] * 4, 0) for row in group.rows][:9]
+    assert len(rows) == 9 and len({row.advantage for row in rows}) > 1
+    return [rows[place::8] for place in range(8)]
+
+
+@pytest.fixture(scope="module")
+def alone(values: dict[str, Any], rollouts: list[list[Any]]) -> dict[str, dict[str, Any]]:
+    """The gradient on one process for each loss."""
+    found = {
+        loss: gradient(parse_config({**values, "trainer": {**values["trainer"], "loss_type": loss}}), rollouts)
+        for loss in LOSSES
+    }
+    assert all(each.pop("filled") == 1.0 for each in found.values())
+    return found
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+def test_any_number_of_processes_gives_one_gradient(
+    processes: int, values: dict[str, Any], rollouts: list[list[Any]], alone: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    torch.save(rollouts, tmp_path / "rows.pt")
+    (tmp_path / "training.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes), "--standalone", "-m"]
+    command += ["tests.training.one_gradient", *(str(tmp_path / name) for name in ("training.yaml", "rows.pt", "out.pt"))]
+    done = subprocess.run([*command, *LOSSES], capture_output=True, text=True, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = torch.load(tmp_path / "out.pt")
+    for loss in LOSSES:
+        assert found[loss].pop("filled") == pytest.approx(0.9 if processes == 2 else 0.75)
+        assert found[loss].keys() == alone[loss].keys()
+        scale = max(float(value.abs().max()) for value in alone[loss].values())
+        assert scale > 1e-3
+        for name, value in alone[loss].items():
+            assert torch.allclose(found[loss][name], value, atol=1e-5 * scale, rtol=1e-4), (loss, name)
