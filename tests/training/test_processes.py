@@ -27,7 +27,12 @@ LOSSES = ("dapo", "grpo", "dr_grpo")
 def values(policy: Path, screens: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A batch of two episodes x 4 rollouts, whose rows take several passes, with a reference model and without clipping."""
     data = {"bench": "demo-icons", "bench_options": {"split": "train", "episodes": 40}, "data": str(screens), "limit": 4}
-    trainer = {"per_device_train_batch_size": 2, "num_generations": 4, "max_completion_length": 32, "max_steps": 1}
+    trainer: dict[str, Any] = {
+        "per_device_train_batch_size": 2,
+        "num_generations": 4,
+        "max_completion_length": 32,
+        "max_steps": 1,
+    }
     trainer |= {"beta": 0.01, "max_grad_norm": 0.0, "optim": "sgd", "save_strategy": "no"}
     return {
         "kind": "semi-online",
