@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import DataError
-from guieval.evaluation import ActionEvaluator
+from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.metrics.figures import figures_of
 from guieval.registry import load_benchmark
-from guieval.scoring.matrix import answered_file
+from guieval.scoring.matrix import answered_file, judge_answers
 from guieval.scoring.predictions import detect_format, get_format
 from guieval.scoring.predictions.rows import Row, open_rows
 from guieval.scoring.score import evaluate_answers
@@ -48,11 +49,13 @@ Put MAI-UI's `evaluation/grounding/data`, at the same commit, beside it as `scre
 labels of all these benchmarks. Name the folder that holds both in `GUIEVAL_SHARED_DATA` and run the command. To score one file,
 use `guieval score FILE --bench BENCHMARK --data screenspot_pro_format_annotations`.
 
-A row differs when its own verdict (right or not) is not guieval's. Scores are over the rows of the file.
+A row differs when its own verdict (right or not) is not guieval's. Scores are over the rows of the file. UI-Genie's results are
+several files in one folder: put `acc.json` and all `*_badcase.json` beside `details.json`. Its authors leave out replies that
+are not JSON, of which there is one.
 
 """
-NOT_READ = """
-## Not read
+NOT_SCORED = """
+## Not scored
 
 | file | stated score | why it is not scored |
 |---|---|---|
@@ -62,7 +65,7 @@ NOT_READ = """
 class Source(NamedTuple):
     """A public file: where a reader finds it, under which name it is kept, and whose steps it answers.
 
-    ``only`` chooses the rows of one condition, by a field and its value.
+    ``only`` chooses the rows of one condition, by a field and its value. ``protocol`` stands in place of the benchmark's own.
     """
 
     repository: str
@@ -71,6 +74,7 @@ class Source(NamedTuple):
     name: str
     benchmark: str
     only: tuple[str, str] | None = None
+    protocol: str | None = None
 
     @property
     def url(self) -> str:
@@ -101,6 +105,7 @@ SOURCES = (
     _mai_ui("local", "SSV2.json", "screenspot-v2"),
     _mai_ui("server", "SSV2.jsonl", "screenspot-v2"),
     _mai_ui("local", "OS_G.json", "osworld-g"),
+    _mai_ui("local", "OS_G.json", "osworld-g")._replace(protocol="mai-ui-grounding"),
     _mai_ui("server", "MMBench.jsonl", "mmbench-gui-l2"),
     Source(_PRO[0], "results/qwen25vl.json", _PRO[1], "qwen25vl.json", "screenspot-pro"),
     Source(_PRO[0], "results/qwen2vl.json", _PRO[1], "qwen2vl.json", "screenspot-pro"),
@@ -110,13 +115,13 @@ SOURCES = (
         for condition in ("raw__vision_only", "grid_10x10__vision_only")
     ),
 )
-UNREAD = Source("Euphoria16/UI-Genie", f"{_GENIE}acc.json", "bb7df6b18131", "acc.json", "androidcontrol")
+UI_GENIE = Source("Euphoria16/UI-Genie", f"{_GENIE}details.json", "bb7df6b18131", "details.json", "androidcontrol")
 _GUI_COURSE = "https://github.com/RUCBM/GUICourse/tree/a6dd4c3f0445/results"
 WITHOUT_LABELS = [
     f"[RUCBM/GUICourse: results/minicpm_guiagent_*.json @ a6dd4c3f0445]({_GUI_COURSE})",
     "none in the files (2,079 steps on phones, 1,500 and 1,519 on web pages, 1,877 of text and boxes)",
     "a row is an id, a prompt and a reply; labels, and sizes of images except in the last file, are in the data set's "
-    "own files, which no loader reads",
+    "own files, which no loader reads. `guieval import guicourse` reads the replies, for labels of your own",
 ]
 
 
@@ -163,7 +168,8 @@ def compare(source: Source, folder: Path) -> Compared:
         if source.only is not None:
             file = _condition(file, source.only, Path(made) / "rows.jsonl")
         benchmark = _benchmark(source.benchmark, folder / LISTS)
-        evaluator = ActionEvaluator(benchmark.protocol)
+        protocol = source.protocol or benchmark.protocol
+        evaluator = ActionEvaluator(protocol)
         read = get_format(detect_format(file).name).reader(lambda: _rows(file), _steps(source.benchmark, folder / LISTS))
         differing: dict[str, list[str]] = {}
         notes: Counter[str] = Counter()
@@ -183,13 +189,13 @@ def compare(source: Source, folder: Path) -> Compared:
             if "correctness" in row and (outcome.verdict == "unparseable") != (row.text("correctness") == "wrong_format"):
                 notes["wrong there and unparseable here (a point off the image), so right in neither"] += 1
         answered = answered_file(file, source.benchmark, folder / LISTS)
-        summary = evaluate_answers(answered).summary
+        summary = evaluate_answers(answered, protocol).summary
         if (summary.exact_match.count, summary.verdicts.measured) != (right, n):
             raise DataError(
                 f"{file}: `guieval score` finds {summary.exact_match.count} of {summary.verdicts.measured} rows right"
             )
     found = tuple(f"{what}: {count}" for what, count in notes.items())
-    return Compared(source, stated, Score(right, n), benchmark.protocol, differing, summary.verdicts.unmeasured, found)
+    return Compared(source, stated, Score(right, n), protocol, differing, summary.verdicts.unmeasured, found)
 
 
 def verdict(row: Row) -> bool:
@@ -268,19 +274,30 @@ def _json(file: Path) -> Any:
     return json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
 
 
-def _unread(folder: Path) -> list[str]:
-    stated = _json(_file(UNREAD, folder))
-    names = {"action_acc": "action", "type_match_acc": "type", "grounding_acc": "grounding"}
-    result = ", ".join(f"{name} {100 * stated[field]:.2f}%" for field, name in names.items())
-    why = "the files beside it keep the wrong replies only, and name the steps that were right without their replies"
-    return [UNREAD.link, f"{result} (n = {stated['all_actions']:,})", why]
+def ui_genie(folder: Path) -> list[str]:
+    """The row of UI-Genie's results, which state four figures and hold a reply to the wrong steps only."""
+    stated = _json(_file(UI_GENIE._replace(name="acc.json"), folder))
+    columns = judge_answers(answered_file(_file(UI_GENIE, folder))).columns()
+    (judged,) = columns.judged.values()
+    (found,) = columns.judged
+    figures = {figure.name: value for figure, value in figures_of(get_protocol(found), columns)}
+    values = {name: value.value for name, value in figures.items() if value.value is not None}
+    there, here = (", ".join(f"{name} {100 * each[name]:.2f}%" for name in figures) for each in (stated, values))
+    same = sum(values[name] == stated[name] for name in figures)
+    verdicts = judged.counts
+    rows = (
+        f"{same} of {len(figures)} figures are equal in every digit. The file has no reply to the {verdicts['right']:,} right "
+        f"steps, which count by its own verdict; {verdicts['wrong']:,} replies are judged, none of them right; "
+        f"unparseable in both: {verdicts['unparseable']}"
+    )
+    return [UI_GENIE.link, UI_GENIE.benchmark, there, f"{here} under `{found}`", rows]
 
 
 def page(folder: Path) -> str:
     """The whole page as text; :class:`DataError` where a file is missing."""
     heads = ["file", "benchmark", "stated", "guieval", "rows that differ, and why"]
     lines = [_line(heads), _line(["---"] * len(heads)), *(_line(compare(each, folder).cells()) for each in SOURCES)]
-    return INTRODUCTION + "".join(lines) + NOT_READ + _line(_unread(folder)) + _line(WITHOUT_LABELS)
+    return INTRODUCTION + "".join(lines) + _line(ui_genie(folder)) + NOT_SCORED + _line(WITHOUT_LABELS)
 
 
 def _line(cells: list[str]) -> str:

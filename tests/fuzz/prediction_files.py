@@ -32,6 +32,7 @@ _MADE: tuple[list[dict[str, Any]], ...] = (
     [rows.mai_ui_row([0.2, 0.15])],
     [rows.se_gui_row([0.2, 0.15])],
     [rows.mobilepilot_row([200, 300])],
+    [rows.guicourse_row("actions:\ntap, <point> 500 970</point>")],
     [
         {"subset": "", "episode_id": "1", "step_index": 0, "response": "click(start_box='(1,2)')"},
         {"subset": "", "episode_id": "1", "step_index": 1, "action": Click(point=Point(1.0, 2.0)).model_dump(mode="json")},

@@ -68,8 +68,7 @@ def answered_file(
             )
         benchmark = load_benchmark(bench, data, **(bench_options or {}))
         own = predictions.read_predictions(file, OWN, repeats=False)
-        if reader is None and any(row.response is not None for row in own.rows):
-            raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
+        _check_reader(file, own.rows, reader)
         return _of_benchmark(benchmark, own.rows, file.name, adapter=reader, mode=mode, overlay=overlay)
     if data is None and bench_options:
         raise UsageError("--set is for a benchmark's loader: add --data, its data folder")
@@ -78,7 +77,8 @@ def answered_file(
     steps = () if opened is None else (step for ref in opened.index() for step in opened.load(ref).steps)
     read = predictions.read_predictions(file, chosen, steps=steps, skip_damaged=skip_damaged)
     name = _benchmark_of(file, read, bench)
-    rows = [row for row in read.rows if row.benchmark == name]
+    rows = [row for row in read.rows if row.benchmark in (name, "")]
+    _check_reader(file, rows, reader)
     notes = list(_notes(read))
     if reader is not None:
         rows = _with_replies(file, rows, chosen)
@@ -92,9 +92,14 @@ def answered_file(
     return _of_benchmark(opened, rows, file.name, adapter=reader, mode=mode, overlay=overlay, notes=notes)
 
 
+def _check_reader(file: Path, rows: Iterable[Predicted], reader: ABCModel | None) -> None:
+    if reader is None and any(row.response is not None for row in rows):
+        raise UsageError(f"{str(file)!r} holds raw replies; add --model, the checkpoint that wrote them")
+
+
 def _with_replies(file: Path, rows: Sequence[Predicted], format: str) -> list[Predicted]:
     """The rows with their raw reply in place of the action; one without a reply keeps what the file says of it."""
-    if not any(row.raw is not None for row in rows):
+    if not any(row.raw is not None or row.response is not None for row in rows):
         raise UsageError(
             f"--model and --adapter read raw replies, and {str(file)!r} of format {format!r} holds none; leave them out"
         )
@@ -116,8 +121,14 @@ def _format(file: Path, format: str | None, *, owned: bool) -> str:
 
 def _benchmark_of(file: Path, read: Predictions, bench: str | None) -> str:
     names = read.benchmarks
-    if not names:
+    if not read.rows:
         raise UsageError(f"{str(file)!r} holds no answer that can be scored")
+    if not names and bench is None:
+        raise UsageError(
+            f"{str(file)!r} of format {read.format!r} names no benchmark and holds no labels: add --bench and --data, the "
+            "benchmark that has them (--bench episodes reads a file of your own)"
+        )
+    names = names or (bench or "",)
     if bench is None and len(names) > 1:
         raise UsageError(f"{str(file)!r} holds answers to steps of {', '.join(names)}; choose one of them by --bench")
     if bench is not None and bench not in names:

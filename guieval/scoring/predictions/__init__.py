@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from guieval.actions import Unsupported, action_from_json
 from guieval.errors import DataError, UsageError, nearest
 from guieval.scoring.predictions import aitw, every_eval_ever, grounding, os_atlas
+from guieval.scoring.predictions.guicourse import GUICOURSE
 from guieval.scoring.predictions.predicted import Format, Predicted, Rows
 from guieval.scoring.predictions.rows import Row, open_rows
 from guieval.scoring.predictions.ui_genie import UI_GENIE
@@ -98,6 +99,7 @@ FORMATS: dict[str, Format] = {
         every_eval_ever.EVERY_EVAL_EVER,
         WEBARENA_VERIFIED,
         UI_GENIE,
+        GUICOURSE,
     )
 }
 

@@ -149,3 +149,16 @@ def judged_row(task: int = 108, status: str = "success", **changes: Any) -> dict
         "evaluator": "35c3",
         **changes,
     }
+
+
+def guicourse_row(pred: str, uid: str = "uid_episode_10270_step_00", **changes: Any) -> dict[str, Any]:
+    return {
+        "uid": uid,
+        "image_id": uid,
+        "image_size": "",
+        "prompt": "Your Task\nWhat is the capital of Brazil?\nGenerate next actions to do this task.",
+        "pred": pred,
+        "task_name": "task2action",
+        "string_format": "CSV_String",
+        "position_format": "related_version1",
+    } | changes

@@ -17,6 +17,7 @@ from guieval.scoring.predictions import FORMATS, detect_format, read_predictions
 from .files import (
     agentcpm_row,
     atlas_row,
+    guicourse_row,
     judged_row,
     kairos_row,
     kit_row,
@@ -52,6 +53,7 @@ FIRST_ROWS = {
     "kairos": kairos_row(0, "WAIT", "WAIT"),
     "lz-dong": {"benchmark": "AITZ (aitz_test)", "ground_truth": labelled(), "source_parsed_prediction": None},
     "every-eval-ever": EVERY_EVAL_EVER,
+    "guicourse": guicourse_row(""),
     "ui-genie": {"questionID": "13314_0", "type": "wait", "reply": "right"},
 }
 
