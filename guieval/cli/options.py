@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from guieval.data.benchmark import ABCBenchmark
+    from guieval.models import ABCModel
     from guieval.reports.plots.paper import Width as ColumnWidth
 
 Name = TypeVar("Name", bound=str)
@@ -112,3 +113,28 @@ def loader_options(pairs: Sequence[str]) -> dict[str, Any]:
         value = read_value(pair, text)
         options[name] = value if isinstance(value, str | int | float | list | dict | None) else text  # no dates
     return options
+
+
+_OF_MODEL = "model."
+
+
+def of_model_and_loader(pairs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The ``--set`` values that are options of the model's adapter, without their prefix, and those of the loader."""
+    of_model = [pair.removeprefix(_OF_MODEL) for pair in pairs if pair.startswith(_OF_MODEL)]
+    return of_model, [pair for pair in pairs if not pair.startswith(_OF_MODEL)]
+
+
+def reading_model(model: str | None, adapter: str | None, pairs: Sequence[str]) -> ABCModel | None:
+    """The adapter that reads raw replies in a predictions file: a checkpoint's, or a family's with its own defaults.
+
+    ``pairs`` are its options. ``None`` if neither is named; :class:`guieval.errors.UsageError` if only options are.
+    """
+    from guieval.errors import UsageError
+    from guieval.registry import build_model, model_config
+
+    if model is None and adapter is None:
+        if pairs:
+            raise UsageError(f"--set {_OF_MODEL}{pairs[0]} is for the adapter that reads raw replies: add --model or --adapter")
+        return None
+    config = model_config(model or adapter or "", adapter)
+    return build_model(config.model_copy(update={"options": {**config.options, **loader_options(pairs)}}))

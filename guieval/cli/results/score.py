@@ -24,8 +24,6 @@ from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
 from guieval.journal import read_manifest
-from guieval.models import ABCModel
-from guieval.registry import build_model, model_config
 from guieval.reports.console import report_json, warning_lines
 from guieval.reports.matrix_table import (
     agreement_lines,
@@ -100,31 +98,12 @@ def score(
         if (reparse or overlay is not None) and any(map(is_online, opened)):
             raise UsageError("the outcome of an online run is the environment's: leave out --reparse and --overlay")
     else:
-        of_model, of_loader = _apart(override or [])
-        reader = _reader(model, adapter, of_model)
+        of_model, of_loader = options.of_model_and_loader(override or [])
+        reader = options.reading_model(model, adapter, of_model)
         predicted = partial(answered_file, source, bench, data, format=format, model=reader, mode=mode or "offline")
         loading = options.loader_options(of_loader)
         opened = {source: partial(predicted, bench_options=loading, overlay=added, skip_damaged=skip_damaged)}
     _print(opened, names, choice, list(dict.fromkeys(by or ())), disagreements, json=json)
-
-
-_OF_MODEL = "model."
-
-
-def _apart(pairs: list[str]) -> tuple[list[str], list[str]]:
-    """The settings of the model's options, without their prefix, and those of the loader."""
-    of_model = [pair.removeprefix(_OF_MODEL) for pair in pairs if pair.startswith(_OF_MODEL)]
-    return of_model, [pair for pair in pairs if not pair.startswith(_OF_MODEL)]
-
-
-def _reader(model: str | None, adapter: str | None, pairs: list[str]) -> ABCModel | None:
-    """The adapter that reads the raw replies in a predictions file: a checkpoint's, or a family's with its own defaults."""
-    if model is None and adapter is None:
-        if pairs:
-            raise UsageError(f"--set {_OF_MODEL}{pairs[0]} is for the adapter that reads raw replies: add --model or --adapter")
-        return None
-    config = model_config(model or adapter or "", adapter)
-    return build_model(config.model_copy(update={"options": {**config.options, **options.loader_options(pairs)}}))
 
 
 def _several(protocols: list[str]) -> bool:
