@@ -14,6 +14,7 @@ from guieval.evaluation.protocol import FailurePolicy, Figure
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute_with_interval
 from guieval.metrics.intervals import Interval
+from guieval.metrics.rounding import percentage
 from guieval.metrics.summary import COVERAGE_NEEDED, Average, GroupTable, Rate, RunSummary, Scores
 from guieval.metrics.tally import SUMMARY_FIGURES
 from guieval.reports.tables.table import NOTHING, Cell, Number, Row, Table, missing_mark, per_cent, side_by_side
@@ -221,7 +222,8 @@ def _mean(table: GroupTable | None) -> str | None:
 def _pair(type_match: Rate | Average, exact_match: Rate | Average) -> str:
     if type_match.value is None or exact_match.value is None:
         return NOTHING
-    return f"{100 * type_match.value:.1f} / {100 * exact_match.value:.1f} of {type_match.n:,}"
+    shares = (percentage(each, ".1f") for each in (type_match.value, exact_match.value))
+    return f"{' / '.join(shares)} of {type_match.n:,}"
 
 
 def _all_steps(runs: Sequence[Run]) -> list[Row]:

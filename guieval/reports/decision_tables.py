@@ -28,6 +28,7 @@ from guieval.analysis.decisions.sensitivity import (
     turned_about,
 )
 from guieval.analysis.decisions.shifts import TRENDS, Shifts
+from guieval.metrics.rounding import percentage
 from guieval.metrics.sampling import SampledFigure
 from guieval.reports.tables.table import Cell, Number, Row, Table, columns
 
@@ -38,7 +39,7 @@ def estimated(of: Estimate | SampledFigure, digits: int = 3, *, signed: bool = F
 
 
 def _part(count: int, of: int) -> Number:
-    return Number(count, ",", n=of, mark=f"({count / of:.1%})" if of else "")
+    return Number(count, ",", n=of, mark=f"({percentage(count / of, '.1f')}%)" if of else "")
 
 
 def _table(name: str, title: str, header: Sequence[str], rows: Sequence[Row], *notes: str, keys: int = 1) -> Table:

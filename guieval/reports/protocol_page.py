@@ -11,6 +11,7 @@ from guieval.evaluation import FailurePolicy, Protocol, StepRules
 from guieval.evaluation.protocol import EXACT_MATCH, SUCCESS_RATE, TYPE_MATCH
 from guieval.metrics.columns import FAILED, RIGHT, RunColumns
 from guieval.metrics.figures import compute, compute_with_interval
+from guieval.metrics.rounding import percentage
 from guieval.reports.tables.table import per_cent
 from guieval.scoring.matrix import JudgedAnswers, disputed
 
@@ -88,14 +89,15 @@ def measured_part(answers: JudgedAnswers, command: str) -> str:
 
 def _coverage(columns: RunColumns) -> str:
     covered, n = columns.coverage(next(iter(columns.judged.values())))
-    return f"{100 * covered / n:.1f}% of {n:,} answers" if n else "unknown, for there is no answer"
+    return f"{percentage(covered / n, '.1f')}% of {n:,} answers" if n else "unknown, for there is no answer"
 
 
 def _spread(answers: JudgedAnswers, columns: RunColumns, shares: dict[str, float]) -> str:
     def between(names: Sequence[str]) -> str:
         low, high = min(names, key=shares.__getitem__), max(names, key=shares.__getitem__)
         points = 100 * (shares[high] - shares[low])
-        return f"from {100 * shares[low]:.1f}% ({low}) to {100 * shares[high]:.1f}% ({high}), {points:.1f} points apart"
+        worst, best = (percentage(shares[name], ".1f") for name in (low, high))
+        return f"from {worst}% ({low}) to {best}% ({high}), {points:.1f} points apart"
 
     far = [
         evaluator.protocol.name

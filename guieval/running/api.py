@@ -18,6 +18,7 @@ from typing import Any
 from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import Records, new_directory, refuse_nested
+from guieval.metrics.rounding import percentage
 from guieval.online.figures import online_figures
 from guieval.running.config import RunConfig, merge, run_file
 from guieval.running.display import LogDisplay, shows_bars
@@ -65,7 +66,7 @@ class RunResult:
         head = "".join(f"<th>{escape(name)}</th>" for name in ("mode", "steps", *_FIGURES, "directory"))
         rows = []
         for run in self.runs:
-            values = ["-" if value is None else f"{100 * value:.2f} %" for value in _figures(run).values()]
+            values = ["-" if value is None else f"{percentage(value)} %" for value in _figures(run).values()]
             rate = run.summary.exact_match
             cells = (run.mode, f"{rate.n - run.summary.incomplete:,} of {rate.n:,}", *values, str(run.directory))
             rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")

@@ -6,7 +6,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
+from typing import Any
 
+from guieval.metrics.rounding import percentage
 from guieval.running.progress import Progress
 from guieval.telemetry.costs import Tokens
 
@@ -63,12 +66,10 @@ class LogDisplay(Display):
 
 class _Followed(RunDisplay):
     def __init__(self, log: logging.Logger, title: str, *, bar: bool) -> None:
-        from tqdm.auto import tqdm
-
         self._log = log
         self._title = title
         self._warned = 0
-        self._bar = tqdm(desc=title, unit="step", disable=not bar)
+        self._bar = _tqdm()(desc=title, unit="step", disable=not bar)
 
     def __enter__(self) -> _Followed:
         return self
@@ -85,13 +86,24 @@ class _Followed(RunDisplay):
         if not self._bar.n:
             self._bar.initial = progress.resumed  # so that the rate is this session's
         if progress.judged:
-            self._bar.set_postfix_str(f"{progress.measure} {100 * progress.exact / progress.judged:.1f} %", refresh=False)
+            share = percentage(progress.exact / progress.judged, ".1f")
+            self._bar.set_postfix_str(f"{progress.measure} {share} %", refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def warn(self, text: str) -> None:
         self._log.warning("%s: %s", self._title, text)
 
 
+def _tqdm() -> Any:
+    """A notebook's own bar where ipywidgets is installed, else one of text: without it ``tqdm.auto`` would print a warning."""
+    if find_spec("ipywidgets") is None:
+        from tqdm import tqdm
+    else:
+        from tqdm.auto import tqdm
+    return tqdm
+
+
 def shows_bars() -> bool:
     """Whether a progress bar can be seen: in a notebook, or on a terminal."""
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    shell = sys.modules.get("IPython")
+    return sys.stderr.isatty() or (shell is not None and hasattr(shell.get_ipython(), "kernel"))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from guieval.metrics.rounding import percentage
 from guieval.running.progress import Load, Progress
 from guieval.telemetry.costs import Tokens
 from guieval.telemetry.rates import STALLED, Rate, spoken
@@ -46,7 +47,9 @@ class View:
     def exact_match(self) -> str:
         """The share of exact matches, or of successes, so far, with its n."""
         run = self.progress
-        return f"{run.measure} {100 * run.exact / run.judged:.1f} % of {run.judged:,}" if run.judged else f"{run.measure} -"
+        if not run.judged:
+            return f"{run.measure} -"
+        return f"{run.measure} {percentage(run.exact / run.judged, '.1f')} % of {run.judged:,}"
 
     @property
     def tokens(self) -> str | None:

@@ -7,11 +7,11 @@ import io
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from guieval.cli import progress_bar as module
 from guieval.cli.progress_bar import progress_bar
 from guieval.registry import benchmarks
 from guieval.telemetry.rates import part_done
@@ -94,7 +94,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(run: Path, tmp_
 
 def test_lines_come_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     with progress_bar("writing", "steps") as update:
         for done in range(301):
             now = done / 10

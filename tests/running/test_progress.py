@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
-import os
-import pty
 import re
-import select
-import signal
-import subprocess
 import sys
-import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +36,7 @@ from tests.scripted import (
     reply_with,
     runner_of,
 )
+from tests.terminal import COLOUR, on_terminal
 
 MODEL = "ui-tars-7b"
 TASK = make_episode("e", [Stop()]).steps[0]
@@ -147,7 +142,7 @@ def test_the_picture_shows_everything_at_any_width() -> None:
     wide = "\n".join(drawn(view, 200))
     for sentence in (
         "a model on demo, offline",
-        "7 of 20 (35 %), 0:10 elapsed, time left not known yet",
+        "35 %, 7 of 20, 0:10 elapsed, time left not known yet",
         "0.7 steps/s, mean 0.7",
         "8 steps in flight, episodes: 7 ready, 80 waiting",
         "right 3, wrong 1, unparseable 1, unsupported 1, failed 1, exact match 42.9 % of 7",
@@ -200,7 +195,7 @@ def test_answers_of_earlier_sessions_are_in_the_counts_but_not_in_the_rate() -> 
 
 def test_a_plain_line_is_one_line_that_can_be_searched_for() -> None:
     line = plain_line(view_of(progress_of(*VERDICTS, load=lambda: BUSY)))
-    assert line.startswith("progress: a model on demo, offline: 7/20 steps; 0.7 steps/s (mean 0.7); ")
+    assert line.startswith("progress: a model on demo, offline: 35 %, 7/20 steps; 0.7 steps/s (mean 0.7); ")
     assert "right 3, wrong 1, unparseable 1, unsupported 1, failed 1" in line
     assert "http://two:8000/v1: 3 in flight" in line and "\n" not in line
     assert "; last failed at generate: the server is gone; 0:10 elapsed; " in line
@@ -227,7 +222,7 @@ def test_elsewhere_than_on_a_terminal_there_are_few_lines_and_warnings_come_at_o
         board.update(progress)
         board.update(progress)
         assert capsys.readouterr().err == "warning:  t: the answers are not what they seem\n"
-    assert re.fullmatch(r"progress: t: 3/3 steps; .*; done\n", capsys.readouterr().err)
+    assert re.fullmatch(r"progress: t: 100 %, 3/3 steps; .*; done\n", capsys.readouterr().err)
 
 
 def test_plain_lines_come_even_while_nothing_is_answered(
@@ -241,7 +236,7 @@ def test_plain_lines_come_even_while_nothing_is_answered(
         while lines.count("\n") < 3 and time.monotonic() < until:
             lines += capsys.readouterr().err
     assert lines.count("\n") >= 3
-    assert set(re.findall(r"^progress: t: 0/3 steps", lines, re.M)) == {"progress: t: 0/3 steps"}
+    assert set(re.findall(r"^progress: t: 0 %, 0/3 steps", lines, re.M)) == {"progress: t: 0 %, 0/3 steps"}
 
 
 def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -305,38 +300,6 @@ def slow_server() -> Iterator[str]:
         yield server.base_url
 
 
-def on_terminal(*arguments: str, columns: int = 100, interrupt: bool = False, **environment: str) -> tuple[int, str]:
-    """Run the command on a terminal of its own; exit code and everything that it wrote."""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (30, columns))
-    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR")}
-    child = subprocess.Popen(
-        [sys.executable, "-m", "guieval", *arguments],
-        stdin=theirs,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-        env={**clean, "TERM": "xterm-256color", **environment},
-        start_new_session=True,
-    )
-    os.close(theirs)
-    written = b""
-    until = time.monotonic() + 90
-    while time.monotonic() < until:
-        if select.select([ours], [], [], 1.0)[0]:
-            try:
-                read = os.read(ours, 65536)
-            except OSError:  # Linux: the other side is closed
-                break
-            if not read:
-                break
-            written += read
-        if interrupt and b"servers" in written:
-            child.send_signal(signal.SIGINT)
-            interrupt = False
-    os.close(ours)
-    return child.wait(timeout=60), written.decode("utf-8", "replace")
-
-
 def arguments(out: Path, url: str, *more: str) -> tuple[str, ...]:
     small = ("--set", "bench_options.episodes=6", "--set", "bench_options.seed=4", "--concurrency", "2")
     return ("run", "--model", MODEL, "--bench", "demo", "--base-url", url, "--out", str(out), *small, *more)
@@ -347,7 +310,7 @@ def test_on_a_terminal_the_picture_is_drawn_in_place_and_wiped_at_the_end(slow_s
     assert code == 0, written
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, "the cursor is there again"
     assert "in flight" in written and "\x1b[2K" in written
-    assert re.search(r"\x1b\[[0-9;]*3[1-7]m", written)
+    assert COLOUR.search(written)
     after = written[written.rindex("\x1b[2K") :]
     assert "progress: " in after and "servers" not in after
 
@@ -360,16 +323,16 @@ def test_a_wait_for_a_server_is_shown(tmp_path: Path) -> None:
         code, written = on_terminal(*arguments(tmp_path / "run", url, "--patience", "77"), columns=120)
     assert code == 0, written
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
-    assert re.search(rf"steps +\d+ of .*elapsed, waiting for {url} for \d s of 77 s", plain), plain
+    assert re.search(rf"steps +\d+ %, \d+ of .*elapsed, waiting for {url} for \d s of 77 s", plain), plain
     assert "back after" in " ".join(plain.split())
 
 
 def test_ctrl_c_leaves_the_terminal_clean_and_no_color_is_honoured(slow_server: str, tmp_path: Path) -> None:
-    code, written = on_terminal(*arguments(tmp_path / "run", slow_server), interrupt=True, NO_COLOR="1")
+    code, written = on_terminal(*arguments(tmp_path / "run", slow_server), interrupt_at=b"servers", NO_COLOR="1")
     assert code == 130, written
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1
     assert "stopped" in written and "Traceback" not in written
-    assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", written)
+    assert not COLOUR.search(written)
 
 
 def test_a_terminal_that_can_do_nothing_gets_plain_lines(slow_server: str, tmp_path: Path) -> None:

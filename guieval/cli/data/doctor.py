@@ -21,6 +21,7 @@ from guieval.data.doctor.examine import Examination, examine
 from guieval.data.overlays import Overlaid, read_overlay
 from guieval.errors import UsageError
 from guieval.evaluation import list_protocols
+from guieval.metrics.rounding import percentage
 from guieval.registry import benchmarks, list_adapters, list_benchmarks, list_models
 from guieval.reports.tables.table import Cell, Table, columns
 
@@ -121,4 +122,4 @@ def _print_examination(found: Examination) -> None:
 
 
 def _shares(counts: Counter[str], steps: int) -> str:
-    return ", ".join(f"{name} {count:,} ({count / steps:.1%})" for name, count in counts.most_common())
+    return ", ".join(f"{name} {count:,} ({percentage(count / steps, '.1f')}%)" for name, count in counts.most_common())

@@ -28,6 +28,7 @@ from guieval.cli.tables import JSON, echo, print_json, say, show
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import FatalEngineError, ServersAway, UsageError
 from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
+from guieval.metrics.rounding import percentage
 from guieval.reports.plots.paper import Width, check_file, write
 from guieval.reports.plots.scaling import mixing
 from guieval.reports.tables.table import Table, columns
@@ -155,10 +156,10 @@ def _report_lost(number: int, ended: RunOutcome) -> None:
 
 def _line(outcome: MixOutcome, settings: int) -> str:
     schedule = outcome.mix.schedule
-    osr = "-" if outcome.osr is None else f"{100 * outcome.osr:.1f} %"
+    osr = "-" if outcome.osr is None else f"{percentage(outcome.osr, '.1f')} %"
     return (
         f"{outcome.number + 1} of {settings}: {outcome.regime}, p {schedule.start:.3g} to {schedule.end:.3g}, "
-        f"mean {schedule.mean:.3f}: OSR {osr}, exact match {100 * outcome.exact_match:.2f} %"
+        f"mean {schedule.mean:.3f}: OSR {osr}, exact match {percentage(outcome.exact_match)} %"
     )
 
 
@@ -171,7 +172,7 @@ def _print_figures(directory: Path, settings: int, plot: Path | None, width: Wid
         print_json({**values, "regimes": figures, "outcomes": outcomes})
     elif share is not None:
         header = columns("regime", "settings", "OSR (%)", "exact match (%)", "mean", "Spearman R_s", "p")
-        note = f"At most {100 * share:.1f} % of the history can be replaced: the rest has no exact answer."
+        note = f"At most {percentage(share, '.1f')} % of the history can be replaced: the rest has no exact answer."
         show(Table("", header, tuple(map(_row, figures)), (note,)))
     elif outcomes:
         say("none of the steps has a past, so there is nothing to correlate, or to draw")
@@ -191,11 +192,11 @@ def _print_figures(directory: Path, settings: int, plot: Path | None, width: Wid
 
 def _row(figures: RegimeFigures) -> tuple[str, ...]:
     def span(values: tuple[float, float]) -> str:
-        low, high = (f"{100 * value:.2f}" for value in values)
+        low, high = map(percentage, values)
         return low if low == high else f"{low} to {high}"
 
     rank = figures.rank
     rho = "-" if rank.rho is None else f"{rank.rho:.4f}"
     p = "-" if rank.p_value is None else "< 0.0001" if rank.p_value < 0.0001 else f"{rank.p_value:.4f}"
-    mean = f"{100 * figures.mean_exact_match:.2f}"
+    mean = percentage(figures.mean_exact_match)
     return figures.regime, f"{figures.n:,}", span(figures.osr), span(figures.exact_match), mean, rho, p

@@ -5,17 +5,17 @@ Drawing is done in a thread of its own, so that it costs a step next to nothing 
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from guieval.cli.progress_bar import is_live
 from guieval.errors import harmless
 from guieval.running.display import RunDisplay
 from guieval.running.view import View, Watch
-from guieval.telemetry.rates import clock
+from guieval.telemetry.rates import clock, part_done
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +41,7 @@ def plain_line(view: View, *, over: bool = False) -> str:
     """A view as one line of text; ``over``: nothing more will happen."""
     run, load = view.progress, view.load
     parts = [
-        f"{run.done:,}/{run.total:,} {run.units}",
+        f"{_part(run)}{run.done:,}/{run.total:,} {run.units}",
         f"{_rate(view.recent)} {run.units}/s (mean {_rate(view.mean)})",
         *([] if over else [f"{run.in_flight:,} in flight", _queue(view)]),
         view.exact_match,
@@ -71,8 +71,7 @@ def picture(view: View) -> RenderableType:
     def add(label: str, text: str, style: str = "") -> None:
         rows.add_row(label, Text(harmless(text), style))  # a plain string would be searched for markup
 
-    share = f" ({100 * run.done / run.total:.0f} %)" if run.total else ""
-    add(run.units, f"{run.done:,} of {run.total:,}{share}, {clock(view.elapsed)} elapsed, {view.time_left}")
+    add(run.units, f"{_part(run)}{run.done:,} of {run.total:,}, {clock(view.elapsed)} elapsed, {view.time_left}")
     add("rate", f"{_rate(view.recent)} {run.units}/s, mean {_rate(view.mean)}")
     add("queue", f"{run.in_flight:,} {run.units} in flight, {_queue(view)}")
     verdicts = Text()
@@ -94,6 +93,10 @@ def picture(view: View) -> RenderableType:
     bar = Table.grid(expand=True)  # by itself a bar does not end its line
     bar.add_row(ProgressBar(total=max(run.total, 1), completed=run.done))
     return Group(Text(harmless(view.title), "bold"), bar, rows)
+
+
+def _part(run: Progress) -> str:
+    return f"{part_done(run.done, run.total)}, " if run.total else ""
 
 
 def _queue(view: View) -> str:
@@ -134,7 +137,7 @@ class Dashboard(RunDisplay):
     def __enter__(self) -> Dashboard:
         if self._quiet:
             return self
-        if sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
+        if is_live():
             from rich.console import Console
             from rich.live import Live
 

@@ -28,7 +28,7 @@ def write_eval_results(run: Exported, folder: Path, *, figure: str | None = None
     entry = EvalResultEntry(
         dataset_id=run.dataset,
         task_id=task,
-        value=round(100 * chosen.value, 2),
+        value=_percent(chosen.value),
         date=run.manifest.created or None,
         notes=_words(run, chosen),
     )
@@ -53,7 +53,7 @@ def write_model_index(run: Exported, folder: Path) -> list[Path]:
             dataset_config=f"{manifest.mode.name}, {run.protocol.name}",
             dataset_args=run.details,
             metric_type=figure.kind,
-            metric_value=round(100 * figure.value, 2),
+            metric_value=_percent(figure.value),
             metric_name=figure.name,
             metric_args=_interval(figure),
         )
@@ -86,6 +86,12 @@ def _interval(figure: ExportedFigure) -> dict[str, Any]:
     if figure.interval is not None:
         values |= {"low": round(100 * figure.interval.low, 2), "high": round(100 * figure.interval.high, 2)}
     return values
+
+
+def _percent(share: float) -> float:
+    """A share in per cent with two decimals, or with all where these would make it 0 or 100."""
+    rounded = round(100 * share, 2)
+    return 100 * share if rounded in (0, 100) else rounded
 
 
 def _words(run: Exported, figure: ExportedFigure) -> str:

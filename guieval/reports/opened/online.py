@@ -14,6 +14,7 @@ from guieval.errors import ScreenshotError, UsageError, nearest
 from guieval.history.modes import ONLINE
 from guieval.journal.caveats import model_label
 from guieval.journal.run_files import Manifest
+from guieval.metrics.rounding import percentage
 from guieval.online.figures import OnlineFigures
 from guieval.online.trajectory import TrajectoryStep
 from guieval.reports.consistency_tables import in_words
@@ -117,7 +118,7 @@ class OpenedTrajectory(Sequence["OpenedTrajectoryStep"]):
         each, outcome = self.trajectory, self.trajectory.outcome
         rows: list[tuple[str, object]] = [("goal", each.goal), ("ended", each.ended)]
         if outcome is not None:
-            rows += [("progress", f"{outcome.score.progress:.0%}"), ("reason", outcome.score.reason)]
+            rows += [("progress", f"{percentage(outcome.score.progress, '.0f')}%"), ("reason", outcome.score.reason)]
             rows += [("side effect", effect) for effect in outcome.score.side_effects]
         steps = "".join(step._repr_html_() for step in self)
         head = f"<h4>{escaped(f'{each.key}, repetition {each.repetition}')}</h4>{definitions(rows)}"

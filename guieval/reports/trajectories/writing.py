@@ -20,6 +20,7 @@ from guieval.actions import Unsupported
 from guieval.data.screenshots import resolve
 from guieval.errors import ScreenshotError
 from guieval.journal.caveats import model_label
+from guieval.metrics.rounding import percentage
 from guieval.online.trajectory import SCREENS, TrajectoryStep
 from guieval.reports.consistency_tables import in_words
 from guieval.reports.online_tables import online_tables
@@ -105,17 +106,10 @@ def row_values(trajectory: Trajectory, repeated: bool) -> dict[str, Any]:
         "sign": SIGNS[trajectory.ended],
         "code": ENDINGS.index(trajectory.ended),
         "count": len(trajectory.steps),
-        "progress": None if outcome is None else _whole_percent(outcome.score.progress),
+        "progress": None if outcome is None else f"{percentage(outcome.score.progress, '.0f')} %",
         "effects": [] if outcome is None else [clipped(side_effect, LINE_LIMIT) for side_effect in outcome.score.side_effects],
         "reason": clipped(reason, LINE_LIMIT),
     }
-
-
-def _whole_percent(share: float) -> str:
-    """A share in whole per cent; neither the least nor the unfinished is rounded away."""
-    if 0 < share < 0.005:
-        return "< 1 %"
-    return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def _step_values(step: TrajectoryStep, screens: Screens) -> dict[str, Any]:

@@ -1,0 +1,22 @@
+"""Rounds shares for readers: only none is 0 %, and only all is 100 %."""
+
+from __future__ import annotations
+
+_NOISE = 1e-9
+"""Percentage points by which sums of fractions miss a whole number; no share of fewer than 10^11 steps is as near."""
+
+
+def percentage(share: float, form: str = ".2f") -> str:
+    """A fraction in per cent, without the unit. A ``form`` with a sign, ``+.2f``, is for a difference of fractions.
+
+    A value that is not 0 but would be rounded to it is ``< 0.01`` (a difference ``< +0.01`` or ``> -0.01``). A share below 1
+    that would be rounded to 100 is ``> 99.99``.
+    """
+    value = 100 * share
+    shown = f"{value:{form}}"
+    least = 10.0 ** -len(shown.partition(".")[2])
+    if float(shown) == 0 and abs(value) > _NOISE:
+        return f"< {least:{form}}" if value > 0 else f"> {-least:{form}}"
+    if float(shown) == 100 and value < 100 - _NOISE and not form.startswith("+"):
+        return f"> {100 - least:{form}}"
+    return shown
