@@ -16,6 +16,7 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal import Records, read_manifest
 from guieval.metrics.intervals import wilson
+from guieval.metrics.rounding import percentage
 from guieval.models.frame_audit import FrameReport, audit_answers, audit_records
 from guieval.reports.tables.table import Cell, Table, columns
 from guieval.scoring.matrix import answered_file
@@ -85,7 +86,7 @@ def _table(report: FrameReport) -> Table:
         interval = wilson(fit.hits, report.steps)
         between = "" if interval is None else f"{interval.low:.1%} to {interval.high:.1%}"
         compared = (f"{fit.gained:,}", f"{fit.lost:,}", f"{fit.chance:.1e}") if index else ("", "", "")
-        share = (f"{fit.hits / report.steps:.1%}", between)
+        share = (f"{percentage(fit.hits / report.steps, '.1f')}%", between)
         rows.append((fit.name if index else f"{fit.name} (declared)", f"{fit.hits:,}", *share, f"{fit.outside:,}", *compared))
     heads = columns(
         "numbers read as",
