@@ -185,19 +185,18 @@ class LockstepEngine:
     def watch(self, progress: Progress) -> None:
         """Learn how many steps are in flight; the runner calls this at the start and after every step."""
         self._progress = progress
+        if self._beating is None:
+            self._last_round = asyncio.get_running_loop().time()
+            self._beating = asyncio.create_task(self._beat())
         self._look()
 
     async def generate(self, request: Request) -> Reply:
         """The answer of the next round; :class:`EngineError` for a request that cannot be answered."""
-        loop = asyncio.get_running_loop()
-        if self._beating is None:
-            self._last_round = loop.time()
-            self._beating = asyncio.create_task(self._beat())
         try:
             alike = {name: value for name, value in chat_options(request).sampling.items() if name != "seed"}
         except UsageError as error:
             raise FatalEngineError(str(error)) from error
-        answer: asyncio.Future[Reply] = loop.create_future()
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting.append((json.dumps(alike, sort_keys=True, default=str), request, answer))
         self._look()
         return await answer

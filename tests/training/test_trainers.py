@@ -21,6 +21,7 @@ from guieval.journal import Records
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.running.config import RunConfig
 from guieval.training.building import Parts
+from guieval.training.checkpoints import mark
 from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import figures
 from guieval.training.guard import check_trainer
@@ -371,9 +372,10 @@ def test_a_folder_that_cannot_be_used_is_a_sentence(configured: Configured, tmp_
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "training.yaml").write_text("[", encoding="utf-8")
     begun = configured("sft", out=str(tmp_path / "begun"))
-    with pytest.raises(UsageError, match="without a checkpoint to resume from: give another --out, or remove it"):
+    with pytest.raises(UsageError, match="without a complete checkpoint to resume from: give another --out, or remove it"):
         train(begun)
     (tmp_path / "begun" / "checkpoints" / "checkpoint-1").mkdir(parents=True)
+    mark(tmp_path / "begun" / "checkpoints" / "checkpoint-1")
     with pytest.raises(UsageError, match=r"its training\.yaml is not what a training wrote"):
         train(begun, resume=True)
 
