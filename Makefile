@@ -18,7 +18,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo test check wheel types test-vllm test-train test-verl kills fuzz clean
+.PHONY: browser demo docs test check wheel types test-vllm test-train test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -40,6 +40,10 @@ demo: $(VENV)/.demo
 	@echo "next:     source $(BIN)/activate    (puts guieval on the PATH of this shell)"
 
 test: check wheel
+
+# The documentation site, which opens without a server or a network.
+docs: $(VENV)/.dev
+	$(BIN)/python docs/site/build.py
 
 # Many tests start browsers, servers and clusters of their own. One that fails beside all the others is repeated alone, and decides then;
 # the first summary names it.

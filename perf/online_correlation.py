@@ -44,7 +44,13 @@ AGENTS: dict[str, dict[str, Any]] = {
         f"slips {slip:.0%}, steadied by its past {drift:.0%}": {"slip": slip, "drift": drift, **HOME}
         for slip, drift in ((0.15, -0.1), (0.3, -0.25), (0.4, -0.3))
     },
-    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.9, 0.75, 0.5, 0.25, 0.0)},
+    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.9, 0.75, 0.5, 0.25)},
+    "OCR baseline": {"knows": 0.0},
+    **{f"OCR baseline, remembers {steps} steps": {"knows": 0.0, "memory": steps} for steps in (0, 2)},
+    **{f"OCR baseline, reads {sight:.0%} of the lines": {"knows": 0.0, "sight": sight} for sight in (0.9, 0.75)},
+    "OCR baseline, does not scroll": {"knows": 0.0, "scroll": False},
+    "knows 75%, guesses the rest, remembers nothing": {"knows": 0.75, "memory": 0},
+    **{f"slips 15%, begins again, seed {seed}": {"slip": 0.15, "seed": seed, **HOME} for seed in (1, 2)},
 }
 PAGE_AGENTS: dict[str, dict[str, Any]] = {
     **{f"slips {slip:.0%}": {"slip": slip} for slip in (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)},
@@ -52,9 +58,13 @@ PAGE_AGENTS: dict[str, dict[str, Any]] = {
     **{f"repeats itself {habit:.0%}": {"slip": 0.03, "habit": habit} for habit in (0.1, 0.2, 0.3)},
     **{f"thrown off by its past {drift:.0%}": {"slip": 0.03, "drift": drift} for drift in (0.1, 0.2, 0.3)},
     "slips 30%, steadied by its past 25%": {"slip": 0.3, "drift": -0.25},
-    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.75, 0.5, 0.25, 0.0)},
+    **{f"knows {knows:.0%}, guesses the rest": {"knows": knows} for knows in (0.75, 0.5, 0.25)},
+    "OCR baseline": {"knows": 0.0},
+    "OCR baseline, remembers nothing": {"knows": 0.0, "memory": 0},
+    "OCR baseline, reads 75% of the lines": {"knows": 0.0, "sight": 0.75},
+    "slips 15%, seed 1": {"slip": 0.15, "seed": 1},
 }
-"""The last one is the OCR baseline. A page has no home, so these agents guess on screens that they do not know."""
+"""A page has no home, so these agents guess on screens that they do not know."""
 PAGES = (
     *(
         "click-checkboxes",

@@ -13,7 +13,7 @@ from typing import Any
 
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice
-from guieval.evaluation import ActionEvaluator
+from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, read_manifest, write_atomically
 from guieval.metrics import RunSummary, RunTally
 from guieval.scoring.answered import Answered
@@ -46,7 +46,7 @@ class Scorer:
     Raises :class:`guieval.errors.UsageError` for an unknown protocol.
     """
 
-    def __init__(self, answered: Answered, protocol: str | None = None) -> None:
+    def __init__(self, answered: Answered, protocol: str | Protocol | None = None) -> None:
         self.evaluator = ActionEvaluator(answered.protocol if protocol is None else protocol)
         self._answered = answered
         self._seen: dict[EpisodeKey, dict[int, str]] = {}
@@ -98,8 +98,8 @@ class Scorer:
             self._seen.setdefault(task.episode_key, {})[task.step_index] = task.action.type
 
 
-def evaluate_answers(answered: Answered, protocol: str | None = None, *, choice: Choice | None = None) -> Scored:
-    """Score answers under ``protocol`` (default: their own); ``choice`` restricts them to some steps.
+def evaluate_answers(answered: Answered, protocol: str | Protocol | None = None, *, choice: Choice | None = None) -> Scored:
+    """Score answers under ``protocol``, by its name or one of your own (default: theirs); ``choice`` restricts the steps.
 
     Raises :class:`guieval.errors.UsageError` for an unknown protocol, and as :attr:`Answered.select` does.
     """
@@ -111,14 +111,14 @@ def evaluate_answers(answered: Answered, protocol: str | None = None, *, choice:
 
 def evaluate_run(
     directory: Path | str,
-    protocol: str | None = None,
+    protocol: str | Protocol | None = None,
     *,
     reparse: bool = False,
     adapter: str | None = None,
     choice: Choice | None = None,
     overlay: Overlay | None = None,
 ) -> Scored:
-    """Score a run directory under ``protocol`` (default: the one it was run with).
+    """Score a run directory under ``protocol``, by its name or one of your own (default: the one it was run with).
 
     Arguments and errors as in :func:`guieval.scoring.recorded_run.recorded_answers` and :func:`evaluate_answers`.
     """

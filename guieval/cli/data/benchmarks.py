@@ -30,14 +30,14 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
         say(f"Environments, for --mode online: {', '.join(environments())}.")
         return
     if name in environments() and name not in list_benchmarks():
-        for line in _environment(environments()[name]):
+        for line in environment_details(environments()[name]):
             echo(line)
         return
-    for line in _details(benchmark_class(name)):
+    for line in benchmark_details(benchmark_class(name)):
         echo(line)
     if name in environments():
         echo("")
-        for line in _environment(environments()[name]):
+        for line in environment_details(environments()[name]):
             echo(line)
 
 
@@ -47,7 +47,7 @@ def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
     return kind.name, kind.title, episodes, f"{first.steps:,}" if first else "-", kind.licence or "-", kind.protocol
 
 
-def _details(kind: type[ABCBenchmark]) -> Iterator[str]:
+def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
     yield f"{kind.name}: {kind.title}"
     space = kind.action_space
     facts = {
@@ -78,7 +78,7 @@ def _details(kind: type[ABCBenchmark]) -> Iterator[str]:
             yield text
 
 
-def _environment(kind: type[ABCEnvironment]) -> Iterator[str]:
+def environment_details(kind: type[ABCEnvironment]) -> Iterator[str]:
     yield f"{kind.name}: {kind.title}, an environment (--mode online)"
     yield f"{'source:':10}{kind.source}"
     yield f"{'licence:':10}{kind.licence or '-'}"

@@ -18,7 +18,7 @@ from guieval.reports.tables.table import Table, columns
 from guieval.running.config import RunConfig
 from guieval.telemetry.tracking import SETTINGS as TRACKING
 
-_FREE = {
+FREE = {
     "bench_options": "`guieval benchmarks NAME` lists the options of a benchmark",
     "options": "the adapter's file lists the options of a model family",
     "vllm": "and any argument of `vllm serve` under its own name",
@@ -44,7 +44,7 @@ def help_config(
     json_output: JSON = False,
 ) -> None:
     """List every setting of a run, as --set NAME=VALUE and --config FILE take it, with type, default and meaning."""
-    known = list(_settings())
+    known = list(settings())
     chosen = [one for one in known if group is None or one.setting == group or one.setting.startswith(f"{group}.")]
     if not chosen:
         raise UsageError(f"unknown setting {group!r}{nearest(group or '', [one.setting for one in known])}")
@@ -52,18 +52,18 @@ def help_config(
         print_json(chosen)
         return
     what = "type, default and meaning"  # in one column, which at 80 characters leaves room for all three
-    show(Table("", columns("setting", what, folds=(what,)), tuple((one.setting, _in_words(one)) for one in chosen)))
-    for name, words in _FREE.items():
+    show(Table("", columns("setting", what, folds=(what,)), tuple((one.setting, in_words(one)) for one in chosen)))
+    for name, words in FREE.items():
         if any(one.setting == name for one in chosen):
             say(f"{name}.NAME: {words}.")
 
 
-def _in_words(setting: Setting) -> str:
+def in_words(setting: Setting) -> str:
     default = "" if setting.default in (None, {}, []) else f" (default {json.dumps(setting.default)})"
     return f"{setting.type}{default}: {setting.description}"
 
 
-def _settings() -> Iterator[Setting]:
+def settings() -> Iterator[Setting]:
     groups = {
         "sampling": list(_fields(SamplingSettings)),
         "resampling": list(_fields(SamplingSettings)),

@@ -1,0 +1,1 @@
+"""The documentation is carried out: every command and snippet on its pages."""

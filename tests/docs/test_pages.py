@@ -1,0 +1,138 @@
+"""Every page, as a reader follows it: its commands in their order, its Python in one interpreter, its files as they stand.
+
+A command that needs what a test has not (a GPU, a hub, a whole benchmark) ends with a sentence, which :data:`REFUSED` expects.
+Commands of other programs (git, docker, npm, pip) are not carried out.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import CommandLine
+from tests.conftest import REPOSITORY
+from tests.docs.page import Snippet, snippets
+from tests.docs.world import World, make_runs, value_of
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+SERVERS = {
+    "mock-server": r"http://127\.0\.0\.1:(\d+)",
+    "view": r"http://127\.0\.0\.1:(\d+)",
+    "serve-environment": r":(\d+)/ws",
+}
+"""Commands that serve until Ctrl-C, and the address that they print."""
+NO_MODEL = r"vLLM is not installed|needs the package '(?:vllm|torch)'|is answered by a server: add --base-url|needs a key: set"
+NOT_THAT_DATA = (
+    r"needs [\d,]+ named episodes|has no split 'train'|there is no episode '27'"
+    r"|is of androidcontrol, but|too few steps to choose from"
+)
+NO_FILE = (
+    r"(?:does not exist|there is no (?:run directory|folder)|cannot be read: No such file|is no folder|is not a run directory)"
+)
+REFUSED: dict[str, str] = {
+    "README.md": f"{NO_MODEL}|{NOT_THAT_DATA}|could not be read: .*not known|runs are on different data|{NO_FILE}",
+    "computer-use.md": NO_MODEL,
+    "consistency.md": NO_FILE,
+    "data-selection.md": f"{NOT_THAT_DATA}|{NO_FILE}",
+    "decisions.md": f"has one answer to each step|two runs would be called|{NO_FILE}",
+    "engines.md": f"{NO_MODEL}|{NO_FILE}",
+    "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is no program",
+    "episodes.md": f"{NO_MODEL}|{NO_FILE}",
+    "online.md": f"{NO_MODEL}|{NO_FILE}",
+    "predictions.md": NO_FILE,
+    "rollouts.md": NO_FILE,
+    "scaling.md": f"{NO_MODEL}|{NO_FILE}",
+    "training.md": f"{NO_MODEL}|{NO_FILE}|holds no training",
+    "thoughts.md": f"{NO_MODEL}|{NOT_THAT_DATA}",
+}
+"""Pages with commands that need what a test has not, and the sentences that these end with (exit code 2)."""
+ELSEWHERE = (
+    r"(?<!\S)\.\.\.(?!\S)|\[--",  # a pattern of commands
+    r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
+    r"--bench miniwob|serve-environment miniwob",  # tests/online
+)
+"""Commands and snippets (patterns) that are not carried out here."""
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reader")
+    make_runs(folder)
+    return folder
+
+
+@pytest.fixture
+def world(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as stack:
+        yield World(tmp_path, stack)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_the_page_can_be_followed(page: Path, world: World, guieval: CommandLine) -> None:
+    followed = [each for each in snippets(page) if not any(re.search(known, each.text) for known in ELSEWHERE)]
+    for out in (value_of(each.words, "--out") for each in followed if each.kind == "command"):
+        if out is not None and (world.folder / out).is_dir():
+            shutil.rmtree(world.folder / out)  # the page makes it itself
+    names: dict[str, Any] = {}
+    for snippet in followed:
+        match snippet.kind:
+            case "file":
+                (world.folder / snippet.name).parent.mkdir(parents=True, exist_ok=True)
+                (world.folder / snippet.name).write_text(snippet.text, encoding="utf-8")
+            case "python":
+                exec(snippet.text, names)
+            case _ if snippet.words[0] == "guieval":
+                follow(snippet, world, guieval, REFUSED.get(page.name))
+            case _ if snippet.words[:2] == ["python", "-m"]:
+                assert find_spec(snippet.words[2]), snippet.text
+
+
+def follow(snippet: Snippet, world: World, guieval: CommandLine, refused: str | None) -> None:
+    """Carry out one command of ours; it may end with a sentence of the pattern ``refused``."""
+    words = world.words(snippet.words)[1:]
+    if words[0] in SERVERS:
+        serve(words, world)
+        return
+    done = guieval(*words)
+    expected = done.code == 0 or (done.code == 2 and refused is not None and re.search(refused, done.err))
+    assert expected, f"{snippet.text}\n{done.err[-1000:]}"
+
+
+def serve(words: Sequence[str], world: World) -> None:
+    """Start a server and wait for its address; one that the page leaves running (``&``) ends with the page."""
+    background = words[-1] == "&"
+    arguments = [word for word in words if word != "&"]
+    port = value_of(arguments, "--port")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "guieval", *arguments, *(["--no-browser"] if arguments[0] == "view" else [])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    world.ends(server)
+    assert server.stdout is not None
+    said = []
+    for line in server.stdout:
+        said.append(line)
+        if found := re.search(SERVERS[arguments[0]], line):
+            break
+    else:
+        raise AssertionError("".join(said))
+    if background:
+        assert port is None or found[1] == port
+        world.listening.add(f"http://127.0.0.1:{found[1]}/v1")
+    else:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(30) in (0, 130)

@@ -1,0 +1,75 @@
+"""``make docs``: the site builds without a warning, its reference covers the code, and it needs no network."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import guieval
+from guieval.cli import COMMANDS
+from guieval.registry import list_benchmarks
+from guieval.running.config import RunConfig
+from tests.conftest import REPOSITORY
+
+pytest.importorskip("zensical")
+SITE = REPOSITORY / "docs" / "site"
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, SITE / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[name] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of the site; the build ends with an error where a link is broken or the API lacks a name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SITE))
+        yield module("build").build(tmp_path_factory.mktemp("site") / "out").parent
+
+
+def test_there_is_a_page_for_everything(site: Path) -> None:
+    pages = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    assert {f"reference/commands/{name}.html" for name in COMMANDS} <= pages
+    assert {f"reference/benchmarks/{name}.html" for name in list_benchmarks()} <= pages
+    settings = (site / "reference" / "settings.html").read_text(encoding="utf-8")
+    assert all(f"<code>{name}</code>" in settings for name in RunConfig.model_fields)
+    names = (site / "reference" / "api" / "index.html").read_text(encoding="utf-8")
+    assert all(f"<code>{name}</code>" in names for name in guieval.__all__ if not name.startswith("__"))
+    notebooks = {f"notebooks/{path.stem}.html" for path in (REPOSITORY / "docs" / "notebooks").glob("*.ipynb")}
+    assert notebooks and notebooks <= pages
+
+
+def test_an_option_and_a_docstring_are_shown(site: Path) -> None:
+    assert "--sample-set" in (site / "reference" / "commands" / "run.html").read_text(encoding="utf-8")
+    evaluation = (site / "reference" / "api" / "evaluation.html").read_text(encoding="utf-8")
+    assert "Judge <code>action</code> as the answer" in evaluation
+    assert not re.search(r":(?:class|func|meth|mod|data|attr):", evaluation), "a role of Sphinx is left in the page"
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    loads = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=["']?(https?:)?//[^>]*>""")
+    for path in site.rglob("*.html"):
+        found = loads.search(path.read_text(encoding="utf-8"))
+        assert found is None or 'rel="canonical"' in found[0], f"{path.name} loads {found[0]}"
+
+
+def test_the_drawings_are_those_of_the_script(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    module("drawings").write(tmp_path)
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
+    assert len(drawn) == 4
+    for name, text in drawn.items():
+        assert re.findall(r"<text.*?</text>", text, re.DOTALL) == re.findall(
+            r"<text.*?</text>", (REPOSITORY / "docs" / "concepts" / name).read_text(encoding="utf-8"), re.DOTALL
+        ), f"run docs/site/drawings.py: {name} is not the one in docs/concepts"

@@ -1,0 +1,115 @@
+"""The reader's world: a folder with the runs, data and servers that the pages' commands name.
+
+``DIR`` is an example of the benchmark's release as its loader writes it, ``URL`` a scripted server that answers as the command's
+model, and a name such as ``runs/NAME`` a run of the OCR baseline.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+
+import guieval
+from guieval.registry import benchmark_class, load_benchmark
+from guieval.testing.mock_server import MockServer, MockSettings
+
+PLACEHOLDERS = {
+    "M": "qwen2.5-vl-7b",
+    "B": "demo",
+    "RUN": "runs/NAME",
+    "THINKING": "rollouts/OTHER",
+    "INSTRUCT": "rollouts/OTHER",
+}
+ADDRESSES = ("URL", "http://127.0.0.1:8000/v1")
+NAMED_FIRST = ("prepare", "doctor", "export", "download")
+"""Commands whose first argument is a benchmark."""
+FEWER = {
+    "rollout": ["--limit", "1", "--samples", "2"],
+    "mix": ["--limit", "1", "--levels", "2", "--means", "1"],
+    "run": ["--limit", "2"],
+}
+"""What makes a command small enough for a test."""
+
+
+def make_runs(folder: Path) -> None:
+    """The runs that pages assume: of the OCR baseline, of one that slips, and of judges that are given its thoughts."""
+    made = folder / "runs"
+    for name, model, options in (("NAME", "ocr-baseline", {}), ("OTHER", "ocr-errant", {"slip": 0.3})):
+        guieval.run(model=model, bench="demo", out=made / name, limit=2, progress=False, options=options)
+    out, sampling = folder / "rollouts" / "OTHER", {"temperature": 1.0}
+    guieval.run(model="ocr-errant", bench="demo", out=out, limit=2, progress=False, samples=4, sampling=sampling)
+    for name, like in (("A", "NAME"), ("B", "OTHER"), ("first", "NAME")):
+        shutil.copytree(made / like, made / name)
+
+
+class World:
+    """One page's folder and servers; commands are carried out in it in their order."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+        self._servers: dict[tuple[str, str, str], MockServer] = {}
+        self._examples: dict[str, Path] = {}
+        self.listening: set[str] = set()
+        """Addresses of servers that the page itself has started."""
+
+    def ends(self, program: subprocess.Popen[str]) -> None:
+        """End a program with the page."""
+
+        def end() -> None:
+            program.kill()
+            program.wait()
+
+        self._stack.callback(end)
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        """A command's words with what stands for data, servers and names put in."""
+        filled: list[str] = []
+        bench = value_of(words, "--bench") or (words[2] if words[1] in NAMED_FIRST and len(words) > 2 else "androidcontrol")
+        for previous, word in zip(["", *words], words, strict=False):
+            filled.append(self._filled(previous, word, bench, words))
+        fewer = () if {"--preset", "--resume", "--sample-set", "--episodes"} & {*words} else FEWER.get(words[1], ())
+        return [*(each for word in filled for each in self._matching(word)), *fewer]
+
+    def _filled(self, previous: str, word: str, bench: str, words: Sequence[str]) -> str:
+        if previous in ("--data", "--source") and word.isupper():
+            return str(self._example(bench))
+        if previous == "--base-url" and word in ADDRESSES and word not in self.listening:
+            return self._server(words)
+        return PLACEHOLDERS.get(word, word)
+
+    def _matching(self, word: str) -> Iterator[str]:
+        """What a shell makes of a pattern."""
+        found = sorted(self.folder.glob(word)) if "*" in word else []
+        yield from (str(path.relative_to(self.folder)) for path in found) if found else (word,)
+
+    def _example(self, bench: str) -> Path:
+        if bench not in self._examples:
+            folder = self.folder / "data-of" / bench
+            folder.mkdir(parents=True)
+            benchmark_class(bench).write_example(folder)
+            self._examples[bench] = folder
+        return self._examples[bench]
+
+    def _server(self, words: Sequence[str]) -> str:
+        model = PLACEHOLDERS.get(name := value_of(words, "--model") or "ui-tars-7b", name)
+        adapter = value_of(words, "--adapter") or ""
+        bench = PLACEHOLDERS.get(name := value_of(words, "--bench") or "demo", name)
+        key = (model, adapter, bench)
+        if key not in self._servers:
+            data = self._example(bench) if benchmark_class(bench).needs_data else None
+            settings = MockSettings(
+                model=model, adapter=adapter or None, policy="reference", accuracy=0.8, served_models=(model,)
+            )
+            self._servers[key] = self._stack.enter_context(MockServer(settings, benchmark=load_benchmark(bench, data)))
+        return self._servers[key].base_url
+
+
+def value_of(words: Sequence[str], option: str) -> str | None:
+    """The value that follows an option, the last one if it stands there twice."""
+    found = [word for previous, word in pairwise(words) if previous == option]
+    return found[-1] if found else None
