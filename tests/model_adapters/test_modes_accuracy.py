@@ -2,14 +2,15 @@
 
 A mock server answers the demo in each family's own format, right with a known probability. Which answers are right is a pure
 function of seed and step, so the true figures are computed here without the harness: nothing of it (prompt, transport, parser,
-history, scoring, metrics) may change them.
+history, scoring, metrics) may change them. Online a script acts on the simulated phone, and the same actions on a phone of this
+test's own say what is true.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,13 +18,17 @@ from typing import NamedTuple
 
 import pytest
 
-from guieval.actions import Action, ActionSpace
+from guieval.actions import Action, ActionSpace, Click, Point, Stop
 from guieval.data.benchmark import ABCBenchmark
 from guieval.engines import request_id
 from guieval.engines.apis.hosted import HostedEngine
 from guieval.engines.http.chat_completions import OpenAIEngine, OpenAISettings
+from guieval.journal import Records
 from guieval.metrics import RunSummary
-from guieval.models import ABCModel
+from guieval.models import ABCModel, Engine, ModelConfig
+from guieval.online.figures import online_figures
+from guieval.online.phone import PhoneEnvironment
+from guieval.online.tasks import EnvironmentTasks
 from guieval.registry import load_benchmark, load_model, model_configs
 from guieval.running.config import RunConfig
 from guieval.running.engine_choice import native_api
@@ -31,6 +36,7 @@ from guieval.steps import StepTaskModel
 from guieval.testing.mock_server import MockServer, MockSettings, wrong_action
 from guieval.testing.mock_server.app import Answer, Answers, Tag, uniform
 from guieval.testing.mock_server.policies import policy_answers
+from guieval.testing.phone import PhoneEpisode, generate_episode
 from tests.scripted import runner_of
 
 ACCURACY = 0.75
@@ -46,13 +52,25 @@ class Variant(NamedTuple):
     model: ABCModel
 
 
+NOT_ASKED = {"ocr-baseline", "ocr-errant", "tiny-policy"}
+"""Agents without a server, which have no words for all of the demo's actions."""
+SERVING = {"name", "hf_id", "served_as", "sampling", "context_length", "vllm", "licence", "notes", "frame"}
+"""Settings of a checkpoint that change neither a prompt nor how a reply is read."""
+
+
+def behaviour(config: ModelConfig) -> str:
+    """What checkpoints have to have in common so that one stands for all of them."""
+    values = config.model_dump(exclude=SERVING) | {"thinking": config.thinking is None}
+    return json.dumps(values, sort_keys=True)
+
+
 def variants() -> Iterator[Variant]:
     """One checkpoint for each adapter and options, with thinking on and off where there is a switch."""
     seen: set[str] = set()
     for name, config in model_configs().items():
-        if config.engine == "local" or config.folder is not None:  # shipped weights have no words for the demo's actions
+        if name in NOT_ASKED:
             continue
-        same = json.dumps([config.adapter, config.options, config.thinking is None], sort_keys=True)
+        same = behaviour(config)
         if same not in seen:
             seen.add(same)
             if load_model(name).thinking_switch:
@@ -63,6 +81,20 @@ def variants() -> Iterator[Variant]:
 
 
 VARIANTS = tuple(variants())
+
+
+def test_every_checkpoint_is_one_of_these() -> None:
+    """Each is here itself, or differs from one that is here in settings of its server alone."""
+    covered = {behaviour(variant.model.config) for variant in VARIANTS}
+    assert {name for name, config in model_configs().items() if behaviour(config) not in covered} == NOT_ASKED
+    for name in model_configs().keys() - NOT_ASKED:
+        model = load_model(name)
+        twin = next(each.model for each in VARIANTS if behaviour(each.model.config) == behaviour(model.config))
+        assert (type(model), model.action_space, model.resolved_options) == (
+            type(twin),
+            twin.action_space,
+            twin.resolved_options,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +168,14 @@ def expected(demo: ABCBenchmark, space: ActionSpace, *, stops: bool) -> Expected
     return figures
 
 
-def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, directory: Path) -> RunSummary:
+def engine_of(variant: Variant, server: MockServer) -> Engine:
     settings = OpenAISettings(base_urls=(server.base_url,), model=variant.name, max_attempts=1)
     kind = variant.model.config.engine
-    engine = OpenAIEngine(settings) if kind == "openai" else HostedEngine(native_api(kind), settings)
+    return OpenAIEngine(settings) if kind == "openai" else HostedEngine(native_api(kind), settings)
+
+
+def played(variant: Variant, demo: ABCBenchmark, server: MockServer, mode: str, directory: Path) -> RunSummary:
+    engine = engine_of(variant, server)
     config = RunConfig(model=variant.model.config.name, bench="demo", mode=mode)
     outcome = runner_of(config, directory, demo, variant.model, engine, 8).execute(resume=False)
     assert outcome.failures == {}
@@ -183,3 +219,109 @@ def test_the_figures_are_the_true_ones(variant: Variant, demo: ABCBenchmark, ser
         if summary.sop is not None:
             assert summary.sop.tsr.count == figures.whole
             assert summary.sop.pg.value == pytest.approx(figures.pg)
+
+
+# --- online -----------------------------------------------------------------------------------------------------------
+
+SCREEN = (360, 800)
+EPISODES = [generate_episode(SEED, number, SCREEN) for number in range(3)]
+CORNER = Click(point=Point(1.0, 1.0))
+"""Touches nothing of the simulated phone."""
+
+
+def scripts(space: ActionSpace) -> dict[str, list[Action]]:
+    """What is done at each task: the reference as far as the format can say it; in the second, a step in the middle is missed.
+
+    After it the task is stopped as finished, and where the format has no word for that, the corner is touched.
+    """
+    found: dict[str, list[Action]] = {}
+    for number, played in enumerate(EPISODES):
+        steps = [next((each for each in (step.action, *step.alternatives) if each in space), CORNER) for step in played.steps]
+        if number == 1:
+            steps[len(steps) // 2] = CORNER
+        found[f"s{SEED}-{number:04d}"] = steps
+    return found
+
+
+def scripted(script: Sequence[Action], index: int, space: ActionSpace) -> Action:
+    after = Stop() if Stop() in space else CORNER
+    return script[index] if index < len(script) else after
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a task came to: its success, its steps, and how it was stopped, if it was."""
+
+    success: bool
+    steps: int
+    stopped: str | None
+
+
+def done(played: PhoneEpisode, script: Sequence[Action], space: ActionSpace) -> Ended:
+    """The same actions on a phone of the test's own, as many as the task allows."""
+    phone, most = played.start, 2 * len(played) + 5
+    for index in range(most):
+        phone = phone.apply(scripted(script, index, space))
+        if phone.state.stopped:
+            return Ended(played.task.achieved(phone.state), index + 1, phone.state.stopped)
+    return Ended(played.task.achieved(phone.state), most, None)
+
+
+@pytest.fixture(scope="module")
+def acting(demo: ABCBenchmark) -> Iterator[MockServer]:
+    """One server for all; it answers each step of a task with the script's action."""
+    variants = {variant.name: acted(variant, demo) for variant in VARIANTS}
+
+    def answer(tag: Tag, body: bytes) -> Answer:
+        found = _MODEL.search(body)
+        assert found is not None
+        return variants[found[1].decode()](tag, body)
+
+    with MockServer(MockSettings(served_models=tuple(variants)), answers=answer) as running:
+        yield running
+
+
+def acted(variant: Variant, demo: ABCBenchmark) -> Answers:
+    space = variant.model.action_space
+    of_task = scripts(space)
+    shown = demo.load(demo.index()[0]).steps[0].model_copy(update={"screenshot_size": SCREEN})
+
+    def answer(tag: Tag, body: bytes) -> Answer:
+        assert tag.key is not None
+        action = scripted(of_task[tag.key.episode_id], tag.key.step_index, space)
+        return Answer(variant.model.render(shown, action, "I act on what is on this screen."))
+
+    return answer
+
+
+@pytest.fixture
+def acting_for(variant: Variant, demo: ABCBenchmark, acting: MockServer) -> Iterator[MockServer]:
+    """The common server; Gemini's requests name the model in the path, which policies do not see."""
+    if variant.model.config.engine != "gemini":
+        yield acting
+        return
+    with MockServer(MockSettings(), answers=acted(variant, demo)) as own:
+        yield own
+
+
+def test_online_figures_are_the_true_ones(variant: Variant, acting_for: MockServer, tmp_path: Path) -> None:
+    tasks = EnvironmentTasks(tmp_path, PhoneEnvironment(episodes=len(EPISODES), seed=SEED, width=SCREEN[0], height=SCREEN[1]))
+    config = RunConfig(model=variant.model.config.name, bench="demo", mode="online")
+    outcome = runner_of(config, tmp_path / "run", tasks, variant.model, engine_of(variant, acting_for), 8).execute(resume=False)
+    assert outcome.failures == {}
+    figures = online_figures(Records(tmp_path / "run"), outcome.plan)
+    space = variant.model.action_space
+    true = [done(played, script, space) for played, script in zip(EPISODES, scripts(space).values(), strict=True)]
+    won = [each.steps for each in true if each.success]
+    whole = all(any(action in space for action in (step.action, *step.alternatives)) for step in EPISODES[0].steps)
+    assert true[0].success == whole and not true[1].success, "the script has to do a task and to miss one"
+    assert (figures.tasks, figures.judged, figures.failed) == (len(true), len(true), 0)
+    assert (figures.success.count, figures.success.n) == (len(won), len(true))
+    assert (figures.steps.count, figures.steps_of_successes.count) == (sum(each.steps for each in true), sum(won))
+    stopped = [each for each in true if each.stopped == "finish"]
+    assert (figures.false_completions.n, figures.false_completions.count) == (
+        len(stopped),
+        sum(not each.success for each in stopped),
+    )
+    assert figures.ended["step limit"] == sum(each.stopped is None for each in true)
+    assert figures.unparseable.count == figures.unsupported.count == 0
