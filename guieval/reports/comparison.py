@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guieval.actions import Action
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.evaluation.protocol import EXACT_MATCH, FailurePolicy, Figure
@@ -200,7 +201,7 @@ def _unlike_plans(first: Path, second: Path) -> Iterator[str]:
     for which, missing in (("first", one - other), ("second", other - one)):
         if missing:
             key, index = min(missing)
-            parts.append(f"{len(missing):,} steps only in the {which}, e.g. {StepKey(*key, index)}")
+            parts.append(f"{counted(len(missing), 'step')} only in the {which}, e.g. {StepKey(*key, index)}")
     if parts:
         yield f"the steps differ ({' and '.join(parts)}, {len(one & other):,} in both)"
 

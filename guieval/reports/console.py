@@ -10,6 +10,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from guieval.data.doctor.counts import counted
 from guieval.evaluation.protocol import FailurePolicy, Figure
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute_with_interval
@@ -169,7 +170,7 @@ def _warnings(label: str, summary: RunSummary) -> Iterator[str]:
             "outside the common action space for the covered figures to be reported."
         )
     if summary.unplanned:
-        yield f"{label}: {summary.unplanned:,} recorded steps are outside the plan and are not counted."
+        yield f"{label}: not counted: {counted(summary.unplanned, 'recorded step')} outside the plan."
 
 
 def _table(title: str, sections: Sequence[Sequence[Row]], runs: Sequence[Run], name: str) -> Table:

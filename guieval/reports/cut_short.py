@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from guieval.data.doctor.counts import counted
 from guieval.journal import read_manifest
 from guieval.metrics.columns import FAILED, NOT_REACHED, NOT_RUN, RunColumns
 from guieval.scoring.matrix import ALL, JudgedAnswers, judge_run
@@ -34,8 +35,8 @@ def cut_short(answers: JudgedAnswers, names: Sequence[str]) -> Iterator[str]:
         missing = int(np.count_nonzero(stopped & (columns.judged[name].end == NOT_RUN)))
         if missing:
             yield (
-                f"stopped by {own}: {missing:,} steps that {name} would have reached were never sent and count as "
-                f"missing, so its figures are lower bounds; run with --protocol {name} for its own figures"
+                f"stopped by {own}: {counted(missing, 'step')} that {name} would have reached, never sent and counted as "
+                f"missing: its figures are lower bounds; run with --protocol {name} for its own figures"
             )
 
 

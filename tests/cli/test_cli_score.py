@@ -80,7 +80,7 @@ def test_disagreements_go_into_a_file_and_the_whole_matrix_to_standard_output(gu
     run = a_run(tmp_path, TARGET, NEAR_MISS)
     rows = tmp_path / "rows.jsonl"
     done = guieval("score", run, *TWO, "--disagreements", rows, "--json")
-    assert f"disagreements: 1 steps in {rows}\n" in done.err
+    assert f"disagreements: 1 step in {rows}\n" in done.err
     (line,) = rows.read_text().splitlines()
     assert json.loads(line)["verdicts"] == {"seeclick-official": "wrong", "guievalkit": "right"}
     assert len(json.loads(done.out)["protocols"]) == 2

@@ -166,7 +166,7 @@ def test_a_run_stopped_by_another_protocol_is_reported_as_a_lower_bound(tmp_path
     for name in ("a", "b"):
         run_scripted(tmp_path / name, [make_episode("e00", ACTIONS)], ScriptedEngine(policy), mode="sop")
     found = compare_runs(tmp_path / "a", tmp_path / "b", ["ui-s1-sop"])
-    assert sum("stopped by guievalkit: 1 steps that ui-s1-sop would have reached" in note for note in found.notes) == 2
+    assert sum("stopped by guievalkit: 1 step that ui-s1-sop would have reached" in note for note in found.notes) == 2
     assert not any("lower bounds" in note for note in compare_runs(tmp_path / "a", tmp_path / "b").notes)
 
 

@@ -198,7 +198,7 @@ def test_low_coverage_and_foreign_records_are_reported() -> None:
     assert "coverage is 50.00%, below 95%" in line
     foreign = summarise([record("a", 0, 1, "right", {}, CLICK)], {}, get_mode("offline"), SPACE, SPACE)
     (line,) = warning_lines([Run("one", foreign)])
-    assert "1 recorded steps are outside the plan" in line
+    assert "not counted: 1 recorded step outside the plan" in line
 
 
 def test_labels_are_not_taken_for_markup() -> None:

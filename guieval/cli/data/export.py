@@ -11,6 +11,7 @@ import typer
 from guieval.cli import options
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
+from guieval.data.doctor.counts import counted
 from guieval.data.episodes.prepare import export_episodes
 
 
@@ -27,7 +28,7 @@ def export(
     if skip_damaged:
         benchmark = benchmark.skipping_damaged()
     episodes, steps = export_episodes(benchmark, out, limit=limit)
-    echo(f"{out}: {episodes:,} episodes, {steps:,} steps of {bench}")
+    echo(f"{out}: {counted(episodes, 'episode')}, {counted(steps, 'step')} of {bench}")
     if benchmark.skipped:
         echo(f"  damaged and left out: {len(benchmark.skipped):,}, the first: {benchmark.skipped[0]}")
     home, file = shlex.quote(str(benchmark.root)), shlex.quote(str(out.resolve()))

@@ -63,7 +63,7 @@ def prepare(
             f"{error}; nothing before it is lost: repair the release, or add --skip-damaged, and give the command again"
         ) from None
     except KeyboardInterrupt:
-        echo(f"guieval: stopped after {done:,} episodes; the same command continues from there", err=True)
+        echo(f"guieval: stopped after {counted(done, 'episode')}; the same command continues from there", err=True)
         raise typer.Exit(130) from None
     _print(prepared)
 

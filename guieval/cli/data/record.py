@@ -13,6 +13,7 @@ from guieval.cli.running.online import is_online
 from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.journal import Records
 from guieval.online.demonstrate import demonstrate
@@ -55,15 +56,16 @@ def _successes(runs: list[Path], out: Path) -> None:
     if not chosen:
         raise UsageError(f"{str(runs[0])!r} holds no online run; `guieval run --mode online` makes one")
     recorded = write_episodes({run: list(Records(run)) for run in chosen}, out)
-    echo(f"{out}: {recorded.episodes:,} episodes, {recorded.steps:,} steps; {recorded.failed:,} tasks without a success")
+    parts = counted(recorded.episodes, "episode"), counted(recorded.steps, "step"), counted(recorded.failed, "task")
+    echo("{}: {}, {}; {} without a success".format(out, *parts))
 
 
 def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: list[str] | tuple[()]) -> None:
     environment = load_environment(bench, **loader_options(overrides))
     done = demonstrate(environment, out, seeds, tasks)
     count = len(done.succeeded) + len(done.failed) + len(done.unknown)
-    echo(f"{out}: {done.episodes:,} episodes, {done.steps:,} steps")
-    echo(f"the expert succeeds in {len(done.succeeded):,} of {count:,} tasks")
+    echo(f"{out}: {counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}")
+    echo(f"the expert succeeds in {len(done.succeeded):,} of {counted(count, 'task')}")
     for what, names in (("fails in", done.failed), ("knows no way in", done.unknown)):
         if names:
             echo(f"it {what} {len(names):,}: {', '.join(names)}")

@@ -8,6 +8,7 @@ import typer
 
 from guieval.cli import options
 from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.data.sample_sets import SampleSet, get_sample_set, list_sample_sets
 from guieval.data.selection import Choice, select, type_differences
 from guieval.errors import UsageError
@@ -50,7 +51,7 @@ def sample_sets(
     if json:
         print_json({"name": name, "bench": bench, "episodes": len(selection.plan), "steps": steps, "differences": differences})
     else:
-        say(f"{bench} fills it: {len(selection.plan):,} episodes, {steps:,} steps")
+        say(f"{bench} fills it: {counted(len(selection.plan), 'episode')}, {counted(steps, 'step')}")
         for difference in differences:
             say(f"differs:  {difference}")
         if sample_set.types and not differences:

@@ -17,6 +17,7 @@ from guieval.cli.running.online import without_online
 from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.data.selection import Choice
 from guieval.data.selection import select as select_episodes
 from guieval.errors import UsageError, nearest
@@ -98,7 +99,9 @@ def _select_steps(directories: list[Path], given: dict[str, Any], seed: int, fil
     if file is not None:
         written, manifest = write_curated(curated, file, runs=candidates.runs, version=__version__)
         for part in written:
-            echo(f"written:  {part.path} ({part.benchmark}: {part.episodes:,} episodes, {part.steps:,} steps)")
+            echo(
+                f"written:  {part.path} ({part.benchmark}: {counted(part.episodes, 'episode')}, {counted(part.steps, 'step')})"
+            )
         echo(f"manifest: {manifest}")
 
 
@@ -160,7 +163,7 @@ def _select_nested(
     dataset = benchmark.dataset or benchmark.load(pool.refs[0]).steps[0].dataset
     words = f"{bench}, {pool.text}"
     for each in write_nested(subsets, pool.plan, file, dataset=dataset, seed=seed, pool=words):
-        echo(f"written:  {each.path} ({each.episodes:,} episodes, {each.steps:,} steps)")
+        echo(f"written:  {each.path} ({counted(each.episodes, 'episode')}, {counted(each.steps, 'step')})")
     echo(f"drawn with seed {seed} from {words}")
 
 

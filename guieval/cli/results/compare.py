@@ -11,6 +11,7 @@ from guieval.cli import options
 from guieval.cli.running.run_folders import apart, paired_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.reports.comparison import compare_json, compare_runs, compare_tables, footnotes, headings, write_flips
 from guieval.reports.comparison import flips as flipped
 from guieval.reports.tables.records import check_ending
@@ -45,4 +46,4 @@ def compare(
             file = apart(flips, pair[0], pairs)
             steps = list(flipped(found))
             write_flips(steps, file)
-            echo(f"flips:    {len(steps):,} steps in {file}", err=json)
+            echo(f"flips:    {counted(len(steps), 'step')} in {file}", err=json)

@@ -76,7 +76,7 @@ def _steps(bench: str, data: Path, override: list[str]) -> Iterator[StepTaskMode
 
 
 def _report(read: Predictions, out: Path) -> None:
-    answered = f"{len(read.rows) - read.unkept.total():,} answers to steps of {read.episodes:,} episodes"
+    answered = f"{len(read.rows) - read.unkept.total():,} answers to steps of {counted(read.episodes, 'episode')}"
     echo(f"{out}: {answered}, format {read.format}")
     for title, counts in (("unparseable", read.unparseable), ("unsupported", read.unsupported)):
         echo(f"  {title}: {counts.total():,}")

@@ -93,7 +93,7 @@ def _print(contents: str, written: Written) -> None:
     for note in written.notes:
         echo(f"note: {note}", err=True)
     if written.lacking:
-        echo(f"note: {len(written.lacking):,} screenshots are missing, first: {written.lacking[0]}", err=True)
+        echo(f"note: missing: {counted(len(written.lacking), 'screenshot')}, first: {written.lacking[0]}", err=True)
     echo(contents)
     echo(f"report:   {written.page}")
     echo(f"open:     {written.page.resolve().as_uri()}    (in a browser; no server needed)")

@@ -20,6 +20,7 @@ from guieval.cli.running.online import is_online, online_run
 from guieval.cli.running.run_folders import apart, several_runs
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.data.overlays import read_overlay
 from guieval.data.selection import Choice
 from guieval.errors import UsageError
@@ -198,7 +199,7 @@ def _print_matrix(answers: JudgedAnswers, choice: Choice, by: list[str], disagre
 def _write_disagreements(file: Path, answers: JudgedAnswers, choice: Choice, *, err: bool) -> None:
     found = disagreements(answers.columns(choice), answers)
     count = write_disagreements(file, found, answers.protocols)
-    echo(f"disagreements: {count:,} steps in {file}", err=err)
+    echo(f"disagreements: {counted(count, 'step')} in {file}", err=err)
 
 
 def _print_unfinished(directory: Path, *, err: bool) -> bool:

@@ -25,6 +25,7 @@ from guieval.cli import options
 from guieval.cli.running.perform import Terminal, print_failure
 from guieval.cli.settings import RUN, Given, SettingsClass, path_option
 from guieval.cli.tables import JSON, echo, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.engines.vllm.server import ServerFailure
 from guieval.errors import FatalEngineError, ServersAway, UsageError
 from guieval.journal import SWEEP, new_directory, refuse_nested, write_atomically
@@ -149,7 +150,7 @@ def _run(config: RunConfig, sweep: Sweep, directory: Path, *, resumed: bool, dro
 
 def _report_lost(number: int, ended: RunOutcome) -> None:
     for stage, failures in ended.failures.items():
-        say(f"failed:   setting {number}: {failures.count:,} steps at {stage}, first: {failures.example}")
+        say(f"failed:   setting {number}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
     if ended.gave_up:
         say(f"stopped:  setting {number}: too many requests in a row were not answered")
 

@@ -15,6 +15,7 @@ import typer
 from guieval.cli.running.online import online_run
 from guieval.cli.running.progress import PLAIN_SECONDS, Dashboard
 from guieval.cli.tables import echo, print_json, say, show
+from guieval.data.doctor.counts import counted
 from guieval.data.overlays import describe_overlay
 from guieval.engines import describe_endpoint
 from guieval.engines.vllm.server import ServerFailure
@@ -223,7 +224,7 @@ def print_notes(results: list[Result]) -> None:
         for server in outcome.endpoints if len(outcome.endpoints) > 1 else ():
             say(f"server:   {config.mode}: {describe_endpoint(server)}")
         for stage, failures in outcome.failures.items():
-            say(f"failed:   {config.mode}: {failures.count:,} steps at {stage}, first: {failures.example}")
+            say(f"failed:   {config.mode}: {counted(failures.count, 'step')} at {stage}, first: {failures.example}")
         for warning in outcome.warnings:
             say(f"warning:  {config.mode}: {warning}")
         if result.unread:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator
 from guieval.journal.caveats import model_label
@@ -91,14 +92,14 @@ class Content:
     def rows(self, first: int = 0, last: int | None = None) -> Iterator[Row]:
         """The steps from number ``first`` up to, not including, ``last``; one episode is in memory at a time."""
         end = len(self) if last is None else last
-        for (key, counted), start in zip(self._plan, self._starts, strict=False):
-            if start >= end or start + len(counted) <= first:
+        for (key, planned), start in zip(self._plan, self._starts, strict=False):
+            if start >= end or start + len(planned) <= first:
                 continue
             known = tuple(run.read(key) for run in self.runs)
             seen = [run.walk(key, records, self.evaluators) for run, records in zip(self.runs, known, strict=True)]
-            tasks = self._episode(key, counted, known)
+            tasks = self._episode(key, planned, known)
             absent = SeenStep((ABSENT,) * len(self.evaluators))
-            for number, step in enumerate(counted, start):
+            for number, step in enumerate(planned, start):
                 if first <= number < end:
                     both = tuple(steps.get(step, absent) for steps in seen)
                     recorded = any(step in records for records in known)
@@ -151,8 +152,8 @@ class Content:
         if not texts:
             return {}
         numbered: dict[str, str] = {}
-        for (key, counted), start in zip(self._plan, self._starts, strict=False):
-            for number, step in enumerate(counted, start):
+        for (key, planned), start in zip(self._plan, self._starts, strict=False):
+            for number, step in enumerate(planned, start):
                 if (text := texts.get(StepKey(*key, step))) is not None:
                     numbered[str(number)] = text
         return numbered
@@ -258,5 +259,5 @@ def _compared(run: ShownRun, against: ShownRun, named: str) -> list[str]:
     if shared < total:
         notes.append(f"{it} does not have {total - shared:,} of the {total:,} steps.")
     if more:
-        notes.append(f"{it} has {more:,} more steps, which are not shown.")
+        notes.append(f"{it} has {counted(more, 'further step')}, not shown here.")
     return notes

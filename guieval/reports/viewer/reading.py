@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from guieval.analysis.decisions.executions import record_places
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol, list_protocols
 from guieval.journal import Planned, Records, caveats, read_manifest, read_planned
@@ -156,10 +157,10 @@ def _read_one(directory: Path) -> ShownRun:
             offsets[key] = kept
     first = next((offset for steps in offsets.values() for offset in steps.values()), None)
     dataset = "" if first is None else records.at(first).task.dataset
-    notes = [f"{outside:,} recorded steps are outside the plan and are not shown."] if outside else []
+    notes = [f"Not shown: {counted(outside, 'recorded step')} outside the plan."] if outside else []
     notes += [f"{note[:1].upper()}{note[1:]}." for note in caveats.notes(manifest)]
     if records.damaged:
-        notes.append(f"{len(records.damaged):,} lines of the journal are not records and were skipped.")
+        notes.append(f"Skipped: {counted(len(records.damaged), 'line')} of the journal that cannot be read.")
     return ShownRun(directory, manifest, planned, dataset, records, offsets, notes)
 
 

@@ -216,7 +216,7 @@ def test_opening_prints_nothing_and_logs_what_is_skipped(
         journal.write("{}\n")
     with caplog.at_level(logging.WARNING, "guieval"):
         run = offline_run(directory)
-    assert "1 lines of the journal are not records" in caplog.text and len(run.notes) == 1
+    assert "Skipped: 1 line of the journal that cannot be read" in caplog.text and len(run.notes) == 1
     run.figures()
     assert capsys.readouterr() == ("", "")
 

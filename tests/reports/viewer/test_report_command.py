@@ -42,7 +42,7 @@ def test_a_report_is_written_into_the_run(
     assert guieval(monkeypatch, "report", run, "--data", data, "--protocol", "guievalkit", "--protocol", "ui-s1-sop") == 0
     out, err = capsys.readouterr()
     assert "3 steps of 1 episode, 1 screenshot" in out and str(run / "report" / "index.html") in out
-    assert "1 screenshots are missing, first:" in err
+    assert "missing: 1 screenshot, first:" in err
     rows = chunk(run / "report")["rows"]
     assert [bool(row.get("image")) for row in rows] == [True, False, False]
     assert json.loads((run / "manifest.json").read_text())["config"]["data"] is None  # the run is left as it was

@@ -187,7 +187,7 @@ def test_two_runs_are_set_side_by_side(tmp_path: Path) -> None:
     other = [record(task(step=0), Stop()), record(task("elsewhere", 0, 1), Stop())]
     written = report(tmp_path, three_steps(), against=other)
     assert read(tmp_path, "index.js")["ends"] == [[RIGHT + MISS + WRONG_TYPE], [WRONG_TYPE + NOT_RUN * 2]]
-    assert written.notes == ["The compared run has 1 more steps, which are not shown."]
+    assert written.notes == ["The compared run has 1 further step, not shown here."]
 
 
 def test_steps_that_the_other_run_never_planned_are_marked(tmp_path: Path) -> None:

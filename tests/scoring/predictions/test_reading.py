@@ -170,7 +170,7 @@ def test_the_command_writes_our_own_file_and_states_what_was_in_it(tmp_path: Pat
     out = tmp_path / "predictions.jsonl"
     result = CliRunner().invoke(app, ["import", "auto", str(file), "--out", str(out), "--skip-damaged"])
     assert result.exit_code == 0, result.output
-    assert "3 answers to steps of 1 episodes, format agentcpm" in result.output
+    assert "3 answers to steps of 1 episode, format agentcpm" in result.output
     assert "unparseable: 1" in result.output
     assert "1: CLEAR" in result.output
     assert "damaged and skipped: 1" in result.output

@@ -68,7 +68,7 @@ async function listPage(main) {
     };
     const listed = runs.filter(fits);
     body.replaceChildren(...listed.map(row));
-    count.textContent = listed.length === runs.length ? `${number(runs.length)} runs` : `${number(listed.length)} of ${number(runs.length)} runs`;
+    count.textContent = listed.length === runs.length ? counted(runs.length, "run") : `${number(listed.length)} of ${counted(runs.length, "run")}`;
     const parts = new URLSearchParams(wanted);
     if (search.value) parts.set("q", search.value);
     const state = parts.size ? `#${parts}` : "#";

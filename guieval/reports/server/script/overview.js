@@ -84,7 +84,7 @@ function failureList(part) {
     "div",
     { class: "wide", tabindex: "0", role: "group", "aria-label": "What failed" },
     el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, part.failures.map(row))),
-    part.more ? el("p", { class: "soft" }, `${number(part.more)} more reasons.`) : null,
+    part.more ? el("p", { class: "soft" }, `${counted(part.more, "more reason")}.`) : null,
   );
 }
 
@@ -111,7 +111,7 @@ function about(run, at, several) {
     { class: "sheet about", "aria-label": several ? `Run ${letter}` : "The run" },
     several ? el("h2", {}, `${letter}: `, el("a", { href: `../${run.id}/` }, foreign(run.name))) : null,
     el("ul", { class: "facts" }, run.facts.map((fact) => el("li", {}, foreign(fact)))),
-    run.noted ? el("p", {}, el("a", { href: several ? `../${run.id}/steps/#?noted=yes` : "steps/#?noted=yes" }, `${number(run.noted)} steps with a note`)) : null,
+    run.noted ? el("p", {}, el("a", { href: several ? `../${run.id}/steps/#?noted=yes` : "steps/#?noted=yes" }, `${counted(run.noted, "step")} with a note`)) : null,
     el("div", { class: "own" }, tags, note, status),
   );
 }

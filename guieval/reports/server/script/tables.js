@@ -1,6 +1,5 @@
 // Tables and lists as the server sends them. A share has a bar, and its interval a line across the bar.
 
-const number = (value) => value.toLocaleString("en");
 const get = async (address) => {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error((await answer.text()).trim());

@@ -15,6 +15,9 @@ const el = (tag, props, ...children) => fill(document.createElement(tag), props,
 const svg = (tag, props, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 const foreign = (text, props) => el("bdi", { dir: "auto", ...props }, String(text));
 
+const number = (value) => value.toLocaleString("en");
+const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+
 /** A share in per cent. Only none is 0.0 %, and only all is 100.0 %. */
 function percent(part, whole) {
   const value = (100 * part) / whole;

@@ -88,7 +88,7 @@ function decisionsSection(run) {
           el("tbody", {}, ranked.slice(0, LISTED_DECISIONS).map(row)),
         )
       : null,
-    left > 0 ? el("p", { class: "reason" }, `${many(left)} more decisions.`) : null,
+    left > 0 ? el("p", { class: "reason" }, `${counted(left, "more decision")}.`) : null,
     alone
       ? el(
           "p",

@@ -246,9 +246,8 @@ function applyFilters(move) {
     else listedEpisodes.push({ episode: episodeOf[row], first: row, count: 1 });
   }
   const all = index.steps.length;
-  const number = (value) => value.toLocaleString("en");
   const share = reached ? `${percent(right, reached)} right of ${number(reached)}` : "none reached";
-  const what = listed.length === all ? `${number(all)} steps` : `${number(listed.length)} of ${number(all)} steps`;
+  const what = listed.length === all ? counted(all, "step") : `${number(listed.length)} of ${counted(all, "step")}`;
   $("count").textContent = listed.length ? `${what}: ${share}` : "No step matches these filters.";
   $("clear").hidden = listed.length === all;
   if (move && listed.length && !matches[state.row]) return go(listed[0], { replace: true }); // renders the list too
