@@ -1,18 +1,22 @@
-"""Training data in the formats of other frameworks: what their documentation asks of a row."""
+"""Training data in the formats of other frameworks: the published formats, and the frameworks' own loaders where installed."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from PIL import Image
+from pydantic import ValidationError
 
+from guieval.registry import config_folder
 from guieval.rewards.adapters.ms_swift import GuievalReward
 from guieval.rewards.adapters.rows import task_of
 from guieval.training.data.export import write_rows
 from tests.command_line import CommandLine
+from tests.training.published_formats import DatasetInfo, ShareGPTRow, SwiftRow
 
 TRAINING = """
 kind: {kind}
@@ -34,9 +38,9 @@ def exported(guieval: CommandLine, tmp_path: Path) -> Any:
     return export
 
 
-def check_images(row: dict[str, Any], texts: list[str]) -> None:
-    """One path for each placeholder, absolute and readable."""
-    assert sum(text.count("<image>") for text in texts) == len(row["images"]) > 0
+def check_images(row: dict[str, Any]) -> None:
+    """Absolute paths of readable images."""
+    assert row["images"]
     for path in row["images"]:
         assert Path(path).is_absolute()
         with Image.open(path) as image:
@@ -45,20 +49,17 @@ def check_images(row: dict[str, Any], texts: list[str]) -> None:
 
 @pytest.mark.parametrize("form", ["ms-swift", "messages"])
 def test_messages_of_sft(form: str, exported: Any) -> None:
-    """ms-swift, Custom-dataset: optional system first, then user and assistant, the answer last."""
     for row in exported(form):
+        read = SwiftRow.model_validate(row)
         assert row.keys() == {"messages", "images"}
-        assert all(message.keys() == {"role", "content"} for message in row["messages"])
-        roles = [message["role"] for message in row["messages"]]
-        assert set(roles) <= {"system", "user", "assistant"} and "system" not in roles[1:] and roles[-1] == "assistant"
-        assert "<action>" in row["messages"][-1]["content"]
-        check_images(row, [message["content"] for message in row["messages"]])
+        assert read.messages[-1].role == "assistant" and "<action>" in read.messages[-1].content
+        check_images(row)
 
 
 def test_rows_of_grpo_reach_the_reward_with_their_step(exported: Any) -> None:
     """ms-swift passes all further columns to the reward; a GRPO row ends with the user's turn."""
     rows = exported("ms-swift", "grpo")
-    assert all(row["messages"][-1]["role"] == "user" for row in rows)
+    assert all(SwiftRow.model_validate(row).messages[-1].role == "user" for row in rows)
     scorer = GuievalReward()
     model = scorer.scorer.model
     right = [model.render(task_of(row["task"]), task_of(row["task"]).action, "It is there.") for row in rows]
@@ -67,19 +68,70 @@ def test_rows_of_grpo_reach_the_reward_with_their_step(exported: Any) -> None:
 
 @pytest.mark.parametrize("form", ["llama-factory", "sharegpt"])
 def test_conversations_of_sft(form: str, exported: Any, tmp_path: Path) -> None:
-    """LLaMA-Factory, data/README.md: human in odd positions, gpt in even ones, an even number of turns, the system apart."""
     for row in exported(form):
-        assert row.keys() == {"system", "conversations", "images"}
-        turns = row["conversations"]
-        assert [turn["from"] for turn in turns] == ["human", "gpt"] * (len(turns) // 2)
-        check_images(row, [row["system"], *(turn["value"] for turn in turns)])
+        read = ShareGPTRow.model_validate(row)
+        assert row.keys() == {"system", "conversations", "images"} and read.system
+        assert "<action>" in read.conversations[-1].value
+        check_images(row)
     described = tmp_path / "out" / "dataset_info.json"
     assert described.exists() == (form == "llama-factory")
     if described.exists():
-        info = json.loads(described.read_text())["out"]
-        assert (info["file_name"], info["formatting"]) == ("train.jsonl", "sharegpt")
-        assert set(info["columns"].values()) == row.keys()
-        assert info["tags"] == {"role_tag": "from", "content_tag": "value", "user_tag": "human", "assistant_tag": "gpt"}
+        ((name, entry),) = json.loads(described.read_text()).items()
+        info = DatasetInfo.model_validate(entry)
+        assert (name, info.file_name, info.tags) == ("out", "train.jsonl", type(info.tags)())
+        assert {info.columns.messages, info.columns.system, info.columns.images} == row.keys()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": [{"role": "human", "content": "<image>"}]},
+        {"messages": [{"role": "user", "content": "no picture"}]},
+        {"messages": [{"role": "user", "content": "<image>", "extra": 1}]},
+        {"messages": [{"role": "user", "content": "<image>"}, {"role": "system", "content": "late"}]},
+        {"images": "one.png"},
+    ],
+)
+def test_the_models_of_formats_refuse_other_rows(change: dict[str, Any]) -> None:
+    right = {"messages": [{"role": "user", "content": "<image>"}], "images": ["one.png"]}
+    assert SwiftRow.model_validate(right)
+    with pytest.raises(ValidationError):
+        SwiftRow.model_validate({**right, **change})
+    with pytest.raises(ValidationError):
+        ShareGPTRow.model_validate({"conversations": [{"from": "gpt", "value": "a"}, {"from": "human", "value": "b"}]})
+
+
+@pytest.mark.parametrize(("form", "kind"), [("ms-swift", "sft"), ("messages", "sft"), ("ms-swift", "grpo")])
+def test_ms_swift_loads_the_rows(form: str, kind: str, exported: Any, tmp_path: Path) -> None:
+    dataset = pytest.importorskip("swift.dataset", reason="ms-swift is not installed")
+    rows = exported(form, kind)
+    loaded, _ = dataset.load_dataset([str(tmp_path / "out" / "train.jsonl")], strict=True, remove_unused_columns=False)
+    assert len(loaded) == len(rows)
+    for row, found in zip(rows, loaded, strict=True):
+        assert [{name: each[name] for name in ("role", "content")} for each in found["messages"]] == row["messages"]
+        assert [image["path"] for image in found["images"]] == row["images"]
+        assert found.get("task") == row.get("task")
+
+
+def test_llama_factory_loads_the_rows_and_places_their_images(exported: Any, tmp_path: Path) -> None:
+    parser = pytest.importorskip("llamafactory.data.parser", reason="LLaMA-Factory is not installed")
+    from llamafactory.data.converter import get_dataset_converter  # type: ignore[import-not-found, unused-ignore]
+    from llamafactory.data.template import TEMPLATES  # type: ignore[import-not-found, unused-ignore]
+    from transformers import AutoProcessor
+
+    rows = exported("llama-factory")
+    (described,) = parser.get_dataset_list(["out"], str(tmp_path / "out"))
+    convert = get_dataset_converter(described.formatting, described, SimpleNamespace(media_dir=str(tmp_path / "out")))
+    processor = AutoProcessor.from_pretrained(config_folder() / "checkpoints" / "tiny-policy")
+    processor.image_max_pixels, processor.image_min_pixels = 768 * 768, 32 * 32
+    for row in rows:
+        found = convert(row)
+        texts = [turn["value"] for turn in row["conversations"]]
+        assert [message["content"] for message in (*found["_prompt"], *found["_response"])] == texts
+        assert (found["_system"], found["_images"], len(found["_response"])) == (row["system"], row["images"], 1)
+        messages = [*found["_prompt"], *found["_response"]]
+        placed = TEMPLATES["qwen2_vl"].mm_plugin.process_messages(messages, found["_images"], [], [], processor)
+        assert sum(message["content"].count("<|vision_start|>") for message in placed) == len(row["images"])
 
 
 def test_texts_that_the_frameworks_replace_are_left_out_and_counted(tmp_path: Path) -> None:
