@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.data.display.marks import step_overlay
+from guieval.data.doctor.counts import counted
 from guieval.data.screenshots import read_screenshot
 from guieval.errors import GuievalError, ScreenshotError, harmless
 from guieval.steps import Episode, StepTaskModel
@@ -77,9 +78,9 @@ def episode_html(episode: Episode) -> str:
     """The goal of an episode, and its steps as thumbnails on which the references are drawn."""
     steps = episode.steps
     figures = "".join(_figure(step, episode.root) for step in steps[:MOST_THUMBNAILS])
-    more = f"<p>... and {len(steps) - MOST_THUMBNAILS} more steps</p>" if len(steps) > MOST_THUMBNAILS else ""
+    more = f"<p>... and {counted(len(steps) - MOST_THUMBNAILS, 'more step')}</p>" if len(steps) > MOST_THUMBNAILS else ""
     hint = "" if episode.root else "<p>Screenshots are shown for episodes that come from benchmark.episode(...).</p>"
-    head = f"<p><b>{escaped(episode.key)}</b>, {len(steps)} steps<br>{escaped(steps[0].instruction)}</p>"
+    head = f"<p><b>{escaped(episode.key)}</b>, {counted(len(steps), 'step')}<br>{escaped(steps[0].instruction)}</p>"
     return f'<div>{head}<div style="{_ROW}">{figures}</div>{more}{hint}</div>'
 
 
