@@ -1,7 +1,7 @@
 """The reader's world: a folder with the runs, data and servers that the pages' commands name.
 
-``DIR`` is an example of the benchmark's release as its loader writes it, ``URL`` a scripted server that answers as the command's
-model, and a name such as ``runs/NAME`` a run of the OCR baseline.
+``DIR`` is an example of the release, as the benchmark's loader writes it, ``URL`` a scripted server that answers as the
+command's model, and a name such as ``runs/NAME`` a run of the OCR baseline.
 """
 
 from __future__ import annotations
