@@ -49,7 +49,7 @@ from guieval.actions import (
     Type,
     Unsupported,
 )
-from guieval.data.benchmark import ABCBenchmark, EpisodeRef
+from guieval.data.benchmark import ABCBenchmark, EpisodeRef, PublishedCount
 from guieval.errors import DataError
 from guieval.frames import PIXELS, Size
 from guieval.steps import Episode, EpisodeKey, StepTaskModel
@@ -75,6 +75,9 @@ class MobiBench(ABCBenchmark):
     )
     paper = "arXiv 2512.12634"
     licence = "none found stated"
+    published = (
+        PublishedCount("all", None, "github.com/fclab-skku/Mobi-Bench, dataset/mobibench_tasks_info.tsv: a row a task", 508),
+    )
     protocol = "mobi-bench"
     dataset = "mobi-bench"
     action_space = ActionSpace(

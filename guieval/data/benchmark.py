@@ -39,11 +39,12 @@ class PublishedCount:
     """The size of a part of a benchmark, as published in a paper or in its authors' code.
 
     ``name`` is the authors' name of the part. ``split``, ``subset`` and ``groups`` select its steps (``None`` or empty: all
-    of them). ``types`` counts steps by the unified type of their reference action. ``source`` cites the publication.
+    of them). ``types`` counts steps by the unified type of their reference action. ``steps`` or ``episodes`` are ``None`` where
+    they are not published. ``source`` cites the publication.
     """
 
     name: str
-    steps: int
+    steps: int | None
     source: str
     episodes: int | None = None
     split: str | None = None

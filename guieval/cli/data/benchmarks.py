@@ -11,6 +11,7 @@ import typer
 from guieval.cli.data.download import downloads
 from guieval.cli.tables import echo, say, show
 from guieval.data.benchmark import ABCBenchmark, PublishedCount
+from guieval.data.doctor.counts import size_of
 from guieval.online import ABCEnvironment
 from guieval.online.find import environments
 from guieval.registry import benchmark_class, list_benchmarks
@@ -43,8 +44,9 @@ def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchm
 
 def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
     first = kind.published[0] if kind.published else None  # authors list first what is usually evaluated
-    episodes = f"{first.episodes:,}" if first and first.episodes is not None else "-"
-    return kind.name, kind.title, episodes, f"{first.steps:,}" if first else "-", kind.licence or "-", kind.protocol
+    sizes = (None, None) if first is None else (first.episodes, first.steps)
+    episodes, steps = ("-" if number is None else f"{number:,}" for number in sizes)
+    return kind.name, kind.title, episodes, steps, kind.licence or "-", kind.protocol
 
 
 def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
@@ -89,9 +91,8 @@ def environment_details(kind: type[ABCEnvironment]) -> Iterator[str]:
 
 
 def _counted(count: PublishedCount) -> str:
-    episodes = "" if count.episodes is None else f"{count.episodes:,} episodes, "
     types = ", ".join(f"{name} {number:,}" for name, number in count.types.items() if number)
-    return f"{episodes}{count.steps:,} steps" + (f": {types}" if types else "")
+    return size_of(count) + (f": {types}" if types else "")
 
 
 def _options(kind: type[ABCBenchmark] | type[ABCEnvironment]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from guieval.cli import options
 from guieval.cli.progress_bar import progress_bar
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
-from guieval.data.doctor.counts import counted
+from guieval.data.doctor.counts import counted, size_of
 from guieval.data.episodes.prepare import Prepared
 from guieval.data.episodes.prepare import prepare as prepare_release
 from guieval.errors import DataError
@@ -81,7 +81,7 @@ def _print(prepared: Prepared) -> None:
         if comparison.verdict != "absent":
             echo(f"  {WORDS[comparison.verdict]}: {comparison}")
     if absent := [
-        f"{each.published.name} ({each.published.steps:,} steps)" for each in prepared.comparisons if each.verdict == "absent"
+        f"{each.published.name} ({size_of(each.published)})" for each in prepared.comparisons if each.verdict == "absent"
     ]:
         echo(f"  nothing of: {'; '.join(absent)}")
     if not prepared.comparisons:

@@ -39,13 +39,16 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """``part`` if the data has fewer steps than published, ``differs`` if it has as many or more but other counts."""
+        """``part`` if the data has fewer steps than published (fewer episodes, where only these are), ``differs`` if it has as
+        many or more but other counts."""
         published = self.published
-        if self.steps == published.steps and published.episodes in (None, self.episodes) and not self.types:
+        pairs = [(self.steps, published.steps), (self.episodes, published.episodes)]
+        known = [(found, expected) for found, expected in pairs if expected is not None]
+        if all(found == expected for found, expected in known) and not self.types:
             return "agrees"
         if not self.steps:
             return "absent"
-        if self.steps < published.steps and (published.episodes is None or self.episodes <= published.episodes):
+        if all(found <= expected for found, expected in known) and known[0][0] < known[0][1]:
             return "part"
         return "differs"
 
@@ -56,7 +59,7 @@ class Comparison:
         parts: list[str] = []
         if published.episodes is not None:
             parts.append(_of(self.episodes, published.episodes, "episode"))
-        parts.append(_of(self.steps, published.steps, "step"))
+        parts.append(counted(self.steps, "step") if published.steps is None else _of(self.steps, published.steps, "step"))
         if self.verdict == "differs":
             parts += [f"{number:,} {name} instead of {expected:,}" for name, (number, expected) in self.types.items()]
         return ", ".join(parts)
@@ -68,6 +71,12 @@ class Comparison:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, e.g. ``1 step`` or ``1,272 steps``."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def size_of(published: PublishedCount) -> str:
+    """What is published of a part: its episodes and steps, in words."""
+    sizes = ((published.episodes, "episode"), (published.steps, "step"))
+    return ", ".join(counted(number, noun) for number, noun in sizes if number is not None)
 
 
 def _of(number: int, published: int, noun: str) -> str:
@@ -92,8 +101,9 @@ def compare(published: Iterable[PublishedCount], counts: Counts) -> tuple[Compar
 
 def _distance(comparison: Comparison) -> tuple[int, int, int]:
     published = comparison.published
+    steps = 0 if published.steps is None else abs(comparison.steps - published.steps)
     episodes = 0 if published.episodes is None else abs(comparison.episodes - published.episodes)
-    return abs(comparison.steps - published.steps), episodes, len(comparison.types)
+    return steps, episodes, len(comparison.types)
 
 
 def _comparison(published: PublishedCount, counts: Counts) -> Comparison:

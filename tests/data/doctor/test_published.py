@@ -16,7 +16,7 @@ for number in range(9):
     DATA.add(split, "ab"[number % 2], [({"app": app}, "CLICK"), ({"app": app}, "CLICK"), ({"app": app}, "STOP")])
 
 
-def count(name: str, steps: int, **more: Any) -> PublishedCount:
+def count(name: str, steps: int | None, **more: Any) -> PublishedCount:
     return PublishedCount(name, steps, "a paper", **more)
 
 
@@ -33,6 +33,11 @@ def count(name: str, steps: int, **more: Any) -> PublishedCount:
         (count("all", 1_000, episodes=300), "part", "all: 9 of 300 episodes, 27 of 1,000 steps (a paper)"),
         # what kinds of steps a part holds says nothing yet
         (count("all", 30, types={"CLICK": 20}), "part", "all: 27 of 30 steps (a paper)"),
+        # where only episodes are published
+        (count("all", None, episodes=9), "agrees", "all: 9 episodes, 27 steps (a paper)"),
+        (count("all", None, episodes=508), "part", "all: 9 of 508 episodes, 27 steps (a paper)"),
+        (count("all", None, episodes=8), "differs", "all: 9 episodes instead of 8, 27 steps (a paper)"),
+        (count("one", None, episodes=1, split="val"), "absent", "one: 0 of 1 episode, 0 steps (a paper)"),
         (count("all", 25, episodes=9), "differs", "all: 9 episodes, 27 steps instead of 25 (a paper)"),
         (count("all", 30, episodes=8), "differs", "all: 9 episodes instead of 8, 27 of 30 steps (a paper)"),
         (
