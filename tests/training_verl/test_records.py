@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from guieval.actions import Click, Wait
 from guieval.errors import UsageError
 from guieval.registry import load_benchmark
 from guieval.rewards.advantages import AdvantageSettings
@@ -18,6 +19,7 @@ from guieval.training.verl.__main__ import app
 from guieval.training.verl.records import RowRecord, figures, group_is_kept, row_advantages
 from guieval.training.verl.rows import read_place, write_rows
 from guieval.training.verl.settings import read_settings
+from tests.scripted import ScriptedEngine, reply_with, run_scripted
 
 MEAN = AdvantageSettings(normalise="mean")
 
@@ -69,6 +71,7 @@ def test_rows_say_where_their_episode_is(data: TrainingData, rows: Path) -> None
         place = read_place(line["extra_info"])
         assert place.episode == data.episode(number) and place.step is None and not place.validation
         assert place.counted == tuple(range(len(place.episode))) and place.root == data.benchmark.root.resolve()
+        assert place.protocol == data.benchmark.protocol
     assert max(len(json.dumps(line)) for line in lines) < 1000  # verl copies a row to every step of every rollout
 
 
@@ -100,6 +103,28 @@ def test_rows_are_those_of_a_sample_set_as_often_as_their_weight_says(tmp_path: 
     ):
         refused = CliRunner().invoke(app, ["rows", str(tmp_path / "others"), "--bench", "demo", *arguments])
         assert isinstance(refused.exception, UsageError) and message in str(refused.exception)
+
+
+def test_rows_follow_a_curriculum(tmp_path: Path) -> None:
+    """Of two measured steps, one was solved by half of the samples and one by none; the others were not measured."""
+    benchmark = load_benchmark("demo")
+    episode = next(each for each in map(benchmark.load, benchmark.index()) if isinstance(each.steps[0].action, Click))
+    halves = iter([True, False])
+
+    def policy(request: Any) -> str:
+        right = request.task.step_index == 0 and next(halves)
+        return reply_with(request.task.action if right else Wait())
+
+    run_scripted(tmp_path / "run", [episode.model_copy(update={"steps": episode.steps[:2]})], ScriptedEngine(policy), samples=2)
+    told = ["--curriculum", f"runs={tmp_path / 'run'}", "--curriculum", "weight=learnable"]
+    given = ["rows", str(tmp_path / "rows"), "--bench", "demo", "--split", "all", "--steps", *told]
+    made = CliRunner().invoke(app, given)
+    assert made.exit_code == 0, made.exception
+    (line,) = (tmp_path / "rows" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    place = read_place(json.loads(line)["extra_info"])
+    assert (place.episode.key, place.step) == (episode.key, 0)
+    refused = CliRunner().invoke(app, [*given[:1], str(tmp_path / "no"), *given[2:], "--curriculum", "pass_rat=1"])
+    assert "unknown setting 'curriculum.pass_rat' (did you mean 'pass_rate'?)" in str(refused.exception)
 
 
 def test_rows_are_not_written_over(data: TrainingData, rows: Path) -> None:

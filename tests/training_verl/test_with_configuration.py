@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tensordict import TensorDict
+from typer.testing import CliRunner
 from verl import DataProto
 from verl.trainer.ppo.reward import get_custom_reward_fn, resolve_reward_manager_cls
 from verl.trainer.ppo.utils import need_critic, need_reference_policy
@@ -23,7 +24,7 @@ from guieval.registry import load_model
 from guieval.rewards import open_scorer
 from guieval.training.data.examples import TrainingData
 from guieval.training.guard import check_verl_class, require_verl
-from guieval.training.verl.__main__ import config_folder
+from guieval.training.verl.__main__ import app, config_folder
 from guieval.training.verl.settings import read_settings
 from guieval.training.verl.trainer import GuiSemiOnlineTrainer
 from tests.training_verl.conftest import Compose
@@ -97,15 +98,21 @@ def test_verls_entry_point_is_reached_with_a_shipped_configuration(tmp_path: Pat
     assert "trainer_mode: guieval" in found.stdout and "budget: 2" in found.stdout and "nnodes: 4" in found.stdout
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("+guieval.reward.nmae=x", "unknown setting 'guieval.reward.nmae' (did you mean 'name'?)"),
-        ("guieval.reward.name=ui-s2", "did you mean 'ui-s1'?"),
-        ("algorithm.adv_estimator=gae", "has no critic, use grpo"),
-    ],
-)
-def test_a_mistake_is_reported_before_verl_begins(tmp_path: Path, override: str, message: str) -> None:
+MISTAKES = [
+    ("+guieval.reward.nmae=x", "unknown setting 'guieval.reward.nmae' (did you mean 'name'?)"),
+    ("guieval.reward.name=ui-s2", "did you mean 'ui-s1'?"),
+    ("algorithm.adv_estimator=gae", "has no critic, use grpo"),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), MISTAKES)
+def test_a_mistake_is_reported_before_verl_begins(override: str, message: str) -> None:
+    found = CliRunner().invoke(app, ["train", "ui-s1-1x8", override])
+    assert isinstance(found.exception, UsageError) and message in str(found.exception)
+
+
+def test_a_mistake_ends_the_command_with_one_sentence(tmp_path: Path) -> None:
+    override, message = MISTAKES[0]
     command = [sys.executable, "-m", "guieval.training.verl", "train", "ui-s1-1x8", override]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert found.returncode == 2 and found.stderr.splitlines()[-1].startswith("error: ") and message in found.stderr

@@ -92,6 +92,11 @@ def test_right_then_patched_then_over(compose: Compose, policy: Path, tokenizer:
         assert output.response_mask == [1] * len(output.response_ids)
         assert len(output.response_logprobs) == len(output.response_ids)
         assert output.extra_fields["min_global_steps"] == 0  # verl's own figures travel along
+    watched = [each.watched for each in records]
+    assert [each["watch/reward"] for each in watched] == [pytest.approx((reward, 1)) for reward in (1.0, 0.5, 0.5)]
+    assert [each["watch/exact_match"] for each in watched] == [(1.0, 1), (0.0, 1), (0.0, 1)]
+    assert all(each["watch/malformed"] == (0.0, 1) and each["watch/blind_policy/always-wait"][1] == 1 for each in watched)
+    assert {each.protocol for each in records} == {"ac-curated-bbox"}  # that of the benchmark
     figures = outputs[-1].extra_fields["reward_extra_info"]
     assert outputs[-1].reward_score == figures["score"] == pytest.approx(2.0 / len(episode))
     assert figures["progress"] == pytest.approx(1 / len(episode)) and figures["success"] == 0.0 and figures["patches"] == 1.0
@@ -165,7 +170,8 @@ def test_validation_makes_no_patches(
     write_rows(data, tmp_path, validation=True)
     server = ScriptedServer(tokenizer, lambda number, prompt: WRONG)
     outputs = roll(compose("ui-s1-1x8", *UI_S1), policy, server, row_of(tmp_path, episode))
-    assert len(outputs) == 1 and outputs[0].extra_fields["guieval"]["patched"] is False
+    record = outputs[0].extra_fields["guieval"]
+    assert len(outputs) == 1 and record["patched"] is False and record["watched"] == {}
 
 
 def test_one_step_with_the_references_past(

@@ -5,11 +5,13 @@ Only the answers (a scripted server) and the weights' update (a worker group tha
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +35,7 @@ from tests.training_verl.scripted_server import HalfRight
 ROLLOUTS, BATCH, MINI_BATCHES, MOST_DRAWS = 3, 2, 2, 20
 SETTINGS = (
     "guieval.reward.protocol=ac-curated-bbox",
+    "guieval.reward_watch.every=1",
     f"guieval.mini_batches={MINI_BATCHES}",
     f"guieval.dynamic_sampling.most_draws={MOST_DRAWS}",
     f"data.train_batch_size={BATCH}",
@@ -65,7 +68,8 @@ def trainer(
 ) -> Iterator[GuiSemiOnlineTrainer]:
     validation = tmp_path_factory.mktemp("validation")
     write_rows(data, validation, validation=True)
-    config = compose("ui-s1-1x8", *SETTINGS, f"data.val_files={validation / 'rows.jsonl'}")
+    checkpoints = f"trainer.default_local_dir={tmp_path_factory.mktemp('checkpoints')}"
+    config = compose("ui-s1-1x8", *SETTINGS, f"data.val_files={validation / 'rows.jsonl'}", checkpoints)
     environment = OmegaConf.to_container(config.ray_kwargs.ray_init.runtime_env.env_vars)
     assert isinstance(environment, dict)
     environment |= {"PYTHONPATH": str(REPOSITORY), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -145,6 +149,7 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnlineTrainer, data: Tra
         sum(record.matched for steps in sessions.values() for record, _ in steps) / asked
     )
 
+    _reward_is_watched(trainer, [record for steps in sessions.values() for record, _ in steps], metrics)
     trainer._update_actor(batch, metrics)
     assert trainer.actor_rollout_wg.result["mini_batch_size"] * MINI_BATCHES == len(batch.keys)
     assert trainer.config.actor_rollout_ref.actor.ppo_mini_batch_size == BATCH
@@ -155,6 +160,15 @@ def test_a_step_from_rows_to_advantages(trainer: GuiSemiOnlineTrainer, data: Tra
     assert metrics["training/num_turns/max"] <= 2 * max(len(data.episode(number)) for number in range(4))
     tq.kv_clear(keys=batch.keys, partition_id="train")
     assert OmegaConf.select(trainer.config, "trainer.v1.trainer_mode") == "sync"
+
+
+def _reward_is_watched(trainer: GuiSemiOnlineTrainer, records: list[RowRecord], metrics: dict[str, Any]) -> None:
+    """Reward beside the benchmark's exact match, in verl's figures and in the file from which a resumed training continues."""
+    assert metrics["watch/reward"] == pytest.approx(fmean(record.reward for record in records))
+    assert 0.0 < metrics["watch/exact_match"] < 1.0 and metrics["watch/malformed"] == 0.0 < metrics["watch/blind_policy"]
+    lines = (Path(trainer.config.trainer.default_local_dir) / "watch.jsonl").read_text(encoding="utf-8").splitlines()
+    first = json.loads(lines[0])
+    assert first == {"step": 1, **{name: value for name, value in metrics.items() if name.startswith("watch/")}}
 
 
 def _every_screenshot_has_its_tokens(trainer: GuiSemiOnlineTrainer, batch: Any) -> None:

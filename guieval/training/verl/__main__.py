@@ -25,6 +25,9 @@ def rows(
     episodes: Annotated[str | None, typer.Option(help="File that lists the episodes, or the steps.")] = None,
     limit: Annotated[int | None, typer.Option(help="A seeded sample of so many episodes.")] = None,
     weight: Annotated[float, typer.Option(help="How often each row is written; 0.5 is every other one.")] = 1.0,
+    curriculum: Annotated[
+        list[str] | None, typer.Option(help="Setting of a curriculum as key=value, e.g. runs=RUN, pass_rate=[0.05,0.95].")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of that sample.")] = 0,
     steps: Annotated[bool, typer.Option("--steps", help="One row a step (GRPO), not one an episode (semi-online).")] = False,
     validation: Annotated[
@@ -35,7 +38,7 @@ def rows(
     from pydantic import ValidationError
 
     from guieval.running.config import override
-    from guieval.training.config import Source, setting_error
+    from guieval.training.config import Curriculum, Source, setting_error
     from guieval.training.data.examples import open_source
     from guieval.training.verl.rows import ROWS, write_rows
 
@@ -47,7 +50,15 @@ def rows(
         source = Source.model_validate(values)
     except ValidationError as error:
         raise setting_error(error, Source) from None
-    count = write_rows(open_source(source, seed), out, steps=steps, validation=validation, weight=weight, seed=seed)
+    chosen: dict[str, object] = {}
+    override(chosen, curriculum or ())
+    try:
+        weighed = Curriculum.model_validate(chosen) if chosen else None
+    except ValidationError as error:
+        raise setting_error(error, Curriculum, group="curriculum") from None
+    count = write_rows(
+        open_source(source, seed), out, steps=steps, validation=validation, weight=weight, curriculum=weighed, seed=seed
+    )
     typer.echo(f"{count} rows in {out / ROWS}")
 
 

@@ -23,12 +23,13 @@ from guieval.history.modes import NO_PATCH
 from guieval.models import ABCModel, ModelInput
 from guieval.models.patch_thoughts import on_policy_input, read_thought
 from guieval.rewards.adapters.rows import figures
-from guieval.rewards.reply import ReplyScorer
+from guieval.rewards.reply import ReplyScorer, ScoredReply
 from guieval.rewards.rollout import SemiOnlineRollout
 from guieval.steps import StepTaskModel
 from guieval.training.config import RolloutSettings
 from guieval.training.data.examples import PromptBuilder, images_of
 from guieval.training.data.thoughts import ServedThoughts, read_thoughts_file
+from guieval.training.reward_watch import RewardWatch, Sum
 from guieval.training.verl.records import RowRecord
 from guieval.training.verl.rows import Place, read_place
 from guieval.training.verl.settings import GROUP, VerlSettings, read_settings
@@ -80,6 +81,7 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
     async def _episode(self, asking: Any, place: Place, uid: str, session: int) -> list[AgentLoopOutput]:
         policy = NO_PATCH if place.validation else self._settings.rollout.policy()
         rollout = SemiOnlineRollout(place.episode, policy, counted=place.counted)
+        watched: list[Mapping[str, Sum]] = []
         cut = False
         try:
             while rollout.state != "over":
@@ -90,18 +92,28 @@ class GuiLoop(AgentLoopBase):  # type: ignore[misc]  # verl has no types
                 answer: _Answer = await asking(self._model.prepare_input(task, past))
                 scored = self._scorer.score(task, answer.text, tokens=len(answer.output.response_ids))
                 rollout.tell(scored.sample, reward=scored.reward.total, payload=answer.output)
+                watched.append(self._watched(place, task, scored))
         except TooLong as error:
             if not rollout.steps:
                 raise UsageError(f"the first step of {place.episode.key}: {error}") from None
             cut = True  # the steps so far can be trained on
         outputs = []
-        for number, step in enumerate(rollout.steps, 1):
+        for number, (step, sums) in enumerate(zip(rollout.steps, watched, strict=True), 1):
             output: AgentLoopOutput = step.payload
             output.num_turns = 2 * number
-            output.extra_fields[GROUP] = asdict(RowRecord.of(uid, session, step))
+            output.extra_fields[GROUP] = asdict(RowRecord.of(uid, session, step, protocol=place.protocol, watched=sums))
             outputs.append(output)
         _score(outputs[-1], rollout, len(place.counted), cut=cut)
         return outputs
+
+    def _watched(self, place: Place, task: StepTaskModel, scored: ScoredReply) -> Mapping[str, Sum]:
+        """The sums of one reply for the watch over the reward, which the trainer adds up."""
+        if self._settings.reward_watch is None or place.validation:
+            return {}
+        settings, longest = self._settings.model_dump_json(), self.rollout_config.response_length
+        watch = _watch(settings, longest, task.benchmark, place.protocol)
+        watch.saw(task, scored)
+        return watch.sums()
 
     async def _thought(self, asking: Any, task: StepTaskModel, past: Sequence[HistoryEntry], root: Path) -> str | None:
         """The thought of a patch, the policy's own or another model's; it is not trained on."""
@@ -209,6 +221,14 @@ def _opened(settings: str, longest: int) -> tuple[ABCModel, ReplyScorer]:
     read = VerlSettings.model_validate_json(settings)
     model = read.open_adapter()
     return model, read.reward.open_scorer(model, longest)
+
+
+@lru_cache(maxsize=8)
+def _watch(settings: str, longest: int, benchmark: str, protocol: str) -> RewardWatch:
+    """Judges exact match under the benchmark's protocol, and looks for signs of a gamed reward."""
+    watch = VerlSettings.model_validate_json(settings).reward_watch
+    assert watch is not None
+    return RewardWatch(watch, _opened(settings, longest)[1], {benchmark: protocol})
 
 
 @lru_cache(maxsize=8)

@@ -7,19 +7,21 @@ session's. So the numbers from which advantages are computed are kept in a recor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.rewards.rollout import RolloutStep
+from guieval.training.reward_watch import Sum
 
 
 @dataclass(frozen=True)
 class RowRecord:
     """The result of one step: ``uid`` names the task, ``session`` the rollout, ``step`` is its index in the episode.
 
-    ``measured`` is false where the reply could not be judged; such a step is not trained on.
+    ``measured`` is false where the reply could not be judged; such a step is not trained on. ``watched`` are the reply's sums
+    for :class:`guieval.training.reward_watch.RewardWatch`, whose exact match is that of ``protocol``.
     """
 
     uid: str
@@ -30,9 +32,13 @@ class RowRecord:
     patched: bool
     type_match: bool
     measured: bool
+    protocol: str = ""
+    watched: Mapping[str, Sum] = field(default_factory=dict, hash=False)
 
     @classmethod
-    def of(cls, uid: str, session: int, step: RolloutStep) -> RowRecord:
+    def of(
+        cls, uid: str, session: int, step: RolloutStep, *, protocol: str = "", watched: Mapping[str, Sum] | None = None
+    ) -> RowRecord:
         """The record of a rollout's step."""
         outcome = step.sample.outcome
         return cls(
@@ -44,6 +50,8 @@ class RowRecord:
             step.patched,
             outcome.type_match,
             outcome.verdict != "infrastructure_failure",
+            protocol,
+            watched or {},
         )
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guieval.errors import UsageError
-from guieval.steps import Episode
+from guieval.steps import Episode, StepKey
+from guieval.training.config import Curriculum
+from guieval.training.data.curriculum import factors, read_measured
 from guieval.training.data.examples import TrainingData
 from guieval.training.data.mixture import drawn
 from guieval.training.verl.settings import GROUP
@@ -24,7 +26,8 @@ class Place(NamedTuple):
     """The task that a row's ``extra_info`` names.
 
     ``counted`` are the indices of the steps that count. ``step`` is the step to answer with reference history, ``None`` for a
-    rollout of the whole episode. ``validation`` is for a rollout without patches, as in an evaluation.
+    rollout of the whole episode. ``validation`` is for a rollout without patches, as in an evaluation. ``protocol`` is the
+    benchmark's own.
     """
 
     episode: Episode
@@ -32,6 +35,7 @@ class Place(NamedTuple):
     counted: tuple[int, ...]
     step: int | None
     validation: bool
+    protocol: str
 
 
 def write_rows(
@@ -41,20 +45,28 @@ def write_rows(
     steps: bool = False,
     validation: bool = False,
     weight: float = 1.0,
+    curriculum: Curriculum | None = None,
     seed: int = 0,
 ) -> int:
     """Write ``episodes.jsonl`` and ``rows.jsonl`` into ``folder``; returns the number of rows.
 
     A row is an episode, or with ``steps`` one of its counted steps, whose record is then the ground truth for a reward
-    function. Each is written as often as ``weight`` says (:func:`guieval.training.data.mixture.drawn`). Raises
-    :class:`UsageError` for a folder that already holds rows.
+    function. Each is written ``weight`` times on average (:func:`guieval.training.data.mixture.drawn`), times its weight in the
+    ``curriculum``. Raises :class:`UsageError` for a folder that already holds rows, and if no row is left.
     """
     if (folder / ROWS).exists():
         raise UsageError(f"{str(folder)!r} already holds {ROWS}: give another folder")
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     tasks: list[tuple[int, int | None]] = list(data.steps) if steps else [(number, None) for number in range(len(data.refs))]
-    chosen = drawn([weight] * len(tasks), seed)
+    weights = [weight] * len(tasks)
+    if curriculum is not None:
+        keys = [
+            [StepKey(*data.refs[number].key, index) for index in (data.counted(number) if step is None else [step])]
+            for number, step in tasks
+        ]
+        weights = [weight * factor for factor in factors(keys, curriculum, read_measured(curriculum.runs))]
+    chosen = drawn(weights, seed)
     if not chosen:
         raise UsageError(f"weight {weight:g} leaves no row of {len(tasks):,}: give a higher one")
     offset, written = 0, -1
@@ -72,6 +84,7 @@ def write_rows(
                 "counted": list(data.counted(number)),
                 "step": -1 if step is None else step,
                 "validation": validation,
+                "protocol": data.benchmark.protocol,
             }
             truth = "" if step is None else episode.steps[step].model_dump_json()
             rows.write(json.dumps(_row(data.benchmark.name, episode, place, truth), ensure_ascii=False) + "\n")
@@ -94,11 +107,12 @@ def read_place(extra_info: Any) -> Place:
         file, offset, step = str(extra_info["episodes"]), int(extra_info["offset"]), int(extra_info["step"])
         counted = tuple(int(index) for index in extra_info["counted"])
         root, validation = Path(extra_info["root"]), bool(extra_info["validation"])
+        protocol = str(extra_info["protocol"])
     except (KeyError, TypeError, ValueError):
         raise UsageError(
             "a row of the training data does not name its episode: write the rows with `python -m guieval.training.verl rows`"
         ) from None
-    return Place(_episode(file, offset), root, counted, None if step < 0 else step, validation)
+    return Place(_episode(file, offset), root, counted, None if step < 0 else step, validation, protocol)
 
 
 @lru_cache(maxsize=256)

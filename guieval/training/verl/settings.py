@@ -11,7 +11,14 @@ from pydantic import Field, ValidationError
 
 from guieval.errors import UsageError
 from guieval.rewards.advantages import AdvantageSettings
-from guieval.training.config import AdapterSettings, DynamicSampling, RewardSettings, RolloutSettings, setting_error
+from guieval.training.config import (
+    AdapterSettings,
+    DynamicSampling,
+    RewardSettings,
+    RewardWatchSettings,
+    RolloutSettings,
+    setting_error,
+)
 
 GROUP = "guieval"
 """The name of the group, the agent loop, the trainer, and our part of a row's extra fields."""
@@ -22,6 +29,7 @@ class VerlSettings(AdapterSettings):
 
     history: Literal["reference", "none"] = Field("reference", description="the past of one-step rows")
     reward: RewardSettings = RewardSettings()
+    reward_watch: RewardWatchSettings | None = RewardWatchSettings()
     rollout: RolloutSettings = RolloutSettings()
     advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling(eta=0.3)

@@ -6,7 +6,11 @@ its correction for stale rollouts, and the advantages that it wrote are then rep
 
 from __future__ import annotations
 
+import json
 import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,9 +20,13 @@ from tensordict import TensorDict
 from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
 
 from guieval.errors import UsageError
-from guieval.training.verl.records import figures, row_advantages
+from guieval.training.reward_watch import RewardWatch, Sum
+from guieval.training.verl.records import RowRecord, figures, row_advantages
 from guieval.training.verl.sampler import SpreadReplayBuffer, read_record
 from guieval.training.verl.settings import GROUP, read_settings
+
+WATCHED = "watch.jsonl"
+"""The file of the checks of the reward, in verl's folder of checkpoints (``trainer.default_local_dir``)."""
 
 
 @register_trainer(GROUP)
@@ -28,6 +36,8 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
     def __init__(self, config: DictConfig) -> None:
         self._settings = read_settings(config)
         self._advantages = self._settings.advantages
+        self._watch: RewardWatch | None = None
+        self._watched: list[Mapping[str, Sum]] = []
         check_config(config)
         with open_dict(config):
             config.trainer.v1.trainer_mode = "sync"  # verl treats any other word as asynchronous
@@ -62,13 +72,38 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
         data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=fields)
         records = [None if none else read_record(value) for none, value in zip(filler, data["extra_fields"], strict=True)]
         worth = row_advantages(records, self._advantages)
-        metrics.update(figures([record for record in records if record is not None]))
+        counted = [record for record in records if record is not None]
+        metrics.update(figures(counted) | self._checked(counted))
         tokens = torch.nested.as_nested_tensor(
             [value * mask.to(torch.float32) for value, mask in zip(worth, data["response_mask"].unbind(), strict=True)],
             layout=torch.jagged,
         )
         written = TensorDict({"advantages": tokens, "returns": tokens.clone()}, batch_size=len(batch.keys))
         return tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=written)
+
+    def _checked(self, records: Sequence[RowRecord]) -> dict[str, float]:
+        """The figures of a check of the reward, if one is due; figures and warnings are also written to :data:`WATCHED`."""
+        settings = self._settings.reward_watch
+        if settings is None or not records:
+            return {}
+        file = Path(self.config.trainer.default_local_dir) / WATCHED
+        if self._watch is None:
+            longest = self.config.actor_rollout_ref.rollout.response_length
+            scorer = self._settings.reward.open_scorer(self._settings.open_adapter(), longest)
+            self._watch = RewardWatch(settings, scorer, {record.protocol: record.protocol for record in records})
+            self._watch.remember(file, self.global_steps - 1)
+        self._watched += [{name: Sum(*value) for name, value in record.watched.items()} for record in records]
+        if self.global_steps % settings.every:
+            return {}
+        found, warned = self._watch.check(self.global_steps, self._watched)
+        self._watched = []
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as stream:
+            lines = [found, *({"warning": sentence} for sentence in warned)]
+            stream.writelines(json.dumps({"step": self.global_steps, **line}) + "\n" for line in lines)
+        for sentence in warned:
+            print(f"warning: step {self.global_steps}: {sentence}", file=sys.stderr)
+        return found
 
     def _get_required_batch_multiple(self, dp_size: int) -> int:
         """Rows are filled up to a multiple of this; with ``mini_batches`` far fewer are needed."""
