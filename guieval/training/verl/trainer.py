@@ -99,7 +99,7 @@ class GuiSemiOnlineTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl has no
         self._watched = []
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8") as stream:
-            lines = [found, *({"warning": sentence} for sentence in warned)]
+            lines: list[dict[str, Any]] = [{**found}, *({"warning": sentence} for sentence in warned)]
             stream.writelines(json.dumps({"step": self.global_steps, **line}) + "\n" for line in lines)
         for sentence in warned:
             print(f"warning: step {self.global_steps}: {sentence}", file=sys.stderr)
