@@ -213,7 +213,7 @@ def report(out: Path, picture: Path | None) -> None:
 
 
 def draw(curves: dict[str, dict[int, tuple[NDArray[np.float64], ...]]], picture: Path) -> None:
-    """One panel a figure, one curve a method over its own share of optimiser steps, with intervals."""
+    """One panel per figure, one curve per method over its own share of optimiser steps, with intervals."""
     from guieval.reports.plots.paper import drawing, legend, looks, write
 
     styles = looks([NAMES[kind] for kind in curves])

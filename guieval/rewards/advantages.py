@@ -28,8 +28,8 @@ SEGMENTS: tuple[Segment, ...] = get_args(Segment)
 Normalise: TypeAlias = Literal["mean-std", "mean"]
 """``mean-std``: (x - mean) / standard deviation of the group (equations 10 and 11); ``mean``: x - mean."""
 EpisodeLevel: TypeAlias = Literal["trajectory", "last", "steps"]
-"""What equation 11 compares. ``trajectory``: one number a rollout, the plain sum of its steps' rewards, over the rollouts.
-``last``: one number a rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
+"""What equation 11 compares. ``trajectory``: one number per rollout, the sum of its steps' rewards, over the rollouts.
+``last``: one number per rollout, equation 9's return at its last step, which is that step's reward. ``steps``: every step's own
 reward, over all steps of all rollouts (released code), so that long rollouts weigh more and it differs within a rollout."""
 SpreadOf: TypeAlias = Literal["advantages", "first-returns"]
 """The values whose standard deviation must exceed eta: all combined advantages of the group (the paper), or the rollouts'

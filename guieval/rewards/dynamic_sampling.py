@@ -24,7 +24,7 @@ class Collected(Generic[G]):
 
     @property
     def complete(self) -> bool:
-        """Whether as many passed as were wanted."""
+        """Whether the requested number of groups passed."""
         return len(self.kept) >= self.wanted
 
     @property

@@ -158,7 +158,7 @@ class UIS1Reward(ABCReward):
 
 @dataclass(frozen=True)
 class UIS1LenientReward(UIS1Reward):
-    """UI-S1's composite for replies of any family: whatever the adapter reads is well formed, with a thought or without.
+    """UI-S1's composite for replies of any family: any reply that the adapter reads is well formed, with or without a thought.
 
     The protocol is ``qwen-gist``, under which a text is right if it contains the other or is contained in it, as is an empty
     text.

@@ -173,7 +173,7 @@ class Evaluation(Settings):
     subset: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
     sample_set: str | None = Field(None, min_length=1, description="the steps of this set: its name, or a .json file")
     episodes: str | None = Field(None, description="file that lists the episodes")
-    limit: int | None = Field(None, ge=1, description="a seeded sample of so many episodes")
+    limit: int | None = Field(None, ge=1, description="number of episodes in a seeded sample")
     seed: int = Field(0, ge=0)
     protocol: str | None = None
     sampling: Annotated[dict[str, Any], AfterValidator(check_sampling)] = Field(
@@ -211,7 +211,7 @@ class DataSettings(Settings):
         None, min_length=1, description="train on the steps of this set: a name (`guieval sample-sets`), or a .json file"
     )
     episodes: str | None = Field(None, description="file that lists the episodes, or the steps, to train on")
-    limit: int | None = Field(None, ge=1, description="train on a seeded sample of so many episodes")
+    limit: int | None = Field(None, ge=1, description="number of episodes in a seeded sample")
     skip_damaged: bool = False
 
 

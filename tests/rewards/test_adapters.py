@@ -163,7 +163,7 @@ def test_openrlhf_with_queries_that_hold_the_prompt(scorer: ReplyScorer, replies
     assert len(made) == 2 + len(given["extra_logs"])
     halved = openrlhf.reward_function(open_scorer(MODEL, "hypertrack", protocol="guievalkit"))
     assert halved(replies, [""] * 4, [ROW] * 4)["scores"] == [1.0, 0.5, 0.0, 0.0]  # of the 2 that there are
-    with pytest.raises(UsageError, match="must be as many"):
+    with pytest.raises(UsageError, match="expected equally many"):
         reward(replies, [""], [ROW])
 
 

@@ -34,7 +34,7 @@ def reward_function(
 
     def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **ignored: Any) -> dict[str, Any]:
         if not len(queries) == len(prompts) == len(labels):
-            raise UsageError(f"{len(queries)} queries, {len(prompts)} prompts and {len(labels)} labels must be as many")
+            raise UsageError(f"{len(queries)} queries, {len(prompts)} prompts and {len(labels)} labels: expected equally many")
         scored = [
             scorer.score(task_of(label), reply_in(query, prompt, ends))
             for query, prompt, label in zip(queries, prompts, labels, strict=True)

@@ -210,7 +210,7 @@ def train_language(
     seed: int,
     say: Callable[[str], None],
 ) -> None:
-    """Train everything but the vision model for so many steps of :data:`BATCH` screens."""
+    """Train everything but the vision model for ``steps`` steps of :data:`BATCH` screens."""
     import torch
 
     watched.layer = _LOOKING_LAYER

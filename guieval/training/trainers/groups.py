@@ -1,7 +1,7 @@
 """GRPOTrainer with dynamic sampling (DAPO; UI-S1 section 3.4), the base of offline and semi-online training.
 
-TRL requests one generation batch at a time. Here it consists of *groups* (all rollouts of one task), of which as many further
-ones are drawn as are missing, up to a limit. Subclasses generate the groups. The rows of all processes are then shuffled and
+TRL requests one generation batch at a time. Here it consists of *groups* (all rollouts of one task). Dropped groups
+are replaced one by one, up to a limit. Subclasses generate the groups. The rows of all processes are then shuffled and
 dealt out evenly, so it does not matter where a group was dropped or a rollout was long.
 
 TRL splits a generation batch into ``steps_per_generation`` chunks, one per forward and backward pass. Here a chunk of more than

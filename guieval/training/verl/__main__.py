@@ -23,7 +23,7 @@ def rows(
     option: Annotated[list[str] | None, typer.Option(help="Option of the benchmark as key=value.")] = None,
     sample_set: Annotated[str | None, typer.Option(help="The steps of this set: its name, or a .json file.")] = None,
     episodes: Annotated[str | None, typer.Option(help="File that lists the episodes, or the steps.")] = None,
-    limit: Annotated[int | None, typer.Option(help="A seeded sample of so many episodes.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Number of episodes in a seeded sample.")] = None,
     weight: Annotated[float, typer.Option(help="How often each row is written; 0.5 is every other one.")] = 1.0,
     curriculum: Annotated[
         list[str] | None, typer.Option(help="Setting of a curriculum as key=value, e.g. runs=RUN, pass_rate=[0.05,0.95].")
