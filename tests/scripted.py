@@ -20,7 +20,7 @@ from guieval.running.engine_choice import GIVE_UP_AFTER, Answering
 from guieval.running.progress import Progress, RunOutcome
 from guieval.running.resolve import Parts, resolve
 from guieval.running.runner import Runner
-from guieval.steps import Episode, StepTaskModel
+from guieval.steps import Episode, StepTaskModel, Usage
 
 Policy = Callable[[Request], str]
 
@@ -66,8 +66,14 @@ class ScriptedEngine:
 
     images: ImageForm = "none"
 
-    def __init__(self, policy: Policy, delay: Callable[[Request], float] | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        delay: Callable[[Request], float] | None = None,
+        usage: Callable[[Request], Usage | None] | None = None,
+    ) -> None:
         self._policy = policy
+        self._usage = usage
         self._delay = delay
         self.requests: list[Request] = []
         self.in_flight = self.most_in_flight = 0
@@ -78,7 +84,7 @@ class ScriptedEngine:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(self._delay(request) if self._delay else 0)
-            return Reply(self._policy(request))
+            return Reply(self._policy(request), usage=self._usage(request) if self._usage else None)
         finally:
             self.in_flight -= 1
 

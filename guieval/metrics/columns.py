@@ -6,7 +6,7 @@ determined once. Denominators come from the plan, never from the records that ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -81,7 +81,8 @@ class RunColumns:
     ``samples``: int16, answered samples of the step; ``drawn``: int16, with those never answered, ``None`` where that is the
     same. ``groups``: for each key of the steps' labels, n values ("" where a step has none). ``elsewhere``: bool, the
     predicted point lies in one of the step's boxes (border included, as published, not enlarged) that does not hold the
-    reference point; ``None`` where that is unknown. ``key_of`` names a row.
+    reference point; ``None`` where that is unknown. ``prompt_tokens``, ``completion_tokens``: int64, of all samples of the step
+    as the server reported them, -1 where it reported none; ``None`` for answers without requests. ``key_of`` names a row.
 
     ``title`` is the run's name in reports; protocols choose their rules by ``dataset``; ``mode`` and ``stop`` are the run's.
     ``selection`` describes the steps, ``left_out`` is the number of rows of a predictions file with its own steps that are
@@ -107,6 +108,8 @@ class RunColumns:
     judged: Mapping[str, Judged]
     elsewhere: NDArray[np.bool_] | None = None
     drawn: NDArray[np.int16] | None = None
+    prompt_tokens: NDArray[np.int64] | None = None
+    completion_tokens: NDArray[np.int64] | None = None
     left_out: int = 0
 
     def __len__(self) -> int:
@@ -192,3 +195,9 @@ def stopped(judged: Judged, episode: NDArray[np.int32], starts: NDArray[np.intp]
         exact_samples=np.where(beyond, 0, judged.exact_samples).astype(np.int16),
         vote=judged.vote & ~beyond,
     )
+
+
+def total_known(numbers: Iterable[int | None]) -> int:
+    """The sum of the known numbers; -1 if none is known."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else -1

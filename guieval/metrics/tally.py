@@ -7,7 +7,7 @@ cannot raise a score. Steps are added in any order, and figures do not depend on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from statistics import median
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from guieval.actions import ActionSpace, ActionType
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy, Figure
 from guieval.history.modes import Mode
-from guieval.metrics.columns import ENDS, FAILED, NOT_RUN, TYPES, Judged, RunColumns, stopped
+from guieval.metrics.columns import ENDS, FAILED, NOT_RUN, TYPES, Judged, RunColumns, stopped, total_known
 from guieval.metrics.figures import FigureValue, cannot_tell, compute
 from guieval.metrics.summary import (
     COVERAGE_NEEDED,
@@ -135,8 +135,8 @@ class RunTally:
             _CODES[task.action.type],
             self._labels.setdefault(labels, len(self._labels)),
             *(math.nan if number is None else number for number in numbers),
-            _sum_known(one.usage.prompt_tokens for one in record.samples if one.usage),
-            _sum_known(one.usage.completion_tokens for one in record.samples if one.usage),
+            total_known(one.usage.prompt_tokens for one in record.samples if one.usage),
+            total_known(one.usage.completion_tokens for one in record.samples if one.usage),
         )
         return np.array(values, _ROW)
 
@@ -323,8 +323,3 @@ def _diagnostics(rows: NDArray[np.void], recorded: NDArray[np.bool_], measured: 
         prompt_tokens=total("prompt_tokens"),
         completion_tokens=total("completion_tokens"),
     )
-
-
-def _sum_known(numbers: Iterable[int | None]) -> int:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else -1

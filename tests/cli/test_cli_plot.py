@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from guieval.journal.lines import json_line
 from guieval.scoring.matrix import protocols_for
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.cli.test_cli import guieval, sentence
@@ -56,6 +58,47 @@ def test_each_kind_of_picture_of_runs(
     assert says in done.stdout and f"picture:  {file}" in done.stdout
     assert "data: all 4 episodes" in done.stdout
     assert file.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_pareto_against_cost_names_the_runs_that_it_leaves_out(runs: dict[str, Path], tmp_path: Path) -> None:
+    uncounted = tmp_path / "uncounted"
+    shutil.copytree(runs["first"], uncounted)
+    journal = uncounted / "steps.jsonl"
+    records = [json.loads(json_line(line)) for line in journal.read_bytes().splitlines(keepends=True)]
+    for sample in (sample for record in records for sample in record["samples"]):
+        del sample["usage"]
+    journal.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("[{models: [ui-tars-7b], currency: EUR, input: 1000, output: 1000, source: ours, as_of: 2026-03}]")
+    places = (runs["first"], runs["second"], uncounted)
+    done = guieval(
+        "plot",
+        "pareto",
+        *places,
+        "--label",
+        "a",
+        "--label",
+        "b",
+        "--label",
+        "c",
+        "--prices",
+        prices,
+        "--json",
+        "--out",
+        tmp_path / "a.svg",
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"note: the run {str(uncounted)!r} is left out: its server reported no tokens" in done.stderr
+    shown = json.loads(done.stdout)
+    assert "against cost of 1,000 steps (EUR)" in shown["shows"] and [each["name"] for each in shown["numbers"]] == ["a", "b"]
+    tokens = json.loads(guieval("plot", "pareto", *places[:2], "--json", "--out", tmp_path / "b.svg").stdout)["numbers"]
+    for cost, counted in zip(shown["numbers"], tokens, strict=True):
+        assert cost["spent"] == pytest.approx(counted["spent"])  # a thousand steps at 1,000 EUR a million
+    found = sentence("plot", "pareto", runs["first"], "--cost", "--out", tmp_path / "c.svg")
+    assert "nothing to draw" in found and "its model has no price; --prices names a file of prices" in found
+    assert "--cost is for pareto, not for actions" in sentence(
+        "plot", "actions", runs["first"], "--cost", "--out", tmp_path / "c.svg"
+    )
 
 
 def test_reliability_of_a_published_table(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "online": CONTRACTS | {"metrics", "testing"},
     "running": RUNS | {"engines", "telemetry", "scoring", "online"},
     "analysis": RUNS | {"running", "scoring"},
-    "reports": RUNS | {"scoring", "analysis", "online"},
+    "reports": RUNS | {"scoring", "analysis", "online", "telemetry"},
     "rewards": CONTRACTS,
     "training": RUNS | {"engines", "rewards", "running", "testing", "analysis"},
 }

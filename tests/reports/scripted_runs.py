@@ -10,6 +10,7 @@ from typing import Any
 from guieval.actions import Press
 from guieval.journal import MANIFEST
 from guieval.models import Request
+from guieval.steps import Usage
 from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
 HOME = Press(button="HOME")
@@ -23,11 +24,12 @@ def made_run(
     *,
     episodes: Sequence[str] = EPISODES,
     rewrite: Callable[[dict[str, Any]], None] | None = None,
+    usage: Callable[[Request], Usage | None] | None = None,
     **settings: Any,
 ) -> Path:
     """A run over episodes of four steps that presses HOME at the ``missed`` ones and is right at all others.
 
-    ``rewrite`` changes the manifest afterwards, e.g. the model's name.
+    ``rewrite`` changes the manifest afterwards, e.g. the model's name. ``usage``: the tokens that the server reports.
     """
 
     def policy(request: Request) -> str:
@@ -36,7 +38,7 @@ def made_run(
         wrong = missed(*name) if callable(missed) else name in missed
         return reply_with(HOME if wrong else task.action)
 
-    run_scripted(directory, [make_episode(name, ACTIONS) for name in episodes], ScriptedEngine(policy), **settings)
+    run_scripted(directory, [make_episode(name, ACTIONS) for name in episodes], ScriptedEngine(policy, usage=usage), **settings)
     if rewrite is not None:
         manifest = json.loads((directory / MANIFEST).read_text())
         rewrite(manifest)

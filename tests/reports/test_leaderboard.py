@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,11 +17,18 @@ import pytest
 
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
+from guieval.journal import METRICS
 from guieval.journal.lines import json_line
 from guieval.metrics.columns import ENDS
+from guieval.models import Request
+from guieval.reports.leaderboards.drawing import drawing, ticks
 from guieval.reports.leaderboards.formats import FORMATS, format_named, written
 from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import ResultTable
+from guieval.reports.leaderboards.sections import sections
+from guieval.reports.spending import Spending
+from guieval.steps import Usage
+from guieval.telemetry.costs import Price, Tokens, bill
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
 PROTOCOL = "aitw-original"
@@ -191,7 +201,8 @@ def test_latex_states_differences_and_keeps_names_as_they_are(tmp_path: Path) ->
     name = "ocr--x `y` ''z''"
     run = made_run(tmp_path / "x", [(each, 0) for each in EPISODES[:10]], rewrite=named(name))
     tex = written(leaderboard([run], [PROTOCOL], [published(model=name, checkpoint=name)]), "latex")
-    assert r"\caption{Results on scripted, in \%.}" in tex and r"\label{tab:leaderboard}" in tex
+    assert r"\caption{Results on scripted (split test: 48 steps) under aitw-original (not written for scripted), in \%.}" in tex
+    assert r"\label{tab:leaderboard-scripted-split-test-48-steps-under-aitw-original-not-written-for-scripted}" in tex
     below = tex[tex.index(r"\begin{minipage}") :]
     assert r"ocr-{}-x \textasciigrave{}y\textasciigrave{} '{}'z'{}' (offline), scripted" in below
     assert "reproduced within 1.9" in below and "seed 0" in below
@@ -285,7 +296,7 @@ def test_no_name_breaks_markdown_latex_or_csv(tmp_path: Path) -> None:
     board = leaderboard(
         [made_run(tmp_path / "x", rewrite=named(HOSTILE))], [PROTOCOL], [published(model=HOSTILE.replace("\ud83d", ""))]
     )
-    width = len(board.columns) + 2
+    width = len(board.columns) + 3
     for line in written(board, "md").split("\n\n")[1].splitlines():
         assert len(re.findall(r"(?<!\\)\|", line)) == width + 1, line
         assert "<script" not in line and "](" not in line.replace(r"\](", "")
@@ -329,3 +340,167 @@ def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: 
     assert text.startswith("scripted (split test: 48 steps) under agentcpm") and "TARGET" not in text
     assert text.index("\nx ") < text.index("\ny ")
     assert r"type match of answered steps" not in written(arranged(board, "goal progress"), "latex")
+
+
+def tokens(prompt: int, completion: int) -> Callable[[Request], Usage]:
+    return lambda _: Usage(prompt_tokens=prompt, completion_tokens=completion)
+
+
+def priced(directory: Path, tokens: Tokens, price: Price | None) -> Path:
+    """The run with what ``guieval run`` writes of its cost."""
+    (directory / METRICS).write_text(json.dumps({"cost": bill(tokens, price)}))
+    return directory
+
+
+@pytest.fixture
+def spenders(tmp_path: Path) -> list[Path]:
+    """Of 48 steps, cheap is right in 36 for 1,000 tokens, dear in 47 for 3,000, beaten in 24 for 4,000; one has no counts."""
+    price = Price(models=("dear",), currency="USD", input=2.0, output=10.0, source="a page", as_of="2026-01")
+    return [
+        made_run(tmp_path / "a", lambda _, step: step == 0, rewrite=named("cheap"), usage=tokens(900, 100)),
+        priced(
+            made_run(tmp_path / "b", [("e00", 1)], rewrite=named("dear"), usage=tokens(2500, 500)),
+            Tokens(48, 48, 48 * 2500, 48 * 500),
+            price,
+        ),
+        made_run(tmp_path / "c", lambda _, step: step < 2, rewrite=named("beaten"), usage=tokens(3000, 1000)),
+        made_run(tmp_path / "d", rewrite=named("uncounted")),
+    ]
+
+
+def test_tokens_and_cost_stand_beside_figures_in_every_format(spenders: list[Path]) -> None:
+    """1,000 steps of 2,500 tokens in at 2 USD a million and 500 out at 10 USD a million cost 5 + 5 USD."""
+    board = leaderboard(spenders, [PROTOCOL])
+    spent = {name: cell.spending for name, cell in cells(board).items() if cell is not None}
+    assert spent["dear"] == Spending(2500, 500, 48, 48, cost=pytest.approx(10.0), currency="USD", as_of="2026-01")
+    assert spent["cheap"] == Spending(900, 100, 48, 48) and spent["uncounted"] is None
+    for form, ends in (("md", "|"), ("latex", r"\\")):
+        lines = written(board, form).replace(" & ", " | ").splitlines()
+        rows = [next(line for line in lines if line.lstrip("| ").startswith(f"{name} |")) for name in spent]
+        found = [line.removesuffix(ends).split(" | ")[-2:] for line in rows]
+        assert [[each.strip() for each in pair] for pair in found] == [
+            ["1,000", "no price"],
+            ["3,000", "10.00 USD"],
+            ["4,000", "no price"],
+            ["not reported", "not reported"],
+        ]
+    assert re.search(r"3,000 +10\.00 USD", written(board, "text"))
+    records = {line["model"]: line for line in csv.DictReader(written(board, "csv").splitlines())}
+    names = ("prompt_tokens", "completion_tokens", "cost_1000", "currency")
+    assert [records["dear"][name] for name in names] == ["2500.0", "500.0", "10.0", "USD"]
+    assert [records["uncounted"][name] for name in names] == ["", "", "", ""]
+    read = json.loads(written(board, "json"))
+    assert [row["cells"][0]["spending"] and row["cells"][0]["spending"]["cost"] for row in read["rows"]] == [
+        None,
+        10.0,
+        None,
+        None,
+    ]
+
+
+def test_prices_that_are_given_come_before_the_recorded_ones(spenders: list[Path]) -> None:
+    prices = [
+        Price(models=("dear", "cheap"), currency="EUR", input=1.0, output=1.0, source="a page", as_of="2026-02"),
+        Price(models=("beaten",), currency="USD", input=1.0, output=1.0, source="a page", as_of="2026-03"),
+    ]
+    found = [
+        cell and cell.spending and (cell.spending.cost, cell.spending.currency)
+        for cell in cells(leaderboard(spenders, [PROTOCOL], prices=prices)).values()
+    ]
+    assert found == [(pytest.approx(1.0), "EUR"), (pytest.approx(3.0), "EUR"), (pytest.approx(4.0), "USD"), None]
+
+
+def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
+    board = leaderboard(spenders, [PROTOCOL])
+    (section,) = sections(board)
+    (front,) = section.fronts()  # one run alone has a price
+    assert [(board.rows[point.row].model, point.best) for point in front.points] == [
+        ("cheap", True),
+        ("dear", True),
+        ("beaten", False),
+    ]
+    assert [board.rows[row].model for row in front.left_out] == ["uncounted"]
+    sentence = "Pareto front of exact match (Action Acc) against tokens per step: cheap (offline), dear (offline)."
+    for form in ("text", "md", "latex", "html"):
+        assert sentence in " ".join(written(board, form).replace("\\_", "_").split()), form
+    drawn = drawing(board, front)
+    assert [mark.x for mark in drawn.marks] == pytest.approx([60 + 544 * each / 4 for each in (1, 3, 4)])
+    assert [tick.label for tick in drawn.across] == ["0", "1,000", "2,000", "3,000", "4,000"]
+    lowest, highest = (float(drawn.up[at].label.removesuffix(" %")) for at in (0, -1))
+    for mark, value in zip(drawn.marks, (75, 100 * 47 / 48, 50), strict=True):
+        assert mark.y == pytest.approx(276 - 262 * (value - lowest) / (highest - lowest), abs=0.06)
+        assert 14 <= mark.high <= mark.y <= mark.low <= 276
+    assert [path.count("H") for path in drawn.paths] == [2]
+    page = Page(written(board, "html"))
+    assert page.tags.count("svg") == 1 and page.tags.count("circle") == 3
+
+
+def test_each_mode_has_a_front_of_its_own(tmp_path: Path) -> None:
+    runs = [
+        made_run(
+            tmp_path / f"{mode}{number}",
+            [("e00", 0)] * number,
+            mode=mode,
+            rewrite=named(f"m{number}"),
+            usage=tokens(100 + number, 1),
+        )
+        for mode in ("offline", "soeval")
+        for number in range(2)
+    ]
+    board = leaderboard(runs, [PROTOCOL])
+    (front,) = sections(board)[0].fronts()
+    assert {(board.rows[point.row].model, board.rows[point.row].mode, point.best) for point in front.points} == {
+        ("m0", mode, True) for mode in ("offline", "soeval")
+    } | {("m1", mode, False) for mode in ("offline", "soeval")}
+    assert len(drawing(board, front).paths) == 2
+
+
+def test_tokens_are_over_the_steps_that_have_counts(tmp_path: Path) -> None:
+    some = made_run(
+        tmp_path / "a",
+        usage=lambda request: Usage(
+            prompt_tokens=10 * (request.task.step_index + 1), completion_tokens=None if request.task.step_index else 5
+        ),
+    )
+    board = leaderboard([some], [PROTOCOL])
+    (row,) = board.rows
+    assert row.cells[0] is not None and row.cells[0].spending == Spending(10, 5, 12, 48)
+    assert any("tokens are means over the 12 of 48 steps with known tokens" in note for note in board.notes)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [
+        (0, 4000, [0, 1000, 2000, 3000, 4000]),
+        (0, 0.0123, [0, 0.005, 0.01, 0.015]),
+        (61.3, 74.9, [60, 65, 70, 75]),
+        (50, 50, [50, 60]),
+        (0, 0, [0, 0.2]),
+    ],
+)
+def test_ticks_are_round_and_enclose_the_values(low: float, high: float, found: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(found)
+
+
+def test_a_latex_table_for_each_protocol_and_none_without_intervals(tmp_path: Path) -> None:
+    board = leaderboard([made_run(tmp_path / "x", [("e00", 0)])], [PROTOCOL, "guievalkit"])
+    tex = written(board, "latex")
+    assert len(re.findall(r"\\begin{table\*?}", tex)) == 2 and len(set(re.findall(r"\\label{(.*)}", tex))) == 2
+    assert tex.count(r"\tiny") > 2 and "Rank 1 (bold)" in tex.split(r"\end{table")[0]
+    for form in ("text", "md", "latex", "html"):
+        assert "[" in written(board, form).split("95 %")[0], form
+        assert "95 %" not in written(board, form, intervals=False), form
+    assert r"\tiny" not in written(board, "latex", intervals=False)
+    assert written(board, "csv", intervals=False) == written(board, "csv")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_six_figures_with_intervals_fit_the_width_of_a_page(tmp_path: Path, spenders: list[Path]) -> None:
+    board = leaderboard(spenders, ["guievalkit"])
+    assert len(board.columns) == 6
+    head = r"\documentclass[twocolumn]{article}\usepackage{booktabs}\usepackage[margin=1in]{geometry}\begin{document}"
+    (tmp_path / "a.tex").write_text(f"{head}\n{written(board, 'latex')}\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Output written on a.pdf (1 page" in done.stdout and "Overfull" not in done.stdout

@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from guieval.metrics.intervals import Interval
-from guieval.reports.tables.table import Column, Number, Table, columns, per_cent
+from guieval.reports.tables.table import Column, Number, Row, Table, columns, per_cent
 from guieval.reports.tables.terminal import fold, rendered
 from guieval.reports.tables.writers import comma_separated, json_text, latex, markdown
 
@@ -102,17 +102,18 @@ def test_numbers_keep_their_precision_in_json_and_csv() -> None:
     assert second["value"] == ""
 
 
-def test_latex_has_a_label_a_caption_and_shared_headings() -> None:
-    heads = (Column("model", right=False), Column("exact", ("AC",)), Column("type", ("AC",)))
-    table = Table("Board", heads, (("a_b", per_cent(0.5, unit="", best=True), None),), ("50% is half",), "main board")
-    text = latex(table, caption="What & why.")
+def test_latex_has_a_label_a_caption_broken_headings_and_intervals_below() -> None:
+    heads = (Column("model", right=False), Column("match of the type alone"), Column("exact match"))
+    best = per_cent(0.5, unit="", best=True, interval=Interval(0.25, 0.75, 0.95, "wilson"), missing=4)
+    rows: tuple[Row, ...] = (("a_b", best, None), ("[c]", per_cent(0.25, unit=""), 3))
+    text = latex(Table("Board", heads, rows, ("50% is half",), "main board"), caption="What & why.")
     for part in (
         r"\caption{What \& why.}",
         r"\label{tab:main-board}",
-        r" & \multicolumn{2}{c}{AC} \\",
-        r"\cmidrule(lr){2-3}",
-        r"model & exact & type \\",
+        r"model & \shortstack[r]{match of \\ the type \\ alone} & \shortstack[r]{exact \\ match} \\",
         r"a\_b & \textbf{50.00} & - \\",
+        r" & {\tiny (4 missing) [25.0, 75.0]} &  \\ \addlinespace",
+        r"{}[c] & 25.00 & 3 \\",
         r"50\% is half.",
     ):
         assert part in text.splitlines()

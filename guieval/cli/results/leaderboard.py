@@ -13,11 +13,12 @@ from guieval.cli.running.run_folders import several_runs, writable
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import JSON, echo, print_text, show
 from guieval.errors import UsageError
-from guieval.reports.leaderboards.formats import board_tables, format_named, written
+from guieval.reports.leaderboards.formats import board_tables, format_named, without_intervals, written
 from guieval.reports.leaderboards.leaderboard import arranged
 from guieval.reports.leaderboards.leaderboard import leaderboard as board_of
 from guieval.reports.leaderboards.published_results import get_results, list_results
 from guieval.reports.tables.table import Table, columns
+from guieval.telemetry.costs import read_prices
 
 
 def leaderboard(
@@ -40,10 +41,15 @@ def leaderboard(
         typer.Option(help="A published table to show next to the runs; may be repeated. A .yaml path: your own."),
     ] = None,
     list_references: Annotated[bool, typer.Option("--list-references", help="List the published tables.")] = False,
+    prices: Annotated[
+        Path | None,
+        path_option("File of prices as for `guieval run --prices`, used before the recorded ones."),
+    ] = None,
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave out intervals; CSV and JSON keep them.")] = False,
     seed: options.Seed = 0,
     json: JSON = False,
 ) -> None:
-    """Put runs into one table: a column for each benchmark, protocol and figure, with intervals and ranks."""
+    """Compare runs in tables: figures with intervals and ranks, tokens per step, cost, and Pareto fronts."""
     if list_references:
         _list_references()
         return
@@ -54,14 +60,15 @@ def leaderboard(
     if out is not None:
         writable(out)
     tables = [get_results(name) for name in dict.fromkeys(reference or ())]
-    board = arranged(board_of(several_runs(runs), protocol, tables, seed=seed), figures, sort)
+    priced = () if prices is None else read_prices(prices)
+    board = arranged(board_of(several_runs(runs), protocol, tables, seed=seed, prices=priced), figures, sort)
     if out is not None:
-        out.write_text(written(board, chosen), encoding="utf-8", newline="")
+        out.write_text(written(board, chosen, intervals=not no_intervals), encoding="utf-8", newline="")
         echo(f"written:  {out}")
     elif chosen == "text":
-        show(*board_tables(board))
+        show(*board_tables(without_intervals(board) if no_intervals else board))
     else:
-        print_text(written(board, chosen))
+        print_text(written(board, chosen, intervals=not no_intervals))
 
 
 def _list_references() -> None:

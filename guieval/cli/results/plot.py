@@ -18,6 +18,7 @@ from guieval.cli.tables import JSON, echo, print_json
 from guieval.data.selection import Choice
 from guieval.errors import UsageError, nearest
 from guieval.evaluation.protocol import EXACT_MATCH, PROGRESS, SUCCESS_RATE, TYPE_MATCH, FailurePolicy
+from guieval.journal import read_manifest
 from guieval.metrics.breakdown import breakdown
 from guieval.metrics.columns import RunColumns
 from guieval.metrics.figures import compute, compute_with_interval
@@ -26,12 +27,13 @@ from guieval.reports.leaderboards.published_results import ResultTable, get_resu
 from guieval.reports.plots.breakdowns import bars, horizon, ordered
 from guieval.reports.plots.heat import Grid, heat
 from guieval.reports.plots.paper import Width, check_file, write
-from guieval.reports.plots.pareto import Spent, front, pareto
+from guieval.reports.plots.pareto import Spent, on_front, pareto
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
 from guieval.reports.plots.training import training
+from guieval.reports.spending import COSTED_STEPS, price_of_run, spending
 from guieval.scoring.matrix import ALL, score_run
-from guieval.scoring.score import evaluate_run
+from guieval.telemetry.costs import Price, read_prices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +51,7 @@ KINDS = {
     "actions": "bars by action type",
     "horizon": "curves by place in the episode, or its length",
     "matrix": "heat map of protocols by runs, or by action types of one run",
-    "pareto": "exact match against tokens per step, with the front of the best",
+    "pareto": "exact match against tokens per step or cost, with the front of the best",
     "reliability": "a table's static figures against live success",
     "samples": "what several tries of a step are worth",
     "training": "curves of trainings over their optimiser steps",
@@ -60,6 +62,7 @@ _OPTIONS = {
     **dict.fromkeys(("table", "x", "y", "degree"), ("reliability",)),
     "by": ("actions", "horizon"),
     "figure": ("matrix",),
+    **dict.fromkeys(("cost", "prices"), ("pareto",)),
     "label": (*_OF_RUNS, "training"),
 }
 """The kinds of picture that each option is for."""
@@ -91,6 +94,13 @@ def plot(
     x: Annotated[list[str] | None, typer.Option(help="reliability: column of a static figure; may be repeated.")] = None,
     y: Annotated[str | None, typer.Option(help="reliability: column of the live one.")] = None,
     degree: Annotated[int | None, typer.Option(min=1, max=3, help="reliability: of the curve (default 1, a line).")] = None,
+    cost: Annotated[
+        bool | None, typer.Option("--cost", help="pareto: cost instead of tokens, at the prices that the runs recorded.")
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        path_option("pareto: file of prices as for `guieval run --prices`, used before the recorded ones."),
+    ] = None,
     sample_set: options.SampleSet = None,
     subset: options.Subset = None,
     json: JSON = False,
@@ -102,7 +112,7 @@ def plot(
     if out is None:
         raise UsageError("--out names the picture to write, e.g. --out figure.pdf")
     given: dict[str, object] = {"protocol": protocol, "label": label, "by": by, "figure": figure, "table": table, "x": x}
-    given |= {"y": y, "degree": degree, "sample-set": sample_set, "subset": subset}
+    given |= {"y": y, "degree": degree, "cost": cost, "prices": prices, "sample-set": sample_set, "subset": subset}
     for option, value in given.items():
         if value is not None and kind not in _OPTIONS[option]:
             raise UsageError(f"--{option} is for {', '.join(_OPTIONS[option])}, not for {kind}")
@@ -114,7 +124,8 @@ def plot(
     else:
         if not runs:
             raise UsageError(f"{kind} is drawn of runs: name at least one run directory")
-        drawn = _of_runs(kind, runs, protocol or [], label, by, figure, (sample_set, tuple(subset or ())), wide)
+        priced = (read_prices(prices) if prices else ()) if cost or prices else None
+        drawn = _of_runs(kind, runs, protocol or [], label, by, figure, (sample_set, tuple(subset or ())), priced, wide)
     write(drawn.figure, out)
     echo(f"shows:    {drawn.shows}")
     echo(f"picture:  {out}")
@@ -130,6 +141,7 @@ def _of_runs(
     by: str | None,
     figure: str | None,
     steps: tuple[str | None, tuple[str, ...]],
+    prices: Sequence[Price] | None,
     width: Width,
 ) -> Drawn:
     if kind != "matrix" and (len(protocols) > 1 or ALL in protocols):
@@ -156,7 +168,7 @@ def _of_runs(
         drawn = _samples(columns, labels or _titles(columns), names[0], width)
     elif kind == "pareto":
         titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
-        drawn = _pareto(titled, places, names[0], choice, width)
+        drawn = _pareto(titled, places, names[0], prices, width)
     else:
         titled = dict(zip(_apart(labels or _titles(columns), places), columns, strict=True))
         draw: Callable[..., Drawn] = {"actions": _actions, "horizon": _horizon, "matrix": _matrix}[kind]
@@ -171,20 +183,38 @@ def _of_runs(
     return drawn._replace(shows=shows)
 
 
-def _pareto(runs: dict[str, RunColumns], places: Sequence[Path], protocol: str, choice: Choice, width: Width) -> Drawn:
-    """Exact match against the mean tokens of a step's requests, as the server reported them."""
-    points = []
+def _pareto(
+    runs: dict[str, RunColumns], places: Sequence[Path], protocol: str, prices: Sequence[Price] | None, width: Width
+) -> Drawn:
+    """Exact match against the mean tokens of a step's requests, or, with ``prices``, against their cost."""
+    points: list[Spent] = []
+    left_out: dict[Path, str] = {}
+    axis, currency = "tokens per step", None
     for (name, run), place in zip(runs.items(), places, strict=True):
-        spent = evaluate_run(place, protocol, choice=choice if choice.narrows else None).summary.diagnostics
+        price = None if prices is None else price_of_run(place, read_manifest(place), prices)
+        spent = spending(run, run.judged[protocol], price)
+        if spent is None:
+            left_out[place] = "its server reported no tokens"
+            continue
+        if prices is not None and (spent.cost is None or currency not in (None, spent.currency)):
+            why = "has no price" if spent.cost is None else f"has a price in {spent.currency}, not in {currency}"
+            left_out[place] = f"its model {why}; --prices names a file of prices"
+            continue
+        if spent.cost is not None:
+            currency = spent.currency
+            axis = f"cost of {COSTED_STEPS:,} steps ({currency})"
         value, interval = compute_with_interval(EXACT_MATCH, FailurePolicy(), run, run.judged[protocol])
-        if not spent.prompt_tokens.n or not spent.completion_tokens.n:
-            raise UsageError(f"the run {str(place)!r} has no token counts: its server reported none")
         if value.value is not None:
-            means = (each.value / each.n for each in (spent.prompt_tokens, spent.completion_tokens))
-            points.append(Spent(name, sum(means), value.value, interval))
-    best = ", ".join(run.name for run in front(points))
-    caption = f"exact match under {protocol} against tokens per step, 95 % intervals; on the front: {best}"
-    return Drawn(pareto(points, "exact match", width), caption, [point._asdict() for point in points])
+            points.append(Spent(name, spent.tokens if spent.cost is None else spent.cost, value.value, interval))
+    if not points:
+        raise UsageError(
+            "there is nothing to draw: " + "; ".join(f"run {str(place)!r}: {why}" for place, why in left_out.items())
+        )
+    for place, why in left_out.items():
+        echo(f"note: the run {str(place)!r} is left out: {why}", err=True)
+    best = ", ".join(run.name for run in on_front(points))
+    caption = f"exact match under {protocol} against {axis}, 95 % intervals; on the front: {best}"
+    return Drawn(pareto(points, "exact match", axis, width), caption, [point._asdict() for point in points])
 
 
 def _titles(columns: Sequence[RunColumns]) -> list[str]:

@@ -7,26 +7,31 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from guieval.errors import UsageError, nearest
-from guieval.evaluation import get_protocol
 from guieval.metrics.columns import ENDS
+from guieval.reports.leaderboards.drawing import drawing
 from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow, Cell, percent
+from guieval.reports.leaderboards.sections import Front, Section, sections
+from guieval.reports.spending import COSTED_STEPS, Spending
 from guieval.reports.tables.records import write_records
 from guieval.reports.tables.table import Column, Number, Row, Table, bracketed, columns, missing_mark, per_cent
 from guieval.reports.tables.terminal import as_text
 from guieval.reports.tables.writers import json_text, latex, markdown, page
 from guieval.steps import whole_text
+from guieval.telemetry.costs import amount
 
 Format: TypeAlias = Literal["text", "md", "csv", "latex", "json", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _KEYS = (Column("model", right=False), Column("mode", right=False))
+NOT_REPORTED = "not reported"
+"""Shown for tokens that the server did not count."""
+NO_PRICE = "no price"
 _ENDINGS: dict[str, Format] = {".txt": "text", ".md": "md", ".csv": "csv", ".tex": "latex", ".json": "json", ".html": "html"}
 
 
@@ -46,48 +51,96 @@ def format_named(name: str | None, out: Path | None, *, terminal: bool = False) 
     return _ENDINGS[out.suffix]
 
 
-def written(board: Board, form: Format) -> str:
-    """The board as text of that format."""
-    writers: dict[Format, Callable[[Board], str]] = {
-        "text": lambda board: as_text(board_tables(board)),
-        "md": lambda board: markdown(board_tables(board)),
-        "csv": comma_separated,
-        "latex": as_latex,
-        "json": as_json,
-        "html": html,
+def written(board: Board, form: Format, *, intervals: bool = True) -> str:
+    """The board as text of that format. ``intervals``: whether readers see them; CSV and JSON always hold them."""
+    shown = board if intervals else without_intervals(board)
+    writers: dict[Format, Callable[[], str]] = {
+        "text": lambda: as_text(board_tables(shown)),
+        "md": lambda: markdown(board_tables(shown)),
+        "csv": lambda: comma_separated(board),
+        "latex": lambda: as_latex(shown),
+        "json": lambda: as_json(board),
+        "html": lambda: html(shown),
     }
-    return writers[form](board)
+    return writers[form]()
+
+
+def without_intervals(board: Board) -> Board:
+    """The board as it is shown without its intervals."""
+    rows = [replace(row, cells=tuple(cell and replace(cell, interval=None) for cell in row.cells)) for row in board.rows]
+    return replace(board, rows=tuple(rows))
 
 
 def rank_note(board: Board) -> str:
     """How to read the figures: the meaning of bold, rank and brackets, and the seed."""
+    brackets = any(cell is not None and cell.interval is not None for row in board.rows for cell in row.cells)
     return (
         "Rank 1 (bold): the best run of its mode and those next below it that do not differ from it significantly (paired "
-        f"bootstrap over episodes, Holm's correction, 0.05); [..]: 95 % intervals over episodes; seed {board.seed}. "
-        "Figures in %."
+        f"bootstrap over episodes, Holm's correction, 0.05); {'[..]: 95 % intervals over episodes; ' * brackets}"
+        f"seed {board.seed}. Figures in %."
     )
+
+
+def spending_notes(board: Board) -> list[str]:
+    """How to read tokens and costs, and the fronts in words; nothing where no server reported tokens."""
+    spent = [cell.spending for row in board.rows for cell in row.cells if cell is not None and cell.spending is not None]
+    if not spent:
+        return []
+    notes = ["Tokens: mean of prompt and reply together, of all samples, as the servers reported them."]
+    if dates := sorted({each.as_of for each in spent if each.as_of is not None}):
+        notes[0] += f" Cost: these tokens at the models' prices of {', '.join(dates)}."
+    for section in sections(board):
+        notes += [_front_sentence(board, section, front) for front in section.fronts()]
+    return notes
+
+
+def _front_sentence(board: Board, section: Section, front: Front) -> str:
+    named = [_named_mode(board.rows[point.row]) for point in sorted(front.points, key=lambda point: point.spent) if point.best]
+    where = f", {' under '.join(section.head)}" if len(sections(board)) > 1 else ""
+    return f"Pareto front of {front.column.title} against {front.axis}{where}: {', '.join(named)}."
 
 
 def board_tables(board: Board) -> list[Table]:
     """A table of figures for each benchmark and protocol, and one of how steps ended, with the board's notes."""
-    tables = []
-    for above, same in groupby(range(len(board.columns)), key=lambda place: _head(board.columns[place])):
-        places = list(same)
-        heads = (*_KEYS, *(Column(board.columns[place].title) for place in places))
-        tables.append(Table(" under ".join(above), heads, _rows(board, places), keys=2))
-    tables[-1] = replace(tables[-1], notes=(rank_note(board),))
+    tables = [_figures(board, section) for section in sections(board)]
+    tables[-1] = replace(tables[-1], notes=(rank_note(board), *spending_notes(board)))
     return [*tables, _ends(board)]
 
 
-def _rows(board: Board, places: Sequence[int], *, ranks: bool = True) -> tuple[Row, ...]:
-    """The rows that have a figure in one of these columns: the runs', then the published ones."""
-    own = [(_named(row), row.mode, *(_number(row.cells[place], ranks=ranks) for place in places)) for row in board.rows]
-    published = [
-        (f"{row.model} ({row.source})", row.mode, *(_published(row.values[place]) for place in places))
+def _figures(board: Board, section: Section, *, ranks: bool = True) -> Table:
+    """The rows that have a figure of the section, and what they spend: the runs', then the published ones."""
+    titles = [board.columns[place].title for place in section.places]
+    titles += [section.tokens, *([section.cost] if section.cost else [])]
+    rows: list[Row] = []
+    for row in (board.rows[number] for number in section.rows):
+        values = (_number(row.cells[place], ranks=ranks) for place in section.places)
+        rows.append((_named(row), row.mode, *values, *_spent(section, row)))
+    published: list[Row] = [
+        (
+            f"{row.model} ({row.source})",
+            row.mode,
+            *(_published(row.values[place]) for place in section.places),
+            *(None for _ in titles[len(section.places) :]),
+        )
         for row in board.references
+        if any(row.values[place] is not None for place in section.places)
     ]
-    rows = [[row for row in part if any(cell is not None for cell in row[2:])] for part in (own, published)]
-    return (*rows[0], *([(), *rows[1]] if rows[1] else []))
+    heads = (*_KEYS, *map(Column, titles))
+    title = " under ".join(section.head)
+    return Table(title, heads, (*rows, *([(), *published] if published else [])), name=f"leaderboard {title}", keys=2)
+
+
+def _spent(section: Section, row: BoardRow) -> list[str | Number]:
+    """Tokens and cost of a row, the latter only in a section that has costs."""
+    spent = section.spending(row)
+    tokens = NOT_REPORTED if spent is None else Number(spent.tokens, ",.0f")
+    return [tokens, *([_cost(spent)] if section.cost else [])]
+
+
+def _cost(spent: Spending | None) -> str:
+    if spent is None:
+        return NOT_REPORTED
+    return NO_PRICE if spent.cost is None or spent.currency is None else amount(spent.cost, spent.currency)
 
 
 def _number(cell: Cell | None, *, ranks: bool) -> Number | None:
@@ -122,10 +175,12 @@ def _ends(board: Board) -> Table:
 def comma_separated(board: Board) -> str:
     """One line for each figure of each run, and for each published one, which has only a value.
 
+    Tokens are means per step, and ``cost_1000`` is the cost of 1,000 steps in ``currency``; both are empty where not known.
     A name that a spreadsheet would run as a formula begins with an apostrophe here; JSON has it as it is.
     """
     names = ["model", "mode", "thinking", "benchmark", "steps", "selection", "overlay", "protocol", "figure", "value"]
-    names += ["low", "high", "n", "missing", "strict", "rank", "coverage", *ENDS, "source"]
+    names += ["low", "high", "n", "missing", "strict", "rank", "coverage", *ENDS]
+    names += ["prompt_tokens", "completion_tokens", f"cost_{COSTED_STEPS}", "currency", "as_of", "source"]
     stream = io.StringIO(newline="")
     write_records(stream, _records(board), names, as_csv=True)
     return whole_text(stream.getvalue())
@@ -150,16 +205,23 @@ def as_json(board: Board) -> str:
         {**vars(reproduction), "column": _heading(reproduction.column), "difference": reproduction.difference}
         for reproduction in board.reproductions
     ]
-    return json_text(vars(board) | {"reproductions": reproductions})
+    fronts = [{**vars(front), "column": _heading(front.column)} for section in sections(board) for front in section.fronts()]
+    return json_text(vars(board) | {"reproductions": reproductions, "fronts": fronts})
 
 
 def as_latex(board: Board) -> str:
-    """One booktabs table, the best of each column and mode in bold; notes and differences are below it in small print."""
-    heads = (*_KEYS, *(Column(column.title, _head(column)) for column in board.columns))
-    notes = (rank_note(board), *map(str, board.reproductions), *board.notes)
-    table = Table("", heads, _rows(board, range(len(board.columns)), ranks=False), notes, "leaderboard", keys=2)
-    benchmarks = ", ".join(dict.fromkeys(column.benchmark for column in board.columns))
-    return latex(table, caption=f"Results on {benchmarks}, in %.")
+    """A booktabs table for each benchmark and protocol, the best of each column and mode in bold.
+
+    How to read it is below each, and the notes on the whole board below the last, in small print.
+    """
+    parts = sections(board)
+    notes = (*spending_notes(board), *map(str, board.reproductions), *board.notes)
+    written = []
+    for section in parts:
+        table = _figures(board, section, ranks=False)
+        table = replace(table, notes=(rank_note(board), *(notes if section is parts[-1] else ())))
+        written.append(latex(table, caption=f"Results on {table.title}, in %."))
+    return "\n".join(written)
 
 
 def html(board: Board) -> str:
@@ -171,17 +233,22 @@ def html(board: Board) -> str:
     folder = Path(__file__).parent / "templates"
     # Both are in the page unchanged, because the policy allows them by their hash.
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("leaderboard.css", "leaderboard.js"))
+    parts = sections(board)
     return page(
         folder / "leaderboard.html.jinja",
         board=board,
-        heads=[(*_head(column), column.title) for column in board.columns],
+        sections=parts,
+        fronts=[(section, front, drawing(board, front)) for section in parts for front in section.fronts()],
         named=_named,
+        named_mode=_named_mode,
         percent=percent,
         missing_mark=missing_mark,
         bracketed=bracketed,
+        cost=_cost,
+        not_reported=NOT_REPORTED,
         ends=_ended(board),
         end_names=ENDS,
-        rank_note=rank_note(board),
+        notes=[rank_note(board), *spending_notes(board)],
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -193,15 +260,6 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _head(column: BoardColumn) -> tuple[str, str]:
-    """The headings above a figure: the benchmark with its steps, and the protocol."""
-    over = f"{column.step_count:,} steps"
-    if column.selection:
-        over = f"{column.selection}: {over}"
-    mark = get_protocol(column.protocol).foreign_mark([column.dataset])
-    return f"{column.benchmark} ({over})", f"{column.protocol} ({mark})" if mark else column.protocol
-
-
 def _heading(column: BoardColumn) -> dict[str, str]:
     return {name: getattr(column, name) for name in ("benchmark", "steps", "overlay", "protocol", "figure")}
 
@@ -209,6 +267,10 @@ def _heading(column: BoardColumn) -> dict[str, str]:
 def _named(row: BoardRow) -> str:
     thinking = {True: " thinking", False: " not thinking", None: ""}[row.thinking]
     return f"{row.model}{thinking}" + (f" ({row.note})" if row.note else "")
+
+
+def _named_mode(row: BoardRow) -> str:
+    return f"{_named(row)} ({row.mode})"
 
 
 def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
@@ -224,4 +286,11 @@ def _ended(board: Board) -> list[tuple[BoardRow, BoardColumn, Cell]]:
 def _cell_fields(cell: Cell) -> dict[str, Any]:
     values = {name: getattr(cell, name) for name in ("value", "n", "missing", "strict", "rank", "coverage")}
     ends = {} if cell.interval is None else {"low": cell.interval.low, "high": cell.interval.high}
-    return values | ends | {str(end): count for end, count in cell.ends.items()}
+    return values | ends | {str(end): count for end, count in cell.ends.items()} | _spent_fields(cell.spending)
+
+
+def _spent_fields(spent: Spending | None) -> dict[str, Any]:
+    if spent is None:
+        return {}
+    names = ("prompt_tokens", "completion_tokens", "currency", "as_of")
+    return {name: getattr(spent, name) for name in names} | {f"cost_{COSTED_STEPS}": spent.cost}

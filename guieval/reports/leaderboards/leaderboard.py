@@ -33,7 +33,9 @@ from guieval.reports.cut_short import cut_short, incomplete, judged_with_own
 from guieval.reports.leaderboards.published_results import Column as PublishedColumn
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.matrix_table import SHOWN
+from guieval.reports.spending import Spending, price_of_run, spending
 from guieval.reports.tables.table import per_cent
+from guieval.telemetry.costs import Price
 
 percent = partial(per_cent, unit="")
 _T = TypeVar("_T")
@@ -72,7 +74,7 @@ class Cell:
     ``rank`` is among the runs of the same column and mode (``None`` for a single run); rank 1 is the best run and all
     that do not differ from it significantly. ``coverage`` is the share of measured predictions inside both action spaces
     (``None`` online), ``ends`` how the planned steps ended. ``published_steps``: whether the run was over the steps of the
-    source's numbers, where these are a known set.
+    source's numbers, where these are a known set. ``spending`` is the run's, ``None`` if no server reported tokens.
     """
 
     value: float | None
@@ -87,6 +89,7 @@ class Cell:
     ends: Mapping[End, int]
     directory: str
     published_steps: bool | None
+    spending: Spending | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,7 @@ class _Run:
     columns: RunColumns
     notes: tuple[str, ...]
     steps: str
+    price: Price | None
 
     @property
     def title(self) -> str:
@@ -180,13 +184,15 @@ def leaderboard(
     references: Sequence[ResultTable] = (),
     *,
     seed: int = 0,
+    prices: Sequence[Price] = (),
 ) -> Board:
     """Score every run and put the figures into one table.
 
-    ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. Raises
-    :class:`guieval.errors.UsageError` for a directory without a run and for an unknown protocol.
+    ``protocols``: names; ``None``: each run's own; ``all`` among them: every one of the run's data set. ``prices`` come before
+    those that the runs recorded. Raises :class:`guieval.errors.UsageError` for a directory without a run and for an unknown
+    protocol.
     """
-    scored = [_scored(directory, protocols) for directory in directories]
+    scored = [_scored(directory, protocols, prices) for directory in directories]
     runs = [run for run in scored if run.columns.answered]
     if not runs:
         raise UsageError("no step of these runs was answered, so there are no figures to show")
@@ -264,12 +270,14 @@ def _places(board: Board, figure: str) -> list[int]:
     return places
 
 
-def _scored(directory: Path, protocols: Sequence[str] | None) -> _Run:
+def _scored(directory: Path, protocols: Sequence[str] | None, prices: Sequence[Price]) -> _Run:
     answers, names = judged_with_own(directory, protocols)
     columns = answers.columns(protocols=names)
     keys = sorted(str(columns.key_of(row)) for row in range(len(columns)))
     digest = sha256("\n".join(keys).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return _Run(directory, read_manifest(directory), columns, (*answers.notes, *cut_short(answers, names)), digest)
+    manifest = read_manifest(directory)
+    notes = (*answers.notes, *cut_short(answers, names))
+    return _Run(directory, manifest, columns, notes, digest, price_of_run(directory, manifest, prices))
 
 
 def _column(run: _Run, protocol: str, figure: Figure) -> BoardColumn:
@@ -301,6 +309,7 @@ def _cell(run: _Run, protocol: str, figure: Figure, column: BoardColumn, seed: i
         directory=str(run.directory),
         # The selection's title is exactly the set's name if no limit or subset reduces the set.
         published_steps=None if column.published_set is None else run.title == column.published_set,
+        spending=spending(run.columns, judged, run.price),
     )
 
 
@@ -394,6 +403,9 @@ def _shortcomings(run: _Run) -> Iterator[str]:
         yield f"{name}: figures of single steps are over the steps it reached, of {len(columns):,}: {reached}"
     if lost := incomplete(columns, run.manifest.protocol.name, run.directory):
         yield f"{name} is {lost}"
+    spent = spending(columns, next(iter(columns.judged.values())), None)
+    if spent is not None and spent.steps < spent.reached:
+        yield f"{name}: tokens are means over the {spent.steps:,} of {spent.reached:,} steps with known tokens"
     coverage = _coverage(run, next(iter(columns.judged.values())))
     if coverage is not None and coverage < COVERAGE_NEEDED:
         yield f"{name}: coverage is {percent(coverage)} %, below {100 * COVERAGE_NEEDED:.0f} %"

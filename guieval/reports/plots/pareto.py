@@ -1,10 +1,11 @@
-"""Accuracy against what it costs in tokens: a mark for each run, and the front of runs that no other one beats in both."""
+"""Accuracy against what it costs in tokens or money: a mark for each run, and the front of runs that no other one beats."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guieval.metrics.front import front
 from guieval.metrics.intervals import Interval
 from guieval.reports.plots.paper import Width, drawing, in_percent, label_axes, legend, looks
 
@@ -13,36 +14,32 @@ if TYPE_CHECKING:
 
 
 class Spent(NamedTuple):
-    """A run: its tokens per step, and a figure as a fraction with its interval."""
+    """A run: what it spends, and a figure as a fraction with its interval."""
 
     name: str
-    tokens: float
+    spent: float
     value: float
     interval: Interval | None
 
 
-def front(runs: Sequence[Spent]) -> list[Spent]:
-    """The runs that no other one beats: as few tokens and as good a figure, and better in one; fewest tokens first."""
-    best: list[Spent] = []
-    for run in sorted(runs, key=lambda each: (each.tokens, -each.value)):
-        if not best or run.value > best[-1].value or run[1:3] == best[-1][1:3]:
-            best.append(run)
-    return best
+def on_front(runs: Sequence[Spent]) -> list[Spent]:
+    """The runs that no other one beats, the cheapest first."""
+    return [runs[place] for place in front([(run.spent, run.value) for run in runs])]
 
 
-def pareto(runs: Sequence[Spent], figure_name: str, width: Width) -> Figure:
+def pareto(runs: Sequence[Spent], figure_name: str, axis: str, width: Width) -> Figure:
     """The runs with 95 % intervals, and their front as steps. Raises :class:`UsageError` for no run, or too many."""
     looks_of = looks([run.name for run in runs])
     with drawing(width, 2.1) as figure:
         axes = figure.add_subplot()
-        best = front(runs)
-        axes.step([run.tokens for run in best], [100 * run.value for run in best], where="post", color="0.6", linewidth=0.8)
+        best = on_front(runs)
+        axes.step([run.spent for run in best], [100 * run.value for run in best], where="post", color="0.6", linewidth=0.8)
         handles = []
         for run, low, high in zip(runs, *in_percent(run.interval for run in runs), strict=True):
             look = looks_of[run.name]
-            axes.vlines(run.tokens, low, high, color=look.colour, linewidth=0.8)
-            handles += axes.plot([run.tokens], [100 * run.value], color=look.colour, marker=look.marker, linestyle="")
+            axes.vlines(run.spent, low, high, color=look.colour, linewidth=0.8)
+            handles += axes.plot([run.spent], [100 * run.value], color=look.colour, marker=look.marker, linestyle="")
         axes.set_xlim(left=0)
-        label_axes(axes, "tokens per step (prompt and reply)", f"{figure_name} (%)", "both")
+        label_axes(axes, axis, f"{figure_name} (%)", "both")
         legend(figure, handles, [run.name for run in runs])
     return figure

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from guieval.metrics.rounding import percentage
+
 if TYPE_CHECKING:
     from guieval.metrics.intervals import Interval
 
@@ -17,7 +19,8 @@ NOTHING = "-"
 class Number:
     """A number, and how it is shown: ``scale * value`` in the format ``form``, then ``unit``, n, ``mark`` and the interval.
 
-    ``ends_form`` is the format of the interval's ends. ``show_n`` writes "of n" after the number. ``best`` sets it in bold.
+    With the scale 100 it is a share (:func:`guieval.metrics.rounding.percentage`). ``ends_form`` is the format of the
+    interval's ends. ``show_n`` writes "of n" after the number. ``best`` sets it in bold.
     """
 
     value: float | None
@@ -36,6 +39,8 @@ class Number:
         """The number alone, rounded."""
         if self.value is None:
             return NOTHING
+        if self.scale == 100:
+            return percentage(self.value, self.form) + self.unit
         return f"{self.value if self.scale == 1 else self.scale * self.value:{self.form}}{self.unit}"
 
     @property
@@ -93,20 +98,19 @@ def per_cent(
 class Column:
     """A column's heading and how it is laid out.
 
-    ``above``: the headings that it shares with its neighbours, outermost first. ``folds``: its cells are sentences, which may
-    go over several lines. ``spare``: if the width is too small, columns above 0 are left out, the highest first.
+    ``folds``: its cells are sentences, which may go over several lines. ``spare``: if the width is too small, columns above 0
+    are left out, the highest first.
     """
 
     name: str
-    above: tuple[str, ...] = ()
     right: bool = True
     folds: bool = False
     spare: int = 0
 
     @property
     def flat(self) -> str:
-        """The shared headings and its own, in one line."""
-        return " / ".join((*self.above, " ".join(self.name.split())))
+        """The heading in one line."""
+        return " ".join(self.name.split())
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import io
 import json
 import math
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from guieval.data.display.notebook import escaped
 from guieval.errors import harmless
 from guieval.reports.tables.records import write_records
-from guieval.reports.tables.table import Cell, Column, Number, Table, text
+from guieval.reports.tables.table import Cell, Column, Number, Row, Table, text
 from guieval.steps import whole_text
 
 _MD = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{mark: f"\\{mark}" for mark in "\\`*_{}[]|~$"}}
@@ -33,6 +33,10 @@ _TEX = {
 }
 _LATIN = "\u024f"
 """The last letter that LaTeX sets without a font of its own."""
+_HEAD_WIDTH = 10
+"""Characters of a line of a heading in LaTeX, as wide as an interval in small print."""
+_NARROW = 6
+"""The most columns of a LaTeX table that fit one column of a page with two."""
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -43,7 +47,7 @@ def markdown(tables: Sequence[Table]) -> str:
 def _markdown(table: Table) -> Iterator[str]:
     if table.title:
         yield from (f"### {md(table.title)}", "")
-    yield _md_row("<br>".join(map(md, (*column.above, *column.name.split("\n")))) for column in table.columns)
+    yield _md_row("<br>".join(map(md, column.name.split("\n"))) for column in table.columns)
     yield _md_row("---:" if column.right else "---" for column in table.columns)
     for row in table.filled:
         yield _md_row(map(_md_cell, row))
@@ -59,7 +63,7 @@ def md(value: str) -> str:
 
 def _md_cell(cell: Cell) -> str:
     if isinstance(cell, Number) and cell.best:
-        return md(text(cell)).replace(cell.shown, f"**{cell.shown}**", 1)
+        return md(text(cell)).replace(md(cell.shown), f"**{md(cell.shown)}**", 1)
     return md(text(cell))
 
 
@@ -124,47 +128,52 @@ def plain(value: Any) -> Any:
 
 
 def latex(table: Table, *, caption: str) -> str:
-    """A booktabs table with its label; the notes are below it in small print. It needs ``\\usepackage{booktabs}``."""
+    """A booktabs table with its label; the notes are below it in small print. It needs ``\\usepackage{booktabs}``.
+
+    Long headings are broken into lines, and what a cell has besides its number (its interval) is below it, so that six figures
+    fit the width of a page; a table of more than :data:`_NARROW` columns takes both columns of a page with two.
+    """
     places = "".join("r" if column.right else "l" for column in table.columns)
+    environment = "table" if len(table.columns) <= _NARROW else "table*"
+    name = re.sub("[^a-z0-9]+", "-", (table.name or table.title).lower()).strip("-")
     lines = [
         r"% needs \usepackage{booktabs}",
-        r"\begin{table}",
+        rf"\begin{{{environment}}}",
         r"\centering",
         rf"\caption{{{tex(caption)}}}",
-        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', (table.name or table.title).lower()).strip('-')}}}",
+        rf"\label{{tab:{name}}}",
+        r"\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{tabular}}{{{places}}}",
         r"\toprule",
-        *_tex_heads(table.columns),
+        " & ".join(map(_tex_head, table.columns)) + r" \\",
         r"\midrule",
     ]
     for row in table.rows:
-        lines.append(" & ".join(map(_tex_cell, row)) + r" \\" if row else r"\midrule")
+        lines += _tex_row(row) if row else [r"\midrule"]
     lines += [r"\bottomrule", r"\end{tabular}"]
     if table.notes:
         lines += [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
         lines += [f"{tex(note)}{'' if note.endswith('.') else '.'}" for note in table.notes]
         lines.append(r"\end{minipage}")
-    lines.append(r"\end{table}")
+    lines.append(rf"\end{{{environment}}}")
     if any(mark > _LATIN for mark in "".join(lines)):
         lines.insert(1, "% has characters that pdfLaTeX has no font for: compile with LuaLaTeX or XeLaTeX and a font that does")
     return "\n".join(lines) + "\n"
 
 
-def _tex_heads(columns: Sequence[Column]) -> Iterator[str]:
-    """A line for each level of shared headings, with a rule below each, then the columns' own."""
-    for level in range(max(len(column.above) for column in columns)):
-        parts, rules, place = [], [], 1
-        for above, same in groupby(columns, key=lambda column: column.above[: level + 1]):
-            count = len(list(same))
-            if above:
-                parts.append(rf"\multicolumn{{{count}}}{{c}}{{{tex(above[-1])}}}")
-                rules.append(rf"\cmidrule(lr){{{place}-{place + count - 1}}}")
-            else:
-                parts += [""] * count
-            place += count
-        yield " & ".join(parts) + r" \\"
-        yield " ".join(rules)
-    yield " & ".join(tex(column.name) for column in columns) + r" \\"
+def _tex_head(column: Column) -> str:
+    lines = textwrap.wrap(column.flat, _HEAD_WIDTH, break_long_words=False)
+    head = r" \\ ".join(map(_tex_text, lines))
+    return rf"\shortstack[{'r' if column.right else 'l'}]{{{head}}}" if len(lines) > 1 else head
+
+
+def _tex_row(row: Row) -> list[str]:
+    values = " & ".join(map(_tex_cell, row)) + r" \\"
+    below = [" ".join(filter(None, (cell.mark, cell.ends))) if isinstance(cell, Number) else "" for cell in row]
+    if not any(below):
+        return [values]
+    small = (rf"{{\tiny {tex(each)}}}" if each else "" for each in below)
+    return [values, " & ".join(small) + r" \\ \addlinespace"]
 
 
 def tex(value: str) -> str:
@@ -174,20 +183,20 @@ def tex(value: str) -> str:
     return re.sub("(?<=[-'])(?=[-'])", "{}", escaped)  # two hyphens would be set as a dash, two apostrophes as a quotation mark
 
 
+def _tex_text(value: str) -> str:
+    """Text at the begin of a line, where a bracket or an asterisk would be an option of the line break before it."""
+    return ("{}" if value.startswith(("[", "*")) else "") + tex(value)
+
+
 def _tex_cell(cell: Cell) -> str:
-    if not isinstance(cell, Number) or cell.value is None:
-        return tex(text(cell))
-    value = rf"\textbf{{{tex(cell.shown)}}}" if cell.best else tex(cell.shown)
-    value += f" {tex(cell.mark)}" if cell.mark else ""
-    # The braces keep \\ of the row before from taking the bracket for an option.
-    return f"{value} {{\\scriptsize {tex(cell.ends)}}}" if cell.ends else value
+    if not isinstance(cell, Number):
+        return _tex_text(text(cell))
+    return rf"\textbf{{{tex(cell.shown)}}}" if cell.best and cell.value is not None else tex(cell.shown)
 
 
 def html(table: Table) -> str:
     """A table for a notebook; every name is escaped."""
-    heads = "".join(
-        f'<th style="white-space:pre-line">{escaped(" ".join((*column.above, column.name)))}</th>' for column in table.columns
-    )
+    heads = "".join(f'<th style="white-space:pre-line">{escaped(column.name)}</th>' for column in table.columns)
     rows = "".join(
         "<tr>"
         + "".join(

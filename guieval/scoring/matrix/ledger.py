@@ -27,6 +27,7 @@ from guieval.metrics.columns import (
     UNSUPPORTED,
     WRONG,
     Judged,
+    total_known,
 )
 from guieval.steps import EpisodeKey, Plan, ReferenceTypes, Sample, StepOutcome, StepTaskModel
 
@@ -99,6 +100,7 @@ class Ledger:
         self._reference_type, self._predicted_type = array("b", [-1]) * n, array("b", [-1]) * n
         self._covered, self._elsewhere = array("b", [0]) * n, array("b", [0]) * n
         self._samples, self._drawn = array("h", [0]) * n, array("h", [0]) * n
+        self._prompt_tokens, self._completion_tokens = array("q", [-1]) * n, array("q", [-1]) * n
         self._base_end = array("b", [NOT_RUN]) * n
         """How a step ended where that does not depend on a protocol; of the others WRONG."""
 
@@ -156,6 +158,9 @@ class Ledger:
             return
         self._rank[row], self._number[row] = rank, number
         self._samples[row], self._drawn[row] = len(answered), len(samples)
+        usages = [sample.usage for sample in samples if sample.usage is not None]
+        self._prompt_tokens[row] = total_known(usage.prompt_tokens for usage in usages)
+        self._completion_tokens[row] = total_known(usage.completion_tokens for usage in usages)
         self._many.pop(row, None)
         action = first.action
         self._predicted_type[row] = -1 if action is None else _TYPE_CODES[action.type]
@@ -243,6 +248,8 @@ class Ledger:
             "elsewhere": np.asarray(self._elsewhere)[rows].astype(np.bool_),
             "samples": np.asarray(self._samples)[rows],
             "drawn": np.asarray(self._drawn)[rows],
+            "prompt_tokens": np.asarray(self._prompt_tokens)[rows],
+            "completion_tokens": np.asarray(self._completion_tokens)[rows],
             "groups": self._groups(rows),
         }
 

@@ -1,0 +1,142 @@
+"""The parts of a board: the figures of one benchmark under one protocol, what their runs spend, and the Pareto fronts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from guieval.evaluation import get_protocol
+from guieval.history.modes import ONLINE
+from guieval.metrics.front import front
+from guieval.metrics.intervals import Interval
+from guieval.reports.leaderboards.leaderboard import Board, BoardColumn, BoardRow
+from guieval.reports.spending import COSTED_STEPS, Spending
+from guieval.telemetry.costs import amount
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run's figure and what it spends; ``row`` is its place in the board, ``best`` whether it is on its mode's front."""
+
+    row: int
+    spent: float
+    value: float
+    interval: Interval | None
+    best: bool
+
+
+@dataclass(frozen=True)
+class Front:
+    """A figure against tokens, or against cost in ``currency``.
+
+    ``left_out`` are the places of the rows whose spending is not known.
+    """
+
+    column: BoardColumn
+    axis: str
+    currency: str | None
+    points: tuple[Point, ...]
+    left_out: tuple[int, ...]
+
+    def shown(self, point: Point) -> str:
+        """What a run spends, as text."""
+        return f"{point.spent:,.0f}" if self.currency is None else amount(point.spent, self.currency)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The columns of a board, by their places, that stand under one benchmark and protocol."""
+
+    board: Board
+    places: tuple[int, ...]
+
+    @property
+    def head(self) -> tuple[str, str]:
+        """The benchmark with its steps, and the protocol."""
+        return head(self.board.columns[self.places[0]])
+
+    def has(self, row: BoardRow) -> bool:
+        """Whether the row has a figure here."""
+        return any(row.cells[place] is not None for place in self.places)
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """The places of the rows that have a figure here."""
+        return tuple(number for number, row in enumerate(self.board.rows) if self.has(row))
+
+    def spending(self, row: BoardRow) -> Spending | None:
+        """What the run of a row spends on these steps."""
+        return next((cell.spending for place in self.places if (cell := row.cells[place]) is not None), None)
+
+    @cached_property
+    def step(self) -> str:
+        """What tokens are counted for: a task of online runs, otherwise a step."""
+        return "task" if all(self.board.rows[row].mode == ONLINE for row in self.rows) else "step"
+
+    @property
+    def tokens(self) -> str:
+        """The heading of tokens."""
+        return f"tokens per {self.step}"
+
+    @cached_property
+    def cost(self) -> str | None:
+        """The heading of costs; ``None`` if no run has a price."""
+        return f"cost of {COSTED_STEPS:,} {self.step}s" if self._currencies else None
+
+    @property
+    def _currencies(self) -> list[str]:
+        spent = [self.spending(self.board.rows[row]) for row in self.rows]
+        return sorted({each.currency for each in spent if each is not None and each.currency is not None})
+
+    def fronts(self) -> list[Front]:
+        """Exact match (else the first figure) against tokens, and against cost in each currency.
+
+        There is one where at least two runs of a mode have both.
+        """
+        spent = [self.spending(self.board.rows[row]) for row in self.rows]
+        found = [self._front([None if each is None else each.tokens for each in spent], self.tokens)]
+        for currency in self._currencies:
+            costs = [each.cost if each is not None and each.currency == currency else None for each in spent]
+            found.append(self._front(costs, str(self.cost), currency))
+        return [each for each in found if each is not None]
+
+    def _front(self, spent: Sequence[float | None], axis: str, currency: str | None = None) -> Front | None:
+        rows, place = self.board.rows, self._leading
+        known: dict[str, list[tuple[int, float, float, Interval | None]]] = defaultdict(list)
+        for row, cost in zip(self.rows, spent, strict=True):
+            cell = rows[row].cells[place]
+            if cost is not None and cell is not None and cell.value is not None:
+                known[rows[row].mode].append((row, cost, cell.value, cell.interval))
+        if all(len(same) < 2 for same in known.values()):
+            return None
+        points = []
+        for same in known.values():
+            best = front([(cost, value) for _, cost, value, _ in same])
+            points += [Point(*each, best=at in best) for at, each in enumerate(same)]
+        drawn = {point.row for point in points}
+        left_out = tuple(row for row in self.rows if row not in drawn)
+        return Front(self.board.columns[place], axis, currency, tuple(points), left_out)
+
+    @property
+    def _leading(self) -> int:
+        figures = {each.name: each.measure for each in get_protocol(self.board.columns[self.places[0]].protocol).figures}
+        exact = (place for place in self.places if figures[self.board.columns[place].figure] == "exact")
+        return next(exact, self.places[0])
+
+
+def sections(board: Board) -> list[Section]:
+    """The parts of a board in the order of its columns."""
+    places = groupby(range(len(board.columns)), key=lambda place: head(board.columns[place]))
+    return [Section(board, tuple(same)) for _, same in places]
+
+
+def head(column: BoardColumn) -> tuple[str, str]:
+    """The headings of a figure: the benchmark with its steps, and the protocol."""
+    over = f"{column.step_count:,} steps"
+    if column.selection:
+        over = f"{column.selection}: {over}"
+    mark = get_protocol(column.protocol).foreign_mark([column.dataset])
+    return f"{column.benchmark} ({over})", f"{column.protocol} ({mark})" if mark else column.protocol
