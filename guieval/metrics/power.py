@@ -60,6 +60,11 @@ def design_effect(lengths: Sequence[int], icc: float = CORRELATION) -> float:
     return 1 + (sum(length**2 for length in lengths) / steps - 1) * icc if steps else 1.0
 
 
+def even_lengths(steps: int, episodes: int) -> list[int]:
+    """The lengths of ``episodes`` episodes that hold ``steps`` steps as evenly as possible."""
+    return [steps // episodes + (place < steps % episodes) for place in range(episodes)]
+
+
 def intraclass_correlation(right: Sequence[NDArray[np.bool_]]) -> float | None:
     """The correlation of right and wrong within episodes, by analysis of variance; at least 0.
 

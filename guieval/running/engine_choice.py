@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 GIVE_UP_AFTER = 100
 """Requests that may fail in a row, all tries of each, before a run stops: the server is gone, and a resume is cheaper."""
+LOADING = ("vllm", "vllm-inprocess", "transformers")
+"""Engines that load a model on this machine."""
 _OTHER_FILES = 128
 """Files that a process holds open beside its connections."""
 
@@ -51,9 +53,12 @@ def asks_a_model(config: RunConfig, model: ModelConfig) -> bool:
 
 
 def never_asked(config: RunConfig) -> RunConfig:
-    """The configuration with an address, for a run that sends nothing and so needs neither a server nor a key."""
-    needs = engine_kind(config, model_config(config.model, config.adapter)) in ("openai", *HOSTED)
-    return config.model_copy(update={"base_urls": ("http://127.0.0.1/v1",)}) if needs and not config.base_urls else config
+    """The configuration with an address, for a run that sends nothing and so needs no server, no engine and no key."""
+    kind = engine_kind(config, model_config(config.model, config.adapter))
+    address = {"base_urls": config.base_urls or ("http://127.0.0.1/v1",)}
+    if kind in LOADING:
+        return config.model_copy(update={**address, "engine": "openai", "reuse_server": False})
+    return config.model_copy(update=address) if kind in ("openai", *HOSTED) else config
 
 
 def open_server(config: RunConfig, log: Path) -> VLLMServer | None:

@@ -2,64 +2,167 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
+from guieval.data.sample_sets import get_sample_set
+from guieval.errors import UsageError
+from guieval.evaluation import get_protocol
 from guieval.history.modes import ONLINE
 from guieval.journal import METRICS, Records, is_run, read_manifest
-from guieval.metrics.power import design_effect, smallest_paired
-from guieval.running.engine_choice import asks_a_model
+from guieval.metrics.power import design_effect, even_lengths, smallest_paired
+from guieval.registry import benchmark_class, model_config
+from guieval.running.config import RunConfig
+from guieval.running.engine_choice import asks_a_model, never_asked
 from guieval.running.execute import Job
-from guieval.running.forecast import Forecast, forecast
+from guieval.running.forecast import Forecast, answers, forecast
+from guieval.running.resolve import ResolvedRun, resolve, run_mode, sample_parameters
+
+
+class Sized(NamedTuple):
+    """A run to estimate, with the numbers of steps of its episodes.
+
+    Where its data are not on this machine, ``run`` is ``None``, and the lengths are published ones; ``None`` if not known.
+    """
+
+    config: RunConfig
+    directory: Path
+    run: ResolvedRun | None
+    lengths: Sequence[int] | None
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimate of one run.
+    """The estimate of one run; ``None`` is what is not known.
 
-    ``left`` is how many of its ``steps`` have no record yet, ``seconds`` how long these take (``None``: not known).
-    ``forecast`` is ``None`` where no model is asked. ``detectable`` is the smallest true difference in exact match to another
-    run on the same steps that is found four times out of five.
+    ``left`` is how many of its ``steps`` (online: tasks) have no record yet, ``seconds`` how long these take. ``at_most``: the
+    mode may end earlier. ``forecast`` is ``None`` where no model is asked (``asks``), or the data are missing
+    (``missing_data``). ``detectable`` is the smallest true difference in exact match (online: in success) to another run on the
+    same steps that is found with a power of 80 %.
     """
 
+    config: RunConfig
     name: str
-    steps: int
-    episodes: int
-    left: int
+    steps: int | None
+    episodes: int | None
+    left: int | None
     forecast: Forecast | None
+    asks: bool
+    missing_data: bool
     seconds: float | None
+    at_most: bool
     detectable: float | None
 
 
-def estimates(jobs: Sequence[Job], *, pace: float | None, disagreement: float, icc: float) -> list[Estimate]:
-    """Estimate every run. ``pace`` is in steps a second (default: that of the finished runs of the same model)."""
-    paces: dict[str, list[float]] = {}
-    for run, directory in jobs:
-        if (measured := _pace(directory)) is not None:
-            paces.setdefault(run.config.model, []).append(measured)
-    found = []
-    for run, directory in jobs:
-        lengths = list(map(len, run.plan.values()))
-        steps = sum(lengths)
-        left = _left(directory, steps)
-        known = paces.get(run.config.model)
-        speed = pace or (sum(known) / len(known) if known else None)
-        found.append(
-            Estimate(
-                name=directory.name,
-                steps=steps,
-                episodes=len(lengths),
-                left=left,
-                forecast=forecast(run) if asks_a_model(run.config, run.model.config) else None,
-                seconds=0.0 if not left else None if speed is None or run.mode.name == ONLINE else left / speed,
-                detectable=smallest_paired(steps / design_effect(lengths, icc), disagreement),
-            )
-        )
+def of_jobs(jobs: Sequence[Job]) -> list[Sized]:
+    """Resolved runs, to be estimated."""
+    return [Sized(run.config, directory, run, [len(steps) for steps in run.plan.values()]) for run, directory in jobs]
+
+
+def without_servers(configs: Sequence[tuple[RunConfig, Path]]) -> list[Sized]:
+    """Runs that are only estimated, which needs neither an engine nor a server, and of most benchmarks no data.
+
+    Raises :class:`UsageError` for wrong settings.
+    """
+    found: list[Sized] = []
+    like: ResolvedRun | None = None
+    for config, directory in configs:
+        if _has_data(config):
+            like = resolve(never_asked(config), like=like)
+            found += of_jobs([Job(like, directory)])
+        else:
+            found.append(Sized(config, directory, None, _published_lengths(config)))
     return found
+
+
+def estimates(runs: Sequence[Sized], *, pace: float | None, disagreement: float, icc: float) -> list[Estimate]:
+    """Estimate every run. ``pace`` is in answers a second (default: that of the finished runs of the same model)."""
+    paces: dict[tuple[str, bool], list[float]] = {}
+    for each in runs:
+        if (measured := _pace(each.directory)) is not None:
+            paces.setdefault(_kind(each.config), []).append(measured)
+    return [_estimate(each, pace, paces.get(_kind(each.config), ()), disagreement, icc) for each in runs]
+
+
+def side_by_side(seconds: Sequence[float], workers: int) -> float:
+    """How long jobs take that ``workers`` take up in order, each the next one when it is free."""
+    free = [0.0] * max(1, workers)
+    for each in seconds:
+        heapq.heapreplace(free, free[0] + each)
+    return max(free)
+
+
+def _estimate(of: Sized, pace: float | None, measured: Sequence[float], disagreement: float, icc: float) -> Estimate:
+    config, run = of.config, of.run
+    steps = None if of.lengths is None else sum(of.lengths)
+    left = None if steps is None else _left(of.directory, steps)
+    needed, at_most = (None, run_mode(config).stop != "never") if run is None else answers(run)
+    if needed is None and steps is not None:
+        needed = steps * config.samples
+    seconds = None
+    if left == 0:
+        seconds = 0.0
+    elif pace and needed is not None and left is not None and steps:
+        seconds = left / steps * needed / pace
+    elif measured and left is not None:
+        seconds = left / (sum(measured) / len(measured))
+    asks = asks_a_model(config, model_config(config.model, config.adapter))
+    return Estimate(
+        config=config,
+        name=of.directory.name,
+        steps=steps,
+        episodes=None if of.lengths is None else len(of.lengths),
+        left=left,
+        forecast=forecast(run) if asks and run is not None else None,
+        asks=asks,
+        missing_data=run is None,
+        seconds=seconds,
+        at_most=at_most,
+        detectable=smallest_paired(sum(of.lengths) / design_effect(of.lengths, icc), disagreement) if of.lengths else None,
+    )
+
+
+def _kind(config: RunConfig) -> tuple[str, bool]:
+    return config.model, config.mode == ONLINE
+
+
+def _has_data(config: RunConfig) -> bool:
+    if config.mode == ONLINE or not benchmark_class(config.bench).needs_data:
+        return True
+    return config.data is not None and Path(config.data).exists()
+
+
+def _published_lengths(config: RunConfig) -> Sequence[int] | None:
+    """The lengths of the episodes of a run without its data, whose other settings are checked.
+
+    They are the sample set's, or those of the published test split, evenly long.
+    """
+    sample_parameters(config, model_config(config.model, config.adapter))
+    run_mode(config)
+    kind = benchmark_class(config.bench)
+    get_protocol(config.protocol or kind.protocol)
+    chosen = None if config.sample_set is None else get_sample_set(config.sample_set)
+    if config.split or config.subset or config.episodes or config.limit or config.bench_options:
+        return None
+    if chosen is not None:
+        lengths = [len(chosen.counted(name)) for name in chosen.ids]
+        episodes, steps = chosen.episodes - len(lengths), chosen.steps - sum(lengths)
+        return lengths + (even_lengths(steps, episodes) if episodes else [])
+    whole = [count for count in kind.published if count.subset is None and not count.groups]
+    for split in ("test", None):
+        sizes = {(count.steps, count.episodes) for count in whole if count.split == split}
+        if len(sizes) == 1:
+            steps, number = sizes.pop()
+            return None if number is None or steps is None else even_lengths(steps, number)
+        if sizes:
+            break
+    return None
 
 
 def _left(directory: Path, steps: int) -> int:
@@ -78,7 +181,7 @@ def _pace(directory: Path) -> float | None:
         return None
     try:
         begun = datetime.fromisoformat(read_manifest(directory).created).timestamp()
-    except ValueError:
+    except (UsageError, ValueError):
         return None
     seconds = (directory / METRICS).stat().st_mtime - begun
     return sum(1 for _ in Records(directory)) / seconds if seconds > 0 else None

@@ -63,19 +63,25 @@ class Forecast:
 
 def forecast(run: ResolvedRun) -> Forecast:
     """The estimate of a whole run, from its beginning. Raises what preparing a prompt raises."""
-    samples = len(run.sampling)
+    requests, at_most = answers(run)
     limits = request_parameters(run.sampling[0])
     limit = limits.get("max_tokens") or limits.get("max_completion_tokens")
     reply_tokens = limit if isinstance(limit, int) else None
     if isinstance(run.benchmark, EnvironmentTasks):
-        tasks = map(run.benchmark.task, run.selection.refs)
-        requests = samples * sum(map(run.benchmark.steps, tasks))
-        return Forecast(ONLINE, requests, True, None, reply_tokens, price_of(run))
-    steps = sum(map(len, run.plan.values()))
+        return Forecast(ONLINE, requests, at_most, None, reply_tokens, price_of(run))
     added = run.model.tool_tokens
     sizes = [_tokens(prepared) + added for prepared in _examples(run)]
     mean = sum(sizes) / len(sizes) if sizes else 0.0
-    return Forecast(run.mode.label, steps * samples, run.mode.stop != "never", mean, reply_tokens, price_of(run), added)
+    return Forecast(run.mode.label, requests, at_most, mean, reply_tokens, price_of(run), added)
+
+
+def answers(run: ResolvedRun) -> tuple[int, bool]:
+    """The number of answers that a whole run takes, and whether it may take fewer."""
+    samples = len(run.sampling)
+    if isinstance(run.benchmark, EnvironmentTasks):
+        tasks = map(run.benchmark.task, run.selection.refs)
+        return samples * sum(map(run.benchmark.steps, tasks)), True
+    return samples * sum(map(len, run.plan.values())), run.mode.stop != "never"
 
 
 def _examples(run: ResolvedRun) -> Iterator[ModelInput]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,9 +14,11 @@ from guieval.data.sample_sets import get_sample_set
 from guieval.errors import UsageError
 from guieval.evaluation import get_protocol
 from guieval.journal import Records
-from guieval.registry import benchmark_class, config_folder, model_config
+from guieval.registry import benchmark_class, config_folder, load_benchmark, model_config
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.running.campaign import planned, read_campaign
+from guieval.running.config import RunConfig
+from guieval.running.estimate import estimates, side_by_side, without_servers
 from guieval.testing.mock_server import MockServer, MockSettings
 from tests.command_line import CommandLine
 
@@ -87,6 +93,84 @@ def test_shipped_campaigns_name_what_there_is(name: str, tmp_path: Path) -> None
         get_results(reference)
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_dry_run_of_a_shipped_campaign_needs_no_engine_and_no_data(
+    name: str, tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = planned(read_campaign(Path(name)), tmp_path)
+    done = guieval("campaign", name, "--dry-run", "--pace", "10")
+    assert done.code == 0, done
+    assert "nothing was sent" in done.out and not list(tmp_path.iterdir())
+    found = estimates(without_servers([(run.config, run.directory) for run in runs]), pace=10, disagreement=0.2, icc=0.1)
+    for run, estimate in zip(runs, found, strict=True):
+        if run.config.sample_set is not None and estimate.missing_data:
+            chosen = get_sample_set(run.config.sample_set)
+            assert (estimate.steps, estimate.episodes, estimate.left) == (chosen.steps, chosen.episodes, chosen.steps)
+            assert estimate.seconds == chosen.steps / 10 and estimate.forecast is None
+    missing = any(estimate.missing_data for estimate in found)
+    assert ("tokens and cost are not known" in done.out) == missing
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm-inprocess", "transformers"])
+def test_a_dry_run_knows_the_tokens_where_there_are_data(engine: str, tmp_path: Path, guieval: CommandLine) -> None:
+    text = f"models: [ui-tars-7b]\nbenchmarks: [demo]\nsettings: {{engine: {engine}, limit: 2}}"
+    file = campaign_file(tmp_path, text)
+    done = guieval("campaign", file, "--data", tmp_path, "--dry-run")
+    row = next(line for line in done.out.splitlines() if line.startswith("ui-tars-7b-demo-offline"))
+    assert done.code == 0 and int(row.split()[3].replace(",", "")) > 1000, row
+    assert "time:     not known, since no run of these models is finished; --pace N states how many answers" in done.out
+
+
+@pytest.mark.parametrize(
+    ("setting", "modes", "words"),
+    [
+        ("protocol: guievalkitt", "[offline]", "unknown protocol 'guievalkitt' (did you mean 'guievalkit'?)"),
+        ("sample_set: ac-test-8443", "[offline]", "did you mean 'ac-test-8444'?"),
+        ("split: all", "[offlin]", "unknown mode 'offlin'"),
+    ],
+)
+def test_a_dry_run_names_mistakes_without_the_data(
+    setting: str, modes: str, words: str, tmp_path: Path, guieval: CommandLine
+) -> None:
+    bench = f"{{bench: androidcontrol, data: {tmp_path / 'none'}, {setting}}}"
+    file = campaign_file(tmp_path, f"models: [ui-tars-7b]\nbenchmarks: [{bench}]\nmodes: {modes}")
+    assert words in guieval.sentence("campaign", file, "--dry-run")
+
+
+def test_the_time_is_that_of_models_side_by_side() -> None:
+    assert side_by_side([3, 1, 1, 1], 1) == 6
+    assert side_by_side([3, 1, 1, 1], 2) == 3
+    assert side_by_side([1, 1, 3], 2) == 4
+    assert side_by_side([2, 2, 2], 2) == 4
+    assert side_by_side([2, 5], 8) == 5
+    assert side_by_side([], 2) == 0
+
+
+def test_the_time_counts_every_answer(tmp_path: Path) -> None:
+    config = {"model": "ui-tars-7b", "bench": "demo", "data": str(tmp_path), "limit": 2}
+    settings = (config, {**config, "samples": 3, "sampling": {"temperature": 1.0}}, {**config, "mode": "sop"})
+    online = {"model": "ocr-baseline", "bench": "demo", "mode": "online", "max_steps": 5, "limit": 2}
+    configs = [(RunConfig.model_validate(each), tmp_path / str(place)) for place, each in enumerate((*settings, online))]
+    one, three, sop, acting = estimates(without_servers(configs), pace=2, disagreement=0.2, icc=0.1)
+    assert one.steps and one.seconds == one.steps / 2 and three.seconds == 3 * one.seconds == 3 * (sop.seconds or 0)
+    assert (acting.steps, acting.seconds, acting.asks) == (2, 2 * 5 / 2, False)
+    assert [each.at_most for each in (one, three, sop, acting)] == [False, False, True, True]
+
+
+def test_the_time_is_divided_by_the_models_at_once(tmp_path: Path, guieval: CommandLine) -> None:
+    text = "models: [ui-tars-7b-sft, ui-tars-7b-dpo]\nbenchmarks: [demo]\nsettings: {limit: 2}"
+    file = campaign_file(tmp_path, text)
+
+    def time_line(*more: str) -> str:
+        shown = guieval("campaign", file, "--data", tmp_path, "--dry-run", "--pace", "0.001", *more).out
+        return next(line for line in shown.splitlines() if line.startswith("time:"))
+
+    alone, both = time_line(), time_line("--parallel", "2")
+    assert both.endswith("h, 2 models at once")
+    assert float(alone.split()[2]) == pytest.approx(2 * float(both.split()[2]), abs=0.11)
+
+
 TWO = """
 models:
   - {{model: ui-tars-7b-sft, base_urls: ["{url}"]}}
@@ -107,7 +191,7 @@ def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
         arguments = ("campaign", file, "--out", tmp_path / "out", "--quiet", "--parallel", str(parallel))
         shown = guieval("campaign", file, "--out", tmp_path / "out", "--dry-run", "--pace", "0.1")
         assert shown.code == 0 and "nothing was sent" in shown.out and not (tmp_path / "out").exists()
-        assert "time:     about" in shown.out and "power:    " in shown.out
+        assert "time:     at most" in shown.out and "power:    " in shown.out
         first = guieval(*arguments)
         runs = sorted(path for path in (tmp_path / "out").iterdir() if path.is_dir())
         assert len(runs) == 4, first
@@ -118,4 +202,39 @@ def test_a_campaign_is_done_once_and_ends_with_one_leaderboard(
         again = guieval(*arguments)
         assert {run: len(list(Records(run))) for run in runs} == before
         assert "Each model against the first" in again.out
-        assert "time:     about 0 min" in again.out  # also of runs that did not reach all of their steps
+        assert "time:     nothing is left to run" in again.out  # also of runs that did not reach all of their steps
+
+
+def answered(folder: Path) -> dict[str, int]:
+    """The number of records of each run."""
+    return {path.name: len(list(Records(path))) for path in sorted(folder.iterdir()) if path.is_dir()}
+
+
+def test_a_campaign_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, guieval: CommandLine) -> None:
+    slots = 2
+    settings = MockSettings(model="ui-tars-7b-sft", policy="reference", accuracy=0.7, latency=0.3, sigma=0.0)
+    with MockServer(settings, benchmark=load_benchmark("demo")) as server:
+        file = campaign_file(tmp_path, TWO.format(url=server.base_url))
+        command = [sys.executable, "-m", "guieval", "campaign", str(file), "--out", str(tmp_path / "killed"), "--quiet"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 120
+        while time.monotonic() < until and process.poll() is None:
+            before = answered(tmp_path / "killed") if (tmp_path / "killed").is_dir() else {}
+            if sum(map(bool, before.values())) == 3:  # the third of the four runs is under way
+                break
+            time.sleep(0.02)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, "it was killed in the middle"
+        before = answered(tmp_path / "killed")
+        assert sum(map(bool, before.values())) == 3
+        resumed = guieval("campaign", file, "--out", tmp_path / "killed", "--quiet")
+        asked = server.stats()["requests"]
+        whole = answered(tmp_path / "killed")
+        assert resumed.code == 0 and len(whole) == 4, resumed
+        assert all(whole[name] >= count for name, count in before.items())
+        assert sum(whole.values()) <= asked <= sum(whole.values()) + slots, "only what was in flight is asked again"
+
+        clean = guieval("campaign", file, "--out", tmp_path / "clean", "--quiet")
+        assert clean.code == 0 and answered(tmp_path / "clean") == whole
+    boards = [(tmp_path / name / "leaderboard.md").read_text() for name in ("killed", "clean")]
+    assert boards[0] == boards[1].replace("clean", "killed")

@@ -1,7 +1,8 @@
-"""``guieval power``: the smallest difference between two models that steps can show, before anything is run."""
+"""``guieval power``: the smallest difference between two models that steps can detect, before anything is run."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,27 +11,37 @@ import typer
 
 from guieval.cli.settings import path_argument
 from guieval.cli.tables import JSON, print_json, say
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
-from guieval.metrics.power import CORRELATION, DISAGREEMENT, design_effect, intraclass_correlation, needed, smallest_paired
+from guieval.metrics.power import (
+    CORRELATION,
+    DISAGREEMENT,
+    design_effect,
+    even_lengths,
+    intraclass_correlation,
+    needed,
+    smallest_paired,
+)
+from guieval.metrics.rounding import percentage
 from guieval.scoring.matrix import judge_run
 
 
 def power(
-    run: Annotated[Path | None, path_argument("RUN", "A run: its steps, and how alike the steps of an episode are.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Number of steps, without a run.")] = None,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Number of their episodes (default: one a step).")] = None,
-    difference: Annotated[float | None, typer.Option(help="Points: print the steps that show this difference.")] = None,
+    run: Annotated[Path | None, path_argument("RUN", "A run, for its steps and their correlation within episodes.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Number of steps, in place of a run.")] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, help="Number of their episodes (default: one per step).")] = None,
+    difference: Annotated[float | None, typer.Option(help="Points: print the steps needed to detect this difference.")] = None,
     disagreement: Annotated[
         float, typer.Option(min=0.001, max=1, help="Share of the steps on which exactly one of two models is right.")
     ] = DISAGREEMENT,
     icc: Annotated[
         float | None, typer.Option(min=0, max=1, help=f"Correlation within episodes (default: the run's, else {CORRELATION}).")
     ] = None,
-    power: Annotated[float, typer.Option(min=0.5, max=0.999, help="Probability of finding the difference.")] = 0.8,
+    power: Annotated[float, typer.Option(min=0.5, max=0.999, help="Probability of detecting the difference.")] = 0.8,
     alpha: Annotated[float, typer.Option(min=0.0001, max=0.5, help="Level of the two-sided test.")] = 0.05,
     json: JSON = False,
 ) -> None:
-    """Print the smallest difference in exact match between two models that these steps can show."""
+    """Print the smallest difference in exact match between two models that a number of steps can detect."""
     if (run is None) == (steps is None):
         raise UsageError("give a run, or --steps with their number")
     if run is not None:
@@ -51,20 +62,24 @@ def power(
         given = {"disagreement": disagreement, "power": power, "alpha": alpha}
         print_json({**counts, **given, "smallest": smallest, "steps_for_difference": wanted})
         return
-    say(f"steps:      {sum(lengths):,} of {len(lengths):,} episodes, worth {sum(lengths) / effect:,.0f} independent ones")
-    found = "no difference" if smallest is None else f"{100 * smallest:.1f} points"
-    say(f"detectable: {found}, found {power:.0%} of the time at level {alpha:g}")
+    number, independent = counted(sum(lengths), "step"), f"{sum(lengths) / effect:,.0f} independent steps"
+    say(f"steps:      {number} of {counted(len(lengths), 'episode')}, equivalent to {independent}")
+    few = f"{number} {'is' if sum(lengths) == 1 else 'are'} too few to detect any difference"
+    found = few if smallest is None else f"{100 * smallest:.1f} points"
+    say(f"detectable: {found} (power {percentage(power, '.0f')} %, level {alpha:g})")
     if wanted is not None:
-        say(f"needed:     {np.ceil(wanted):,.0f} steps for {difference:g} points, in episodes of the same lengths")
+        points = f"{difference:g} point{'s' * (difference != 1)}"
+        say(f"needed:     {counted(math.ceil(wanted), 'step')} to detect {points}, in episodes of the same lengths")
     source = "assumed" if icc is None and measured is None else "given" if icc is not None else "measured in the run"
-    say(f"if:         one of two models alone is right on {disagreement:.0%} of steps; icc {correlation:.2f} ({source})")
+    share = percentage(disagreement, ".0f")
+    say(f"assuming:   exactly one of the two models is right on {share} % of the steps; icc {correlation:.2f} ({source})")
 
 
 def _even(steps: int, episodes: int) -> list[int]:
     """Episodes as even as possible."""
     if episodes > steps:
         raise UsageError(f"--episodes {episodes} is more than the {steps} steps")
-    return [steps // episodes + (place < steps % episodes) for place in range(episodes)]
+    return even_lengths(steps, episodes)
 
 
 def _of_run(directory: Path) -> tuple[list[int], float | None]:

@@ -15,36 +15,36 @@ from guieval.cli import options
 from guieval.cli.running.perform import perform
 from guieval.cli.settings import path_argument, path_option
 from guieval.cli.tables import echo, say, show
+from guieval.data.doctor.counts import counted
 from guieval.errors import UsageError
+from guieval.history.modes import ONLINE
 from guieval.reports.campaign import board_of_campaign, comparison_table
 from guieval.reports.exchange.exported import slug
 from guieval.reports.leaderboards.formats import board_tables, format_named, written
 from guieval.reports.tables.table import Number, Table, columns
 from guieval.running.campaign import Campaign, PlannedRun, planned, read_campaign
-from guieval.running.estimate import Estimate, estimates
+from guieval.running.engine_choice import LOADING
+from guieval.running.estimate import Estimate, estimates, of_jobs, side_by_side, without_servers
 from guieval.running.execute import resolve_jobs
 from guieval.telemetry.costs import amount
-
-_LOADING = ("vllm", "vllm-inprocess", "transformers")
-"""Engines that load a model on this machine."""
 
 
 def campaign(
     file: Annotated[Path, path_argument("FILE", "The campaign: a YAML file, or the name of a shipped one.")],
     out: Annotated[Path | None, path_option("Folder of the runs (default: runs/NAME); the same folder continues them.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Run only this model of the campaign; may be repeated.")] = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Run so many models at once, each in a process of its own.")] = 1,
-    data: Annotated[Path | None, path_option("Data folder of a campaign with one benchmark.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="Server of a campaign with one model.")] = None,
+    parallel: Annotated[int, typer.Option(min=1, help="Number of models to run at once, each in a process of its own.")] = 1,
+    data: Annotated[Path | None, path_option("Data folder, of a campaign with one benchmark.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Server, of a campaign with one model.")] = None,
     override: options.Override = None,
-    pace: Annotated[float | None, typer.Option(min=0, help="Answers a second, for the estimate of the time.")] = None,
+    pace: Annotated[float | None, typer.Option(min=0, help="Answers per second of one model, to estimate the time.")] = None,
     quiet: options.Quiet = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the runs, cost, time and power; send nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print runs, cost, time and power; start nothing.")] = False,
 ) -> None:
-    """Run models x benchmarks x modes x seeds from one file, and print one leaderboard and one comparison.
+    """Run every model on every benchmark in every mode with every seed of a file; print one leaderboard and one comparison.
 
-    The same command continues a campaign that was stopped. Cost, time and the smallest difference that the steps can show are
-    estimated first.
+    The same command continues a campaign that was stopped. Cost, time and the smallest detectable difference are estimated
+    first.
     """
     read = read_campaign(file)
     folder = out or Path("runs") / file.stem
@@ -53,9 +53,10 @@ def campaign(
     runs = planned(read, folder, override or [], only or (), **flags)
     if parallel > 1 and not dry_run:
         _refuse_loading(runs)
-    jobs = resolve_jobs([(run.config, run.directory) for run in runs], root=folder)
-    found = estimates(jobs, pace=pace, disagreement=read.disagreement, icc=read.icc)
-    _print_estimates(found)
+    configs = [(run.config, run.directory) for run in runs]
+    sized = without_servers(configs) if dry_run else of_jobs(resolve_jobs(configs, root=folder))
+    found = estimates(sized, pace=pace, disagreement=read.disagreement, icc=read.icc)
+    _print_estimates(found, [run.model for run in runs], parallel)
     if dry_run:
         echo("nothing was sent, and no run directory was made")
         return
@@ -63,7 +64,6 @@ def campaign(
         _side_by_side(file, folder, runs, parallel, [*(override or []), *(f"{k}={v}" for k, v in flags.items() if v)])
         _print_board(read, runs, folder)
         return
-    configs = [(run.config, run.directory) for run in runs]
     perform(configs, fresh=False, quiet=quiet, root=folder, show=lambda _: _print_board(read, runs, folder))
 
 
@@ -76,34 +76,63 @@ def _check_single(read: Campaign, data: Path | None, base_url: str | None) -> No
 
 def _refuse_loading(runs: Sequence[PlannedRun]) -> None:
     for run in runs:
-        if run.config.engine in _LOADING:
+        if run.config.engine in LOADING:
             loads = f"engine {run.config.engine!r} of {run.model} loads a model on this machine"
             raise UsageError(f"--parallel is for servers that are already up, and {loads}")
 
 
-def _print_estimates(found: Sequence[Estimate]) -> None:
-    """A line for each run, then the sums and what the steps can show."""
+def _print_estimates(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> None:
+    """A row for each run, then the sums and what the steps can show; ``models`` are those of the runs."""
     rows = tuple((each.name, each.steps, each.left, *_sizes(each)) for each in found)
-    show(Table("Runs", columns("run", "steps", "left", "tokens in", "tokens out at most", "cost about"), rows))
-    seconds = [each.seconds for each in found]
-    known = [value for value in seconds if value is not None]
-    time = _hours(sum(known)) if len(known) == len(seconds) else "not known before each model has finished a run (--pace)"
-    say(f"time:     {time}")
+    show(Table("Runs", columns("run", "steps", "left", "tokens in", "tokens out (at most)", "cost (about)"), rows))
+    if missing := dict.fromkeys(each.config.data or f"the data of {each.config.bench}" for each in found if each.missing_data):
+        say(f"data:     not found: {', '.join(missing)}; tokens and cost are not known, and the steps are published numbers")
+    say(f"time:     {_time(found, models, parallel)}")
     costs: dict[str, float] = {}
     for each in found:
         if (made := _cost(each)) is not None:
-            costs[made[1]] = costs.get(made[1], 0.0) + made[0] * each.left / max(1, each.steps)
+            costs[made[1]] = costs.get(made[1], 0.0) + made[0] * (each.left or 0) / max(1, each.steps or 0)
     for currency, value in costs.items():
         say(f"cost:     about {amount(value, currency)} for what is left, without discounts")
-    for steps, episodes, smallest in dict.fromkeys((each.steps, each.episodes, each.detectable) for each in found):
-        points = "no difference" if smallest is None else f"a difference of {100 * smallest:.1f} points"
-        say(f"power:    {steps:,} steps of {episodes:,} episodes show {points} in exact match 4 times out of 5")
+    for line in dict.fromkeys(_power(each) for each in found if each.steps):
+        say(f"power:    {line}")
+
+
+def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> str:
+    """How long the runs that are left take, ``parallel`` models at a time."""
+    by_model: dict[str, float] = {}
+    for each, model in zip(found, models, strict=True):
+        by_model[model] = by_model.get(model, 0.0) + (each.seconds or 0.0)
+    known = sum(each.seconds is not None for each in found)
+    state_pace = "--pace N states how many answers one model gives per second"
+    if not any(each.left != 0 for each in found):
+        return "nothing is left to run"
+    if not any(each.seconds for each in found):
+        return f"not known, since no run of these models is finished; {state_pace}"
+    sure = "at most" if any(each.at_most and each.seconds for each in found) else "about"
+    at_once = f", {min(parallel, len(by_model))} models at once" if parallel > 1 and len(by_model) > 1 else ""
+    text = f"{sure} {_hours(side_by_side(list(by_model.values()), parallel))}{at_once}"
+    return (
+        text
+        if known == len(found)
+        else f"{text} for {known} of {counted(len(found), 'run')}, the others not known; {state_pace}"
+    )
+
+
+def _power(each: Estimate) -> str:
+    online = each.config.mode == ONLINE
+    number = counted(each.steps or 0, "task" if online else "step")
+    if each.detectable is None:
+        return f"{number} {'is' if each.steps == 1 else 'are'} too few to detect any difference (power 80 %)"
+    of = "success" if online else "exact match"
+    steps = number if online else f"{number} of {counted(each.episodes or 0, 'episode')}"
+    return f"{steps} can detect a difference of {100 * each.detectable:.1f} points in {of} (power 80 %)"
 
 
 def _sizes(each: Estimate) -> tuple[Number | None, Number | None, str]:
     made = each.forecast
     if made is None or made.prompt_tokens is None:
-        return None, None, "no model is asked" if made is None else "not known"
+        return None, None, "not known" if each.asks else "no model is queried"
     out = None if made.reply_tokens is None else Number(made.requests * made.reply_tokens, ",.0f")
     cost = _cost(each)
     return Number(made.requests * made.prompt_tokens, ",.0f"), out, "no price" if cost is None else amount(*cost)
@@ -119,7 +148,7 @@ def _cost(each: Estimate) -> tuple[float, str] | None:
 
 
 def _hours(seconds: float) -> str:
-    return f"about {seconds / 3600:.1f} h" if seconds >= 3600 else f"about {seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{max(1, round(seconds / 60))} min"
 
 
 def _side_by_side(file: Path, folder: Path, runs: Sequence[PlannedRun], parallel: int, settings: Sequence[str]) -> None:
