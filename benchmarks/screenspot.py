@@ -35,7 +35,7 @@ def _cells(source: str, counts: dict[str, tuple[int, int]]) -> tuple[PublishedCo
         for platform, both in counts.items()
         for element, steps in zip(("text", "icon"), both, strict=True)
     ]
-    total = sum(cell.steps for cell in cells)
+    total = sum(map(sum, counts.values()))
     return (PublishedCount("all", total, source, total, types={"CLICK": total}), *cells)
 
 

@@ -77,18 +77,18 @@ def microseconds(call: Callable[[], object], number: int = 50) -> float:
     return min(timeit.repeat(call, time.process_time, repeat=15, number=number)) / number * 1e6
 
 
-def long_replies(model: ABCModel, task: StepTaskModel) -> Iterator[tuple[str, str]]:
-    """Replies of the length in question: a long thought, a long text, and a model that is caught in a loop."""
-    thought = (WORDS * CHARACTERS)[:CHARACTERS]
+def long_replies(model: ABCModel, task: StepTaskModel, length: int = CHARACTERS) -> Iterator[tuple[str, str]]:
+    """Replies of ``length`` characters: a long thought, a long text, and a model that is caught in a loop."""
+    thought = (WORDS * length)[:length]
     click = model.render(task, TARGET)
-    written = model.render(task, TARGET, thought[: CHARACTERS - len(click)])
-    if len(written) >= CHARACTERS * 0.9:
+    written = model.render(task, TARGET, thought[: length - len(click)])
+    if len(written) >= length * 0.9:
         yield "thought", written
     else:  # the format has no place for a thought: models put one before the answer all the same
-        yield "prose", f"{thought[: CHARACTERS - len(click)]}\n{click}"
+        yield "prose", f"{thought[: length - len(click)]}\n{click}"
     if Type(text="x") in model.action_space:
-        yield "text", model.render(task, Type(text=thought[: CHARACTERS - 100]))
-    yield "loop", (click[: len(click) // 2] * CHARACTERS)[:CHARACTERS]
+        yield "text", model.render(task, Type(text=thought[: length - 100]))
+    yield "loop", (click[: len(click) // 2] * length)[:length]
 
 
 def read(model: ABCModel, task: StepTaskModel, text: str) -> None:

@@ -219,7 +219,7 @@ def test_the_published_subsets_make_up_the_published_whole() -> None:
         counts = [count for count in benchmarks()["aitz"].published if count.split == split]
         (whole,) = [count for count in counts if count.subset is None]
         parts = [count for count in counts if count.subset is not None]
-        assert whole.steps == sum(count.steps for count in parts)
+        assert whole.steps == sum(count.steps or 0 for count in parts)
         assert whole.episodes == sum(count.episodes or 0 for count in parts)
 
 

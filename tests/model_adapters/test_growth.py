@@ -1,12 +1,14 @@
-"""The time to read a reply grows no faster than the reply, whatever stands in it."""
+"""Reading a reply takes time in proportion to its length at most, and a long thought runs no more Python than a short one."""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -16,9 +18,11 @@ from guieval.models import ABCModel, ModelConfig
 from guieval.parsing import first_call
 from guieval.registry import adapter_class, list_adapters
 from guieval.steps import StepTaskModel
-from guieval.testing.conformance import example_step
+from guieval.testing.conformance import every_model, example_step
+from perf.parsing import TARGET, long_replies
 
 from .adversarial import LONGEST, replies
+from .steps import step
 
 TASKS = [example_step(Click(point=Point(500.0, 500.0)), setting=setting) for setting in ("high", "low", "grounding")]
 MOST = 3.0
@@ -61,6 +65,47 @@ def test_the_time_for_a_reply_grows_no_faster_than_the_reply(name: str) -> None:
             if took > 8 * max(quarter, whole / 4) or took > MOST * whole:
                 slow.append(f"{task.setting}, {what}: {took * 1e3:.1f} ms, a quarter of it {quarter * 1e3:.1f} ms")
     assert not slow
+
+
+READERS = {
+    (model.config.adapter, repr((model.config.options, model.thinking))): (name, model)
+    for name, model in reversed(list(every_model()))
+    if model.config.engine != "local"
+}
+"""A checkpoint of each adapter, options and state of thinking."""
+LINES, OF_A_LOOP = 700, 2000
+"""Most lines of Python that reading a reply runs: measured were 592, and 1,480 where the model is caught in a loop."""
+
+
+def lines_run(call: Callable[[], object]) -> int:
+    """How many lines, calls and returns of Python a call runs; the same on every machine."""
+    count = 0
+
+    def trace(frame: object, event: str, argument: object) -> Callable[..., Any]:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(("name", "model"), READERS.values(), ids=[name for name, _ in READERS.values()])
+def test_a_long_reply_is_read_in_few_lines_of_python(name: str, model: ABCModel) -> None:
+    """As many for a thought or a text of 8,000 characters as for one of 2,000, so that no parser walks through them."""
+    task = step(TARGET, low_level_instruction="Tap the switch")
+    for (what, short), (_, long) in zip(long_replies(model, task), long_replies(model, task, 8000), strict=True):
+        read(model, task, short)  # what is prepared once does not count
+        few, many = (lines_run(partial(read, model, task, text)) for text in (short, long))
+        if what == "loop":
+            assert few <= OF_A_LOOP and many <= 5 * few, (what, few, many)
+        else:
+            assert many <= few <= LINES, (what, few, many)
 
 
 def test_a_call_has_only_so_many_arguments() -> None:

@@ -76,7 +76,7 @@ def _read(row: Row, lengths: Mapping[str, int], sizes: Mapping[str, Size]) -> Pr
         benchmark=BENCHMARK,
         dataset=BENCHMARK,
         episode_id=place.episode,
-        step_index=place.index,
+        step_index=place.step,
         episode_length=lengths[place.episode],
         instruction="",
         screenshot="",

@@ -32,10 +32,10 @@ _STEP = re.compile(r"([0-9]{1,12})_([0-9]{1,4})")
 
 
 class Place(NamedTuple):
-    """A step's episode, and its index."""
+    """A step's episode, and its place there."""
 
     episode: str
-    index: int
+    step: int
 
 
 def place_of(row: Row) -> Place:
@@ -69,11 +69,11 @@ def step_rows(file: Path, details: Mapping[str, Any]) -> Iterator[tuple[dict[str
         for step in (*right, *wrong):
             row = Row({"questionID": step}, f"{file}, {type_}")
             place = place_of(row)
-            seen.setdefault(place.episode, set()).add(place.index)
+            seen.setdefault(place.episode, set()).add(place.step)
             case = cases.of(step) if step in wrong else None
             values = {"questionID": step, "type": type_, "reply": RIGHT if case is None else WRONG, **(case or {})}
             yield values, f"{file}, step {step}"
-        lacking[type_] += max(0, cases.count - len(right) - len(wrong))
+        lacking[type_] += max(0, cases.planned - len(right) - len(wrong))
     gaps = [f"{episode}_{index}" for episode, known in seen.items() for index in range(max(known)) if index not in known]
     types = [type_ for type_, count in lacking.items() if count]
     known = {"type": types[0]} if len(types) == 1 and lacking.total() == len(gaps) else {}
@@ -86,7 +86,7 @@ class _Cases(NamedTuple):
 
     where: str
     replies: Mapping[str, Row]
-    count: int
+    planned: int
 
     @classmethod
     def beside(cls, details: Path, type_: str) -> _Cases:

@@ -105,7 +105,7 @@ def _attributes(suite: _Suite) -> Iterator[str]:
     for count in kind.published:
         if not count.source:
             yield f"the published count {count.name!r} has no source"
-        if sum(count.types.values()) > count.steps:
+        if count.steps is not None and sum(count.types.values()) > count.steps:
             yield f"the published count {count.name!r} has more actions than steps"
     if len({count.name for count in kind.published}) < len(kind.published):
         yield "two published counts have the same name"
