@@ -55,7 +55,7 @@ def reliability(panels: Sequence[Panel], words: str, degree: int = 1, width: Wid
     found = [correlate(panel.x, panel.y, degrees=(degree,)) for panel in panels]
     if too_few := next((panel for panel, each in zip(panels, found, strict=True) if not each.fits), None):
         raise UsageError(f"{len(too_few.x)} points ({too_few.words}) are too few for a curve of degree {degree}")
-    across = min(len(panels), 3) if width == "two-column" else 1
+    across = 1 if width == "column" else 2 if len(panels) in (2, 4) else min(len(panels), 3)  # four fill two rows
     down = -(-len(panels) // across)
     with drawing(width, 2.5 * down) as figure:
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
