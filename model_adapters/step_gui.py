@@ -84,7 +84,8 @@ class StepGUI(FamilyModel):
 
 _THINK = re.compile(r"<\s*(/?)\s*T(?:H)?INK\s*>", re.IGNORECASE)
 _FIELD = re.compile(r"\s*(explain|action|summary|value|return|point[12]?)\s*[:：]", re.IGNORECASE)
-_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+_MEANINGS = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
 
 
 def _fields(text: str) -> tuple[str | None, dict[str, str]]:
@@ -110,7 +111,7 @@ def _escaped(value: str) -> str:
 
 
 def _meant(escape: re.Match[str]) -> str:
-    code = escape[1]
-    if len(code) == 5:
-        return chr(int(code[1:], 16))
-    return {"n": "\n", "t": "\t", "r": "\r"}.get(code, escape[0])
+    written = escape[0]
+    if len(written) == 6:
+        return chr(int(written[2:], 16))
+    return _MEANINGS.get(written, written)
