@@ -112,11 +112,11 @@ def _time(found: Sequence[Estimate], models: Sequence[str], parallel: int) -> st
     sure = "at most" if any(each.at_most and each.seconds for each in found) else "about"
     at_once = f", {min(parallel, len(by_model))} models at once" if parallel > 1 and len(by_model) > 1 else ""
     text = f"{sure} {_hours(side_by_side(list(by_model.values()), parallel))}{at_once}"
-    return (
-        text
-        if known == len(found)
-        else f"{text} for {known} of {counted(len(found), 'run')}, the others not known; {state_pace}"
-    )
+    if known == len(found):
+        return text
+    uncounted = all(each.left is None for each in found if each.seconds is None)
+    why = "the steps of the others are not known without their data" if uncounted else f"of the others not known; {state_pace}"
+    return f"{text} for {known} of {counted(len(found), 'run')}; {why}"
 
 
 def _power(each: Estimate) -> str:
