@@ -82,10 +82,10 @@ test-train:
 test-verl:
 	python=$$($(PYTHON) tests/environment.py training_verl) && $$python -m pytest -p no:cacheprovider tests/training_verl
 
-# Runs killed at 100 moments in every mode, and power cut at 20 (as root): some 15 minutes.
+# Runs killed at 100 moments in every mode, and power cut at 20 (as root): some 25 minutes.
 kills: $(VENV)/.dev
 	GUIEVAL_KILLS=100 $(BIN)/python -m pytest -q tests/running/resume/test_resume.py -k kills
-	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py -k killed
+	GUIEVAL_KILLS=20 $(BIN)/python -m pytest -q tests/online/test_runs.py tests/faults/test_environments.py -k kill
 	GUIEVAL_POWER_LOSSES=20 $(BIN)/python -m pytest -q tests/faults/test_disks.py -k power
 
 # Hostile material at every boundary, 100,000 cases each from a seed that is printed: an hour or two on two cores.

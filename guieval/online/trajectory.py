@@ -10,6 +10,7 @@ import os
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias, get_args
@@ -192,13 +193,13 @@ class Trajectories:
                 self._end += written
             os.fsync(self._file)
         except OSError as error:
-            raise JournalError(
-                f"cannot add to {str(self._path)!r}: {error.strerror}; every step before is kept, and "
-                "`guieval run --resume` continues from there"
-            ) from None
+            raise self._failed(f"add to {str(self._path)!r}", error) from None
 
     def keep(self, screenshot: bytes, name: str) -> str:
-        """Store a screenshot under a name, unless it is there; its path relative to the run directory."""
+        """Store a screenshot under a name, unless it is there; its path relative to the run directory.
+
+        Raises :class:`JournalError` if it cannot be written; no part of it is left.
+        """
         path = f"{SCREENS}/{name}"
         where = self.directory / path
         if not where.exists():
@@ -207,8 +208,16 @@ class Trajectories:
                 temporary.write_bytes(screenshot)
                 temporary.replace(where)
             except OSError as error:
-                raise JournalError(f"cannot write {str(where)!r}: {error.strerror}") from None
+                with suppress(OSError):
+                    temporary.unlink()
+                raise self._failed(f"write {str(where)!r}", error) from None
         return path
+
+    def _failed(self, what: str, error: OSError) -> JournalError:
+        return JournalError(
+            f"cannot {what}: {error.strerror}; every step before is kept, and `guieval run --resume {self.directory}` "
+            "continues from there"
+        )
 
     def close(self) -> None:
         """Close the file."""

@@ -14,14 +14,15 @@ This page lists faults and what guieval does about them. Each row is a test: `te
 a server, a disk or another process with this fault, and checks the row, literally where it is in `code`. The command
 `python -m tests.faults.page` writes this page from those tests.
 
-Three guarantees hold throughout:
+Four guarantees hold throughout:
 
 - A step is one line of the journal, with a checksum. The operating system has it as soon as the step is answered, so no kill or
   crash of guieval loses it. It is on the disk at most a second later, or after a hundred steps: a machine that loses power can
   lose that second.
 - `guieval run --resume` runs no answered step again. If a step is in the journal twice, the last line counts.
-- A step that could not be measured is an *infrastructure failure*, counted apart: it is not a wrong answer, and it stays in the
-  denominators. A run that was disturbed and resumed has the figures of a run that was not.
+- A step that could not be measured is an *infrastructure failure*, counted apart: it is not a wrong answer. Offline and
+  semi-online it stays in the denominators; a task of an online run is in none until it is judged.
+- A run that was disturbed and resumed has the figures of a run that was not.
 
 "As usual" means that the result is printed and the exit code is 0.
 """

@@ -1,0 +1,175 @@
+"""Environments of online runs that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from guieval.errors import UsageError
+from guieval.journal import Records
+from guieval.online.demonstrate import demonstrate
+from guieval.online.find import load_environment
+from guieval.online.trajectory import SCREENS, TRAJECTORIES
+from guieval.registry import load_benchmark
+from tests.faults.rows import Row, rows
+from tests.faults.test_disks import no_file_beyond
+from tests.online.acting import Acting, below, browsers, left_of, outcomes, signal_all, steps_recorded, wait_for_steps
+from tests.online.test_runs import reference, task_id
+
+KILLS = max(1, int(os.environ.get("GUIEVAL_KILLS", "1")))
+"""How often a run in a browser is killed; 20 in ``make kills``."""
+PHONE_TASKS = 30
+PAGES = ("click-test", "click-button", "enter-text", "focus-text")
+WAIT = '{"type": "WAIT", "duration": 100}'
+STOPPED = "the result so far and `resume: guieval run --resume`"
+
+
+@pytest.fixture(scope="module")
+def on_phone(tmp_path_factory: pytest.TempPathFactory) -> Acting:
+    scripts = {task_id(number): reference(number) for number in range(PHONE_TASKS)}
+    options = ("--bench", "demo", "--set", f"bench_options.episodes={PHONE_TASKS}")
+    return Acting.made(tmp_path_factory.mktemp("phone"), scripts, *options)
+
+
+@pytest.fixture(scope="module")
+def on_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Acting]:
+    """An agent that waits twice and then does as the expert, on four pages, two at once."""
+    pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+    pytest.importorskip("miniwob", reason="miniwob is not installed")
+    from guieval.online.pages.browser import find_chromium
+
+    try:
+        find_chromium("")
+    except UsageError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("pages")
+    demonstrate(load_environment("miniwob"), folder / "expert", tasks=PAGES)
+    scripts = {
+        episode.key.episode_id: [WAIT, WAIT, *(step.action.model_dump_json() for step in episode.steps)]
+        for episode in load_benchmark("episodes", folder / "expert")
+    }
+    (folder / "pages.txt").write_text("\n".join(PAGES))
+    options = ("--bench", "miniwob", "--episodes", str(folder / "pages.txt"), "--set", "environments=2")
+    yield Acting.made(folder, scripts, *options)
+
+
+@pytest.fixture(scope="module")
+def clean(on_pages: Acting, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed: every task is a success."""
+    out = tmp_path_factory.mktemp("clean") / "run"
+    on_pages.run(out)
+    assert {name: outcome.ended for name, outcome in outcomes(out).items()} == dict.fromkeys(PAGES, "success")
+    return out
+
+
+@rows(
+    Row(
+        "a disk that is full when an online run stores a step",
+        "takes back the line that did not fit and stops",
+        "one sentence: `trajectories.jsonl`, `every step before is kept, and`, and how to resume",
+        1,
+        {"limit": 60_000},
+    ),
+    Row(
+        "a disk that is full when an online run stores a screenshot",
+        "leaves no part of the file and stops",
+        "one sentence: `.png`, `every step before is kept, and`, and how to resume",
+        1,
+        {"limit": 40_000},
+    ),
+)
+def test_a_full_disk_keeps_every_step(on_phone: Acting, tmp_path: Path, row: Row) -> None:
+    """The trajectories end with a whole line and no temporary file is left; with room again, the resume ends with every task
+    done, and asks for no step again but those that were not stored."""
+    run, before = tmp_path / "run", on_phone.asked()
+    row.check_seen(on_phone.end(on_phone.start(run, before=no_file_beyond(row.server["limit"])), row.code))
+    assert (run / TRAJECTORIES).read_bytes().endswith(b"\n") and not list((run / SCREENS).glob("*.tmp"))
+    kept, asked = steps_recorded(run), on_phone.asked() - before
+    assert 0 < kept <= asked <= kept + 4  # one for each device
+    on_phone.run(run, resume=True)
+    assert {outcome.ended for outcome in outcomes(run).values()} == {"success"} and len(outcomes(run)) == PHONE_TASKS
+    assert on_phone.asked() - before - asked == sum(len(reference(number)) for number in range(PHONE_TASKS)) - kept
+
+
+def _listen() -> None:
+    """What a shell has when it runs something in the foreground."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@rows(
+    Row(
+        "Ctrl-C while pages are open",
+        "closes them, writes the figures so far and exits",
+        STOPPED,
+        130,
+    )
+)
+def test_an_interrupt_closes_the_browsers(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
+    """No browser is left and no task counts as failed; the resume ends with the outcomes of a clean run."""
+    process = on_pages.start(tmp_path / "run", before=_listen)
+    wait_for_steps(process, tmp_path / "run", 3)
+    open_then = below(process)
+    process.send_signal(signal.SIGINT)
+    row.check_seen(on_pages.end(process, row.code))
+    assert not left_of(open_then)
+    assert all(record.finished for record in Records(tmp_path / "run"))
+    on_pages.run(tmp_path / "run", resume=True)
+    assert outcomes(tmp_path / "run") == outcomes(clean)
+
+
+@rows(
+    Row(
+        "a browser that is killed in the middle of a task",
+        "opens another one and attempts the task again; in a deterministic environment it repeats the recorded actions",
+        "as usual",
+    ),
+    Row(
+        "a page that hangs",
+        "waits at most `environment_timeout` seconds for a step, then the same",
+        "as usual",
+        options=("--set", "environment_timeout=4"),
+    ),
+)
+def test_a_lost_browser_costs_nothing(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
+    """Every browser is killed, or stopped, once; outcomes equal those of a clean run, the model is asked no step twice that
+    was stored, and no browser is left."""
+    before, asked_by_clean = on_pages.asked(), steps_recorded(clean)
+    process = on_pages.start(tmp_path / "run", *row.options)
+    wait_for_steps(process, tmp_path / "run", 3)
+    lost = browsers(process)
+    signal_all(lost, signal.SIGSTOP if "hangs" in row.fault else signal.SIGKILL)
+    on_pages.end(process, row.code)
+    assert not left_of(lost)
+    assert outcomes(tmp_path / "run") == outcomes(clean)
+    assert on_pages.asked() - before <= asked_by_clean + 2  # a reply to each device that was not stored yet
+
+
+@rows(
+    Row(
+        "kill -9 of guieval while pages are open",
+        "the browsers end with it; the resume repeats the recorded actions of each unfinished task and goes on from there",
+        "as usual, from the resume",
+    )
+)
+def test_a_kill_ends_the_browsers_and_the_resume_goes_on(on_pages: Acting, clean: Path, tmp_path: Path, row: Row) -> None:
+    """At random moments (20 in `make kills`): no browser is left, outcomes equal those of a clean run, and the model is asked
+    no step again but those that were not stored."""
+    steps = steps_recorded(clean)
+    for moment in random.Random(7).choices(range(1, steps), k=KILLS):
+        run, before = tmp_path / f"killed{moment}-{random.random()}", on_pages.asked()
+        process = on_pages.start(run)
+        wait_for_steps(process, run, moment)
+        open_then = below(process)
+        process.kill()
+        process.communicate()
+        assert not left_of(open_then)
+        row.check_seen(on_pages.run(run, resume=True))
+        assert outcomes(run) == outcomes(clean)
+        assert steps <= on_pages.asked() - before <= steps + 2  # one for each device
+        assert json.loads((run / "metrics.json").read_text())["summary"]["complete"]

@@ -1,0 +1,130 @@
+"""``guieval run --mode online`` as a process of its own, with an agent that acts by a script, and the processes below it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from guieval.journal import Records
+from guieval.online.trajectory import TRAJECTORIES, Outcome, read_outcome
+from tests.online.test_runs import AGENT, requests
+
+PATIENCE = 90.0
+"""Seconds after which a test gives up a program that should long have done something."""
+
+
+@dataclass(frozen=True)
+class Acting:
+    """An online run with the agent in the file ``agent``; ``options`` are those of the command."""
+
+    agent: Path
+    options: tuple[str, ...]
+
+    @classmethod
+    def made(cls, folder: Path, scripts: Mapping[str, Sequence[str]], *options: str) -> Acting:
+        """A run whose agent gives the replies of ``scripts``, by task."""
+        agent = folder / "scripted.py"
+        agent.write_text(AGENT)
+        agent.with_suffix(".json").write_text(json.dumps(scripts))
+        return cls(agent, options)
+
+    def start(
+        self, out: Path, *options: str, resume: bool = False, before: Callable[[], None] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start the run, or its resume; ``before`` is called in the process first."""
+        command = [sys.executable, "-m", "guieval", "run", "--quiet", "--adapter", str(self.agent), *options]
+        if resume:
+            command += ["--resume", str(out), "--trust-run"]
+        else:
+            command += ["--model", "scripted", "--engine", "local", "--mode", "online", "--out", str(out), *self.options]
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "COLUMNS": "250"},
+            preexec_fn=before,
+        )
+
+    def end(self, process: subprocess.Popen[str], code: int = 0) -> str:
+        """Wait for a run; what it printed. It must end with that exit code and without a traceback."""
+        try:
+            text, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        assert "Traceback" not in text, text
+        assert process.returncode == code, text
+        return text
+
+    def run(self, out: Path, *options: str, resume: bool = False) -> str:
+        """Start a run and wait for it."""
+        return self.end(self.start(out, *options, resume=resume))
+
+    def asked(self) -> int:
+        """How many replies the agent has given."""
+        return len(requests(self.agent))
+
+
+def steps_recorded(out: Path) -> int:
+    """Whole lines in the trajectories so far."""
+    path = out / TRAJECTORIES
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_for_steps(process: subprocess.Popen[str], out: Path, count: int) -> None:
+    """Wait until a running program has recorded so many steps."""
+    deadline = time.monotonic() + PATIENCE
+    while steps_recorded(out) < count:
+        assert process.poll() is None, f"the run ended before it could be disturbed: {process.communicate()[0]}"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def below(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """All processes that a program has started."""
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def browsers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Those of a browser."""
+    found = []
+    for each in below(process):
+        try:
+            found += [each] if "chrom" in each.name() else []
+        except psutil.NoSuchProcess:
+            continue
+    assert found, "no browser is open"
+    return found
+
+
+def signal_all(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to processes, some of which may have ended."""
+    for each in processes:
+        try:
+            each.send_signal(number)
+        except psutil.NoSuchProcess:
+            continue
+
+
+def left_of(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Those that do not end within ten seconds."""
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    return [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+
+
+def outcomes(out: Path) -> dict[str, Outcome]:
+    """The last outcome of each task."""
+    found = {}
+    for record in Records(out):
+        if (outcome := read_outcome(record.sample.raw_response)) is not None:
+            found[record.task.episode_id] = outcome
+    return found
