@@ -186,4 +186,5 @@ def price_of(run: ResolvedRun) -> Price | None:
 
 def _facts(run: ResolvedRun) -> dict[str, Any]:
     manifest = manifest_of(run)
-    return {name: manifest[name] for name in ("guieval", "config", "benchmark", "protocol", "prompts", "selection")}
+    names = ("guieval", "config", "options", "rules", "benchmark", "protocol", "prompts", "selection")
+    return {name: manifest[name] for name in names}

@@ -110,6 +110,7 @@ def test_a_tracker_hears_what_the_run_is_where_it_stands_and_how_it_ended(
     first, *logs, summary, last = result(stand_in)
     assert (first["kind"], first["project"], first["name"]) == ("init", "mine", f"{MODEL}-demo-offline")
     assert first["config"]["config.model"] == MODEL and first["config"]["protocol.name"] == "guievalkit"
+    assert first["config"]["options.prompt"] == "androidcontrol", "the options of the model's entry too"
     assert {line["kind"] for line in logs} == {"log"}
     assert set(logs[0]["figures"]) >= {"steps_done", "steps_total", "right", "wrong", "prompt_tokens"}
     truth = figures_of(tmp_path / "run")

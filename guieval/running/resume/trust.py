@@ -23,7 +23,9 @@ from guieval.errors import UsageError
 from guieval.history.modes import ONLINE
 from guieval.journal import MANIFEST, has_records, is_run, read_manifest
 from guieval.online.find import environments
+from guieval.registry import model_configs
 from guieval.running.config import RunConfig, merge, parse
+from guieval.running.engine_choice import HOSTED, native_api
 
 _CODE_ARGUMENTS = frozenset(
     {"python", "command", "middleware", "plugins", "tool-parser-plugin", "reasoning-parser-plugin", "worker-cls"}
@@ -58,8 +60,9 @@ def reaches(config: RunConfig) -> Iterator[Reach]:
     unproven = " without verifying its certificate" if config.insecure_tls else ""
     through = f" through the proxy {config.proxy!r}" if config.proxy else ""
     again = ("--set", f"proxy={config.proxy}") if config.proxy else ()
-    key, patch_key = ("--api-key-env", config.api_key_env), ("--set", f"patch_api_key_env={config.patch_api_key_env}")
-    for option, urls, named in (("--base-url", config.base_urls, key), ("--patch-base-url", config.patch_base_urls, patch_key)):
+    service, key_variable = _service(config)
+    key, patch_key = ("--api-key-env", key_variable), ("--set", f"patch_api_key_env={config.patch_api_key_env}")
+    for option, urls, named in (("--base-url", service, key), ("--patch-base-url", config.patch_base_urls, patch_key)):
         variable = named[-1].rpartition("=")[2]
         for url in urls:  # the key and the screenshots go there
             text = f"ask the server {url!r}{through}{unproven} with the key in {variable}"
@@ -134,6 +137,17 @@ def resumed(
             f"name it again ({unknown[0].words}), or add --trust-run if you trust the folder"
         )
     return config
+
+
+def _service(config: RunConfig) -> tuple[tuple[str, ...], str]:
+    """The addresses that a model is queried at, a hosted model's own by default, and the variable of the key sent there."""
+    known = model_configs().get(config.model)
+    kind = known.engine if known is not None and config.engine == "auto" else config.engine
+    if kind not in HOSTED:
+        return config.base_urls, config.api_key_env
+    api = native_api(kind)
+    unset = config.api_key_env == RunConfig.model_fields["api_key_env"].default
+    return config.base_urls or (api.own_url,), api.key_env if unset else config.api_key_env
 
 
 def _problem(base: Mapping[str, Any]) -> str | None:

@@ -71,7 +71,8 @@ def test_the_manifest_of_a_hosted_run_names_both_rules_and_its_own_key(
     tmp_path: Path, guieval: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
-    words = ["--model", CLAUDE, "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1", "--out", tmp_path / "run"]
+    words: list[str | Path] = ["--model", CLAUDE, "--bench", "demo", "--data", tmp_path / "demo", "--limit", "1", "--out"]
+    words.append(tmp_path / "run")
     settings = MockSettings(
         policy="fixed", reply="Done.", api_key="sk-ant-0123456789abcdef", served_models=("claude-opus-5-5",)
     )
@@ -84,10 +85,10 @@ def test_the_manifest_of_a_hosted_run_names_both_rules_and_its_own_key(
             "looks before the first action": "answered, up to option looks",
         }
         assert manifest["config"]["api_key_env"] == "ANTHROPIC_API_KEY"
-        resumed = ["run", "--resume", tmp_path / "run", "--base-url", server.base_url]
+        resumed: list[str | Path] = ["run", "--resume", tmp_path / "run", "--base-url", server.base_url]
         refused = guieval.sentence(*resumed, "--set", "options.looks=5")
         assert "options.looks (was None, now 5)" in refused and "the option 'looks'" not in refused, "each change once"
         guieval(*resumed, "--quiet")
-        other = [*words[:-1], tmp_path / "other", "--base-url", server.base_url]
+        other: list[str | Path] = [*words[:-1], tmp_path / "other", "--base-url", server.base_url]
         held = guieval.sentence("run", *other, "--set", "sampling.user=sk-ant-0123456789abcdef")
     assert "holds the key that the environment variable ANTHROPIC_API_KEY holds" in held

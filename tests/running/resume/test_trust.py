@@ -173,6 +173,10 @@ def test_what_its_user_began_or_confirms_is_resumed(
         ({"base_urls": ["http://h:1/v1"]}, {"base_urls": ["http://h:1/v1"]}),
         ({"base_urls": ["http://h:1/v1"], "insecure_tls": "I accept unverified certificates"}, None),
         ({"base_urls": ["http://h:1/v1"], "proxy": "http://evil:3128"}, None),
+        ({"engine": "anthropic", "base_urls": ["http://h:1"]}, {"base_urls": ["http://h:1"]}),
+        ({"engine": "anthropic", "api_key_env": "HOME"}, {"api_key_env": "HOME"}),
+        ({"engine": "gemini", "proxy": "http://evil:3128"}, {"proxy": "http://evil:3128"}),
+        ({"model": "gpt-6.2-sol-computer", "insecure_tls": "I accept unverified certificates"}, None),
         ({"patch_base_urls": ["http://h:1/v1"], "patch_api_key_env": "HOME"}, None),
         ({"cluster": "ray", "cluster_address": "evil:6379"}, {"cluster_address": "evil:6379"}),
         ({"track": ["mlflow"], "tracking": {"uri": "http://evil"}}, None),
@@ -195,6 +199,14 @@ def test_every_reach_has_to_be_the_users(setting: dict[str, Any], named: dict[st
         resumed(base, None, [], named, trust=False, folder=tmp_path)
     remember([parse(base)])
     assert resumed(base, None, [], {}, trust=False, folder=tmp_path) == parse(base)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_hosted_models_own_address_and_key_need_no_confirmation(tmp_path: Path) -> None:
+    base = {"model": "claude-sonnet-5-computer", "bench": "demo", "api_key_env": "ANTHROPIC_API_KEY"}
+    assert resumed(base, None, [], {}, trust=False, folder=tmp_path) == parse(base)
+    moved = {"base_urls": ["http://h:2"]}
+    assert resumed(base, None, [], moved, trust=False, folder=tmp_path) == parse({**base, **moved})
 
 
 def test_code_is_remembered_by_no_machine(tmp_path: Path) -> None:
