@@ -33,10 +33,15 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Program:
-    """``guieval run`` over ``benchmark``, whose screens are drawn already; ``clean`` is a run that nothing disturbed."""
+    """``guieval run`` over ``benchmark``, whose screens are drawn already; ``clean`` is a run that nothing disturbed.
+
+    ``served`` is the name by which requests ask for ``model``.
+    """
 
     benchmark: ABCBenchmark
     clean: Path
+    model: str = MODEL
+    served: str = MODEL
 
     @property
     def requests(self) -> list[int]:
@@ -46,7 +51,7 @@ class Program:
 
     def server(self, **settings: Any) -> MockServer:
         """A server that answers every step the same way each time, with whatever faults are set."""
-        fixed = {"model": MODEL, "policy": "reference", "accuracy": 0.7, "served_models": (MODEL,)}
+        fixed = {"model": self.model, "policy": "reference", "accuracy": 0.7, "served_models": (self.served,)}
         return MockServer(MockSettings.model_validate({**fixed, **settings}), benchmark=self.benchmark)
 
     def command(self, url: str, directory: Path, *options: str, resume: bool = False, mode: str = "soeval") -> list[str]:
@@ -54,7 +59,7 @@ class Program:
         command = ["run", "--quiet", "--base-url", url]
         if resume:
             return [*command, "--resume", str(directory), *options]
-        command += ["--model", MODEL, "--bench", "demo", "--data", str(self.benchmark.root), "--out", str(directory)]
+        command += ["--model", self.model, "--bench", "demo", "--data", str(self.benchmark.root), "--out", str(directory)]
         command += [item for name, value in OPTIONS.items() for item in ("--set", f"bench_options.{name}={value}")]
         return [*command, "--mode", mode, "--concurrency", "8", *options]
 
@@ -135,7 +140,7 @@ def guieval(*arguments: str, folder: Path, code: int = 0, env: Mapping[str, str]
 
 def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
     """This process's environment without keys and certificates, and wide enough a terminal that no line is broken."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("OPENAI_API_KEY", "SSL_CERT_FILE")}
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and name != "SSL_CERT_FILE"}
     return {**kept, "COLUMNS": "250", **(more or {})}
 
 
