@@ -1,0 +1,339 @@
+"""Native APIs of hosted models.
+
+Each row holds for the makers' three SDKs against the mock server, which speaks their wire formats.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from guieval.journal import Records
+from guieval.registry import model_config
+from guieval.running.engine_choice import native_api
+from tests.faults.program import Program, figures, guieval, most_memory, tries_again, wait_for_lines
+from tests.faults.rows import Row, rows
+from tests.faults.test_outages import TELLS, WAITS, port_of
+from tests.faults.test_secrets import KEY, encodings, leaks
+from tests.faults.test_servers import AGAIN, MOST_MEMORY, SPEAKS_LATER, waits
+
+MODELS = ("gpt-6.2-sol-computer", "claude-sonnet-5-computer", "gemini-3.8-flash-computer")
+KINDS = ("cut-json", "html", "empty-choices", "reset", "flood")
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def hosted(request: pytest.FixtureRequest, program: Program, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    config = model_config(request.param)
+    clean = tmp_path_factory.mktemp("clean") / "run"
+    made = Program(program.benchmark, clean, config.name, config.served_as or config.name)
+    with made.server() as server:
+        made.run(server.base_url, clean)
+    assert figures(clean)["complete"] and figures(clean)["verdicts"]["unparseable"] == 0
+    return made
+
+
+def variable(hosted: Program) -> str:
+    return native_api(model_config(hosted.model).engine).key_env
+
+
+@rows(
+    Row(
+        "hosted: damaged answers (cut off, HTML, without their content, a reset connection, more than 8 MiB)",
+        f"the same as for other servers: {AGAIN}",
+        SPEAKS_LATER,
+        server={"malformed_rate": 0.2, "malformed_kinds": KINDS},
+    ),
+    Row(
+        "hosted: requests that hang, and HTTP 500",
+        "the same",
+        SPEAKS_LATER,
+        server={"hang_rate": 0.05, "error_rate": 0.05},
+        options=("--timeout", "1.5"),
+    ),
+)
+def test_a_passing_fault_of_a_hosted_api_changes_nothing(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """The fault occurred and cost exactly as many attempts; no record is lost or doubled; answers and figures equal those of a
+    clean run."""
+    with hosted.server(**row.server) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run", *row.options))
+        counts = server.stats()
+    faults = sum(counts[kind] for kind in ("failed", "malformed", "hung"))
+    assert tries_again(tmp_path / "run") == faults > 0
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: small compressed answers that unpack to 256 MiB",
+        "the same: the SDK is handed at most 8 MiB",
+        SPEAKS_LATER,
+        server={"malformed_rate": 0.3, "malformed_kinds": ("gzip-bomb",)},
+    )
+)
+def test_a_bomb_of_a_hosted_api_does_not_go_off(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """However many arrive, the program needs less memory than two of them would take; each costs an attempt; answers and
+    figures equal those of a clean run."""
+    with hosted.server(**row.server) as server:
+        process = hosted.start(server.base_url, tmp_path / "run")
+        most = most_memory(process)
+        row.check_seen(hosted.end(process))
+        bombs = server.stats()["malformed"]
+    assert tries_again(tmp_path / "run") == bombs > 0
+    assert 0 < most < MOST_MEMORY
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: answers that are compressed or sent twice",
+        "the same: takes the first answer, unpacked",
+        "as usual",
+        server={"malformed_rate": 0.5, "malformed_kinds": ("gzip", "twice")},
+    )
+)
+def test_an_answer_of_a_hosted_api_that_needs_no_other_try_is_taken(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """It occurred, cost no attempt, and answers and figures equal those of a clean run."""
+    with hosted.server(**row.server) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
+        assert server.stats()["malformed"] > 0
+    assert tries_again(tmp_path / "run") == 0
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: HTTP 429 with Retry-After",
+        "waits that long, at most 60 s, then retries",
+        SPEAKS_LATER,
+        server={"error_rate": 0.06, "error_status": 429, "retry_after": "1"},
+    )
+)
+def test_the_wait_a_hosted_api_asks_for_is_kept(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """By the server's own log no attempt came sooner than the header allows; answers and figures equal those of a clean run."""
+    with hosted.server(log=tmp_path / "log", **row.server) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
+    waited = waits(tmp_path / "log")
+    assert waited and all(came - failed > 0.99 for failed, came in waited)
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(Row("hosted: a service that is away for a moment", WAITS, TELLS, options=("--max-attempts", "1")))
+def test_an_outage_of_a_hosted_api_costs_no_step(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """The server is stopped with requests in flight and comes back empty on the same port; no step fails, no attempt counts,
+    and the run ends by itself with the answers and figures of a clean run."""
+    with hosted.server(latency=0.1) as server:
+        port = port_of(server)
+        process = hosted.start(server.base_url, tmp_path / "run", *row.options)
+        wait_for_lines(process, tmp_path / "run", 10)
+    time.sleep(1)
+    with hosted.server(port=port):
+        row.check_seen(hosted.end(process))
+    assert all(record.finished for record in Records(tmp_path / "run")) and tries_again(tmp_path / "run") == 0
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: a service that goes away for good",
+        "waits for `--patience` seconds, then stops in order",
+        "the table so far, and `no answer from http://127.0.0.1:`, `the run waits for 1 s at most (--patience)`, "
+        "`guieval run --resume`",
+        1,
+        options=("--patience", "1"),
+    )
+)
+def test_a_hosted_api_that_stays_away_ends_the_run_in_order(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """No step is recorded as failed; a resume against a healthy server runs no answered step again and ends with the answers
+    and figures of a clean run."""
+    with hosted.server(latency=0.1) as server:
+        process = hosted.start(server.base_url, tmp_path / "run", *row.options)
+        wait_for_lines(process, tmp_path / "run", 10)
+    row.check_seen(hosted.end(process, row.code))
+    assert all(record.finished for record in Records(tmp_path / "run"))
+    with hosted.server() as healthy:
+        hosted.run(healthy.base_url, tmp_path / "run", resume=True)
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: a key that is not accepted (HTTP 401)",
+        "stops at once, naming the variable of that API's key",
+        "one sentence: `refuses access (status 401); the environment variable`",
+        2,
+        {"api_key": "another"},
+    ),
+    Row(
+        "hosted: a model that the service does not have (HTTP 404)",
+        "stops at once",
+        "one sentence: `has no model 'wrong-name' (status 404); --served-model sets its name there`",
+        2,
+        {"check_model": True},
+        ("--served-model", "wrong-name"),
+    ),
+    Row(
+        "hosted: a model that does not take the computer tool (HTTP 400)",
+        "stops at once, since every request offers the same tool",
+        "one sentence: `this computer tool (status 400)`, with the server's message, and `--set options.tool=NAME`",
+        2,
+        {"refused_tools": ("computer", "computer_toolset_20260801", "computerUse")},
+    ),
+)
+def test_what_a_hosted_api_will_never_answer_stops_the_run(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """No request is sent twice, no step is recorded, and a resume with the mistake corrected ends with the answers and figures
+    of a clean run."""
+    with hosted.server(**row.server) as server:
+        message = hosted.run(server.base_url, tmp_path / "run", *row.options, code=row.code)
+        counts = server.stats()
+    row.check_seen(message)
+    assert variable(hosted) in message or "401" not in row.fault
+    assert not list(Records(tmp_path / "run")) and counts["failed"] <= 8, "more was asked than was in flight"
+    mended = ("--served-model", hosted.served) if "404" in row.fault else ()
+    with hosted.server() as healthy:
+        hosted.run(healthy.base_url, tmp_path / "run", *mended, resume=True)
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: refusals (HTTP 401) that repeat the key",
+        "writes `[API key]` in its place",
+        "one sentence: `refuses access (status 401)`, with `[API key]` in the server's message",
+        2,
+        {"api_key": "another", "echo_key": True},
+    ),
+    Row(
+        "hosted: errors (HTTP 500) that repeat the key",
+        "the same, in the journal too",
+        "`steps at generate`, with `[API key]` in the server's message",
+        1,
+        {"error_rate": 0.2, "sticky_errors": True, "echo_key": True},
+    ),
+    Row(
+        "hosted: answers of the model that repeat the key",
+        "the same, before the answer is parsed or recorded: these words end the task",
+        "as usual",
+        0,
+        server={"policy": "fixed", "reply": "the keys are " + " ".join(whole for whole, _ in encodings(KEY))},
+    ),
+)
+def test_what_a_hosted_api_repeats_is_not_passed_on(
+    hosted: Program, tmp_path: Path, row: Row, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No ten characters of the key, plain or encoded, in any file of the run, in what is printed, or in any library's log at
+    debug level, the SDKs' included."""
+    env = {variable(hosted): KEY}
+    options = ("--max-attempts", "2")
+    with caplog.at_level(logging.DEBUG), hosted.server(**row.server) as server:
+        message = hosted.run(server.base_url, tmp_path / "run", *options, code=row.code, env=env)
+    row.check_seen(message)
+    assert not leaks(tmp_path, message, caplog.text)
+    if row.code != 2:
+        assert "[API key]" in (tmp_path / "run" / "steps.jsonl").read_text(encoding="utf-8")
+
+
+@rows(
+    Row(
+        "hosted: an https server with an untrusted certificate",
+        "stops at once, before a key or a screenshot is sent",
+        "one sentence: `has no valid certificate (self-signed certificate)`, `SSL_CERT_FILE`",
+        2,
+    )
+)
+def test_an_unproven_hosted_api_is_not_asked(hosted: Program, tmp_path: Path, row: Row, certificate: Path) -> None:
+    """Nothing was sent to the server, and no step was recorded; with the certificate in SSL_CERT_FILE, the resume ends with the
+    answers and figures of a clean run."""
+    with hosted.server(certificate=certificate) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run", code=row.code))
+        assert server.stats()["requests"] == 0 and not list(Records(tmp_path / "run"))
+        hosted.run(server.base_url, tmp_path / "run", resume=True, env={"SSL_CERT_FILE": str(certificate)})
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: a budget that is reached",
+        "records the answers in flight, and starts no further step once the estimated cost reaches `--budget`",
+        "`stopped: soeval:`, the budget, and `resume: guieval run --resume`",
+        1,
+    )
+)
+def test_a_budget_ends_a_run_of_a_hosted_api(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """The answers that were paid for cost the budget and no more than the requests in flight above it; a resume without the
+    budget ends with the answers and figures of a clean run."""
+    prices = tmp_path / "prices.yaml"
+    price = {"models": [hosted.served], "currency": "USD", "input": 1000, "output": 1000, "source": "here", "as_of": "2026-01"}
+    prices.write_text(json.dumps([price]), encoding="utf-8")  # JSON is YAML; an answer costs 3.06 USD
+    options = ("--budget", "30", "--prices", str(prices), "--concurrency", "4")
+    with hosted.server() as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run", *options, code=row.code))
+    answers = sum(record.finished for record in Records(tmp_path / "run"))
+    assert 30 / 3.06 <= answers <= 30 / 3.06 + 5
+    with hosted.server() as server:
+        hosted.run(server.base_url, tmp_path / "run", "--set", "budget=null", resume=True)
+    hosted.check_whole(tmp_path / "run")
+
+
+@rows(
+    Row(
+        "hosted: answers without words and calls, and answers that end at the limit of tokens",
+        "scores them as the model's reply: unparseable, not a failure",
+        "`unparseable` in the table of verdicts",
+        server={"malformed_rate": 0.2, "malformed_kinds": ("null-content", "cut-text")},
+    )
+)
+def test_an_empty_answer_of_a_hosted_api_is_the_models(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """As many steps are unparseable as such answers were sent, none is taken for the end of the task, and every denominator
+    still holds all planned steps."""
+    with hosted.server(**row.server) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run", mode="offline"))
+        odd = server.stats()["malformed"]
+    summary = figures(tmp_path / "run")
+    verdicts = summary["verdicts"]
+    assert summary["complete"] and verdicts["unparseable"] == odd > 0
+    assert summary["exact_match"]["n"] == verdicts["planned"]
+
+
+@rows(
+    Row(
+        "hosted: impossible token counts",
+        "keeps the answer and stores these numbers as unknown; none of them lowers a cost or a budget",
+        "as usual; `reported for` how many answers came with usable token counts",
+        server={"malformed_rate": 0.5, "malformed_kinds": ("absurd-numbers",)},
+    )
+)
+def test_absurd_numbers_of_a_hosted_api_are_unknown(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """No request is repeated; the other answers keep their token counts; `guieval score` reads the journal; apart from token
+    counts, the figures are those of a clean run."""
+    with hosted.server(**row.server) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
+        odd = server.stats()["malformed"]
+    guieval("score", "run", folder=tmp_path)
+    summary, clean = figures(tmp_path / "run"), figures(hosted.clean)
+    tokens = [(each.pop("diagnostics"), each)[0]["completion_tokens"] for each in (summary, clean)]
+    assert odd > 0 and tokens[0]["n"] == tokens[1]["n"] - odd and summary == clean
+    assert tries_again(tmp_path / "run") == 0
+
+
+@rows(
+    Row(
+        "hosted: requests that fail after the model has looked at the screen",
+        "repeats the requests of the step from its beginning",
+        SPEAKS_LATER,
+        server={"looks": 1, "error_rate": 0.1},
+    )
+)
+def test_a_look_is_repeated_with_its_step(hosted: Program, tmp_path: Path, row: Row) -> None:
+    """Each failure cost an attempt; every reply holds one look and the action of the clean run."""
+    with hosted.server(**row.server) as server:
+        row.check_seen(hosted.run(server.base_url, tmp_path / "run"))
+        failed = server.stats()["failed"]
+    assert tries_again(tmp_path / "run") == failed > 0
+    actions = {record.task.key: record.sample.action for record in Records(hosted.clean)}
+    for record in Records(tmp_path / "run"):
+        assert record.sample.action == actions[record.task.key]
+        assert (record.sample.raw_response or "").count("I look first.") == 1
