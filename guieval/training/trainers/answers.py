@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,6 +28,9 @@ class Answer(NamedTuple):
 
 
 class _Prompt(NamedTuple):
+    """``short`` are the tokens before those of a picture are repeated for each of its patches."""
+
+    short: list[int]
     tokens: list[int]
     types: dict[str, list[int]]
     pictures: tuple[Picture, ...]
@@ -41,6 +44,9 @@ class Answers:
         self._prompts = prompts
         self._pictures = pictures
         self._blank = lru_cache(maxsize=1)(self._read_blank)
+        self._vllm_read: list[list[int]] | None = None
+        if trainer.use_vllm:
+            trainer.vllm_generation.generate = self._watched(trainer.vllm_generation.generate)
 
     def __call__(self, asked: Sequence[ModelInput]) -> list[Answer]:
         """One answer per prompt; idle prompts fill up to the number of the other processes."""
@@ -51,17 +57,12 @@ class Answers:
         pictures = [tuple(map(self._prompts.picture, prepared.images)) for prepared in asked] + [(BLANK,)] * (most - count)
         step = max(AT_ONCE, trainer.args.per_device_train_batch_size)
         parts = [slice(start, start + step) for start in range(0, most, step)]
-        made: Iterable[tuple[list[_Prompt], list[Any], Mapping[str, Any]]]
-        if trainer.use_vllm:  # one request for all: the server batches by itself
-            read = [self._read(messages[part], pictures[part])[:2] for part in parts]
-            prompts = [prompt for each, _ in read for prompt in each]
-            images = [image for _, each in read for image in each]
-            made = [(prompts, images, {})] if prompts else []
-        else:
-            made = (self._read(messages[part], pictures[part]) for part in parts)
+        if trainer.use_vllm:  # one request for all: vLLM batches by itself
+            parts = [slice(0, most)] if most else []
         answers: list[Answer] = []
-        for prompts, images, fields in made:
-            tokens, logps = trainer._generate_single_turn([prompt.tokens for prompt in prompts], images, fields, 1)
+        for part in parts:
+            prompts = self._read(messages[part], pictures[part])
+            tokens, logps = self._generated(prompts)
             self._check(tokens, logps, len(prompts))
             texts = trainer.processing_class.batch_decode(tokens, skip_special_tokens=True)
             sampled = [None] * len(tokens) if logps is None else logps
@@ -79,26 +80,81 @@ class Answers:
         return [{"role": "user", "content": [image, {"type": "text", "text": "."}]}]
 
     def _read_blank(self) -> _Prompt:
-        (prompt,), _, _ = self._read([self._idle()], [(BLANK,)])
-        return prompt
-
-    def _read(
-        self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]
-    ) -> tuple[list[_Prompt], list[Any], Mapping[str, Any]]:
-        tokens, images, fields = self._trainer._tokenize_prompts(list(messages))
-        pad = self._trainer._tokenizer.pad_token_id
-        require_behaviour(
-            len(tokens) == len(messages) and all(len(each) and each[0] != pad for each in tokens),
-            "GRPOTrainer._tokenize_prompts",
-            "returns the tokens of each prompt without padding",
-        )
+        """The shortest prompt, as TRL reads it; checks that :meth:`_read` would read it equally."""
+        tokens, _, fields = self._trainer._tokenize_prompts([self._idle()])
         if unknown := sorted(fields.keys() - {"pixel_values", "image_grid_thw", *TYPES}):
             raise UsageError(f"models whose inputs have {unknown[0]!r} cannot be trained by RL with TRL, only Qwen-VL's kind")
-        prompts = [
-            _Prompt(list(each), {name: list(fields[name][number]) for name in TYPES if name in fields}, pictures[number])
-            for number, each in enumerate(tokens)
-        ]
-        return prompts, images if images is not None else [None] * len(prompts), fields
+        types = {name: list(fields[name][0]) for name in TYPES if name in fields}
+        own = self._tokens([self._idle()], [(BLANK,)])
+        require_behaviour(
+            [(list(each), types) for each in tokens] == [(each, dict.fromkeys(types, marks)) for _, each, marks in own],
+            "GRPOTrainer._tokenize_prompts",
+            "returns the tokens of each prompt without padding, those of an image repeated and marked",
+        )
+        (short, whole, _) = own[0]
+        return _Prompt(short, whole, types, (BLANK,))
+
+    def _read(self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]) -> list[_Prompt]:
+        """TRL's reading of prompts, but with pictures that are processed once for all prompts, and for the loss."""
+        names = self._blank().types
+        read = zip(self._tokens(messages, pictures), pictures, strict=True)
+        return [_Prompt(short, whole, dict.fromkeys(names, marks), shown) for (short, whole, marks), shown in read]
+
+    def _tokens(
+        self, messages: Sequence[Messages], pictures: Sequence[tuple[Picture, ...]]
+    ) -> list[tuple[list[int], list[int], list[int]]]:
+        """Each prompt's tokens with one per picture, and with all; for each of the latter 1 if it is a picture's, else 0."""
+        trainer, processor = self._trainer, self._trainer.processing_class
+        texts = processor.apply_chat_template(
+            list(messages),
+            chat_template=trainer.chat_template,
+            add_generation_prompt=True,
+            tokenize=False,
+            **trainer.chat_template_kwargs,
+        )
+        image, merged = processor.image_token_id, processor.image_processor.merge_size**2
+        found = []
+        for short, shown in zip(trainer._tokenizer(texts, add_special_tokens=False)["input_ids"], pictures, strict=True):
+            if short.count(image) != len(shown):
+                raise UsageError(
+                    f"a prompt with {len(shown)} screenshots names {short.count(image)}: its text holds a placeholder"
+                )
+            counts = iter(int(self._pictures.patches(picture)[1].prod()) // merged for picture in shown)
+            whole = [token for each in short for token in ([image] * next(counts) if each == image else [each])]
+            found.append((short, whole, [int(token == image) for token in whole]))
+        return found
+
+    def _generated(self, prompts: Sequence[_Prompt]) -> tuple[Sequence[Any], Sequence[Any] | None]:
+        """The tokens of a reply to each prompt and, from vLLM, their log-probabilities."""
+        trainer = self._trainer
+        pictures = [prompt.pictures for prompt in prompts]
+        whole = [prompt.tokens for prompt in prompts]
+        if not trainer.use_vllm:
+            fields = self._pictures.batch(pictures)
+            fields.pop("num_images", None)
+            fields |= {name: [prompt.types[name] for prompt in prompts] for name in prompts[0].types}
+            replies: tuple[Any, Any] = trainer._generate_single_turn(whole, None, fields, 1)
+            return replies
+        images = [[self._pictures.image(picture) for picture in shown] or None for shown in pictures]
+        # a vLLM in this process repeats the tokens of pictures itself, also if they are repeated already; a server does not
+        sent = [prompt.short for prompt in prompts] if trainer.vllm_mode == "colocate" else whole
+        replies = trainer._generate_single_turn(sent, images, {}, 1)
+        if self._vllm_read is not None and self._vllm_read != whole:
+            raise UsageError(
+                "vLLM reads prompts otherwise than the model that is trained, so its images are processed otherwise: use the "
+                "checkpoint's own image processor (no mm_processor_kwargs), or --set trainer.use_vllm=false"
+            )
+        return replies
+
+    def _watched(self, generate: Callable[..., Any]) -> Callable[..., Any]:
+        """vLLM's generation; keeps the prompts that it has read."""
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            made = generate(*arguments, **named)
+            self._vllm_read = [list(prompt) for prompt in made[0]]
+            return made
+
+        return watched
 
     def _check(self, tokens: Sequence[Any], logps: Sequence[Any] | None, count: int) -> None:
         trainer, ends = self._trainer, set(self._trainer.eos_token_ids)
