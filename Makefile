@@ -18,7 +18,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test check wheel types test-vllm test-train test-verl kills fuzz clean
+.PHONY: browser demo docs test check wheel types test-vllm test-train test-learning test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -75,8 +75,14 @@ test-vllm:
 	python=$$($(PYTHON) tests/environment.py vllm) && $$python -m pytest -p no:cacheprovider tests/vllm
 
 # Training with TRL on this machine's CPU, with the tiny policy: Linux on x86-64, 1.8 GB in the user's cache folder.
+# TRAIN='tests/training/test_behaviour.py' runs a part of it.
+TRAIN ?= tests/training
 test-train:
-	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider tests/training
+	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider $(TRAIN)
+
+# The shipped policy gets better by training: some minutes more, in the same environment.
+test-learning:
+	python=$$($(PYTHON) tests/environment.py training) && $$python -m pytest -p no:cacheprovider -m slow tests/training
 
 # The plug-in of verl as far as it goes without a GPU: Linux on x86-64, 2.2 GB in the user's cache folder.
 test-verl:
