@@ -43,7 +43,7 @@ _WHOLE_EPISODES = frozenset({"progress", "success", "score"})
 class FigureDifference:
     """One figure of both runs; ``difference`` is the second minus the first.
 
-    ``smallest`` is the smallest true difference that these steps would show four times out of five (power 0.8, level 0.05).
+    ``smallest`` is the smallest true difference that these steps can detect (power 0.8, level 0.05).
     ``shared``: the figure is over the steps that both runs answered, or, for a figure of whole episodes, over those in
     which no answer of either is missing, and that these are not all.
     """
@@ -307,7 +307,7 @@ def footnotes(comparison: Comparison) -> Iterator[str]:
         f"interval and p: paired bootstrap over whole episodes, seed {comparison.seed}; * p < 0.05, not adjusted for the "
         "number of figures"
     )
-    yield "detectable: the true difference these steps would show 4 times out of 5"
+    yield "detectable: the smallest true difference that these steps can detect (power 80 %, level 0.05)"
 
 
 def compare_json(comparison: Comparison) -> dict[str, Any]:

@@ -22,24 +22,24 @@ from guieval.reports.exchange.public_run import public_copy
 
 def export_results(
     run: Annotated[list[Path], path_argument("RUN...", "Runs, or folders that hold several.")],
-    form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")],
+    form: Annotated[str, typer.Option("--format", help=f"Format: {', '.join(FORMATS)}.")],
     out: Annotated[Path | None, path_option("Folder to write to (default: exported).")] = None,
     protocol: Annotated[str | None, typer.Option(help="Protocol of the figures (default: the run's own).")] = None,
     dataset: Annotated[
         str | None,
         typer.Option(metavar="ORG/NAME", help="The benchmark's data set on the hub (default: the one that guieval downloads)."),
     ] = None,
-    organization: Annotated[str | None, typer.Option(help="every-eval-ever: organization that publishes the result.")] = None,
+    organization: Annotated[str | None, typer.Option(help="every-eval-ever: Organization that publishes the result.")] = None,
     relationship: Annotated[
         str | None,
         typer.Option(
-            help="every-eval-ever: relationship of the publisher to the model's developer: "
+            help="every-eval-ever: Relationship of the publisher to the model's developer: "
             f"{', '.join(get_args(Relationship))} (default: other)."
         ),
     ] = None,
-    figure: Annotated[str | None, typer.Option(help="hf-eval-results: figure (default: exact match, or success rate).")] = None,
-    task: Annotated[str | None, typer.Option(help="hf-eval-results: task in the benchmark's eval.yaml.")] = None,
-    images: Annotated[bool, typer.Option("--images", help="atif: write the screenshots too.")] = False,
+    figure: Annotated[str | None, typer.Option(help="hf-eval-results: Figure (default: exact match, or success rate).")] = None,
+    task: Annotated[str | None, typer.Option(help="hf-eval-results: Task in the benchmark's eval.yaml.")] = None,
+    images: Annotated[bool, typer.Option("--images", help="atif: Also write the screenshots.")] = False,
 ) -> None:
     """Write the results of runs in the formats of other tools: Every Eval Ever, Hugging Face, ATIF."""
     chosen = format_named(form)

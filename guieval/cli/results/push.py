@@ -21,12 +21,10 @@ from guieval.reports.exchange.parcel import check_secrets, pack, write_card
 
 def push(
     run: Annotated[list[Path], path_argument("RUN...", "Runs, or folders that hold several.")],
-    repo: Annotated[str, typer.Option(metavar="ORG/NAME", help="Data set on the hub; it is created where there is none.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Upload. Without it, only what would be uploaded is shown.")] = False,
-    public: Annotated[
-        bool, typer.Option("--public", help="Create the data set for everyone to see (default: private).")
-    ] = False,
-    images: Annotated[bool, typer.Option("--images", help="Upload the screenshots of online runs too.")] = False,
+    repo: Annotated[str, typer.Option(metavar="ORG/NAME", help="Data set on the hub; created if it does not exist.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Upload; without it the files are only listed.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Create the data set as public (default: private).")] = False,
+    images: Annotated[bool, typer.Option("--images", help="Also upload the screenshots of online runs.")] = False,
 ) -> None:
     """Publish runs as a data set on the Hugging Face hub: figures, replies and journals, without screenshots.
 

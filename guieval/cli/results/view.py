@@ -25,8 +25,8 @@ def view(
 ) -> None:
     """Look at runs in a browser: overview, steps, comparison, trajectories, and notes on them.
 
-    Serves on this machine alone, until Ctrl-C; on another machine, the printed ssh line makes it reachable. Nothing is
-    written but notes, into notes.jsonl in a run's folder.
+    Serves on this machine alone, until Ctrl-C; on another machine, the printed ssh line makes it reachable. Only notes are
+    written, to notes.jsonl in the run's folder.
     """
     from guieval.reports.server.app import ViewerApp
     from guieval.reports.server.library import Library

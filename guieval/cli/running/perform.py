@@ -41,7 +41,7 @@ from guieval.scoring.matrix import judge_run
 
 
 class Terminal(Display):
-    """Shows runs on standard error, or nothing but notes where it is ``quiet``."""
+    """Shows runs on standard error, or only notes where it is ``quiet``."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet

@@ -2,5 +2,5 @@
 
 :mod:`.app` decides who may ask and answers requests, :mod:`.library` finds runs, :mod:`.overview` and :mod:`.comparing` make
 the tables of their pages, :mod:`.steps` and :mod:`.trajectories` make the parts of the report's pages when they are asked for.
-Nothing is written but notes (:mod:`guieval.reports.notes`).
+Only notes are written (:mod:`guieval.reports.notes`).
 """
