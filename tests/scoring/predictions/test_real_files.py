@@ -173,6 +173,17 @@ def test_files_that_cannot_be_scored_are_refused_with_the_reason(shared_data: Pa
         answered_file(shared_data / "result_files" / name, "screenspot-v2", data)
 
 
+@pytest.mark.parametrize(("protocol", "right"), [("osworld-g", 356), ("mai-ui-grounding", 344)])
+@pytest.mark.parametrize("read", ["points", "replies"])
+def test_mai_uis_score_on_osworld_g_comes_out_under_its_own_rule(
+    shared_data: Path, protocol: str, right: int, read: str
+) -> None:
+    file = shared_data / "result_files" / "Tongyi-MAI+MAI-UI__local_OS_G.json.gz"
+    model = build_model(ModelConfig(name="mai_ui", adapter="mai_ui")) if read == "replies" else None
+    answered = answered_file(file, "osworld-g", shared_data / "screenspot_pro_format_annotations", model=model)
+    assert evaluate_answers(answered, protocol).summary.exact_match.count == right
+
+
 @pytest.mark.parametrize(
     ("name", "bench", "adapter", "points", "replies"),
     [
