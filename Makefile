@@ -41,7 +41,7 @@ demo: $(VENV)/.demo
 
 test: check wheel
 
-# The documentation site, which opens without a server or a network.
+# The documentation site; its pages need no network, and no server but for the search.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py
 

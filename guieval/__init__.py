@@ -101,8 +101,8 @@ if TYPE_CHECKING:
 
 
 _HOMES = {
-    "actions": "Action ActionSpace Box Boxes Click LongPress Open Point Press Scroll Stop Type Unsupported Wait action_from_json"
-    " action_to_json",
+    "actions": "Action ActionSpace Box Boxes Click LongPress Open Point Press Scroll Stop Type Unsupported Wait"
+    " action_from_json action_to_json",
     "data.benchmark": "ABCBenchmark EpisodeRef",
     "errors": "GuievalError ParseError UsageError",
     "evaluation": "ActionEvaluator Protocol get_protocol list_protocols",

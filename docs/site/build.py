@@ -14,6 +14,8 @@ from pathlib import Path
 from reference import navigation, pages
 
 REPOSITORY = Path(__file__).parents[2]
+ROLES = "docs/site/roles.py"
+"""Named in mkdocs.yml from here, looked for from where the site is built."""
 
 
 def build(out: Path) -> Path:
@@ -26,7 +28,7 @@ def build(out: Path) -> Path:
         page.write_text(text + "\n", encoding="utf-8")
     for notebook in (out / "pages" / "notebooks").glob("*.ipynb"):
         write_notebook(notebook)
-    settings = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
+    settings = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").replace(ROLES, str(REPOSITORY / ROLES))
     (out / "mkdocs.yml").write_text(settings + written(navigation()), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(out / "mkdocs.yml")]
     subprocess.run(command, cwd=REPOSITORY, check=True)

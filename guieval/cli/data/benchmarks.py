@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -12,10 +13,12 @@ from guieval.cli.data.download import downloads
 from guieval.cli.tables import echo, say, show
 from guieval.data.benchmark import ABCBenchmark, PublishedCount
 from guieval.data.doctor.counts import size_of
+from guieval.data.plugin_options import option_names
 from guieval.online import ABCEnvironment
 from guieval.online.find import environments
 from guieval.registry import benchmark_class, list_benchmarks
 from guieval.reports.tables.table import Column, Table, columns
+from guieval.running.config import NOT_OPTIONS
 
 
 def benchmarks(name: Annotated[str | None, typer.Argument(help="Show this benchmark in full.")] = None) -> None:
@@ -50,6 +53,7 @@ def _row(kind: type[ABCBenchmark]) -> tuple[str, ...]:
 
 
 def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
+    """The lines that ``guieval benchmarks NAME`` prints for a benchmark."""
     yield f"{kind.name}: {kind.title}"
     space = kind.action_space
     facts = {
@@ -77,17 +81,25 @@ def benchmark_details(kind: type[ABCBenchmark]) -> Iterator[str]:
     for text in (inspect.getdoc(kind), inspect.getdoc(inspect.getmodule(kind))):
         if text:
             yield ""
-            yield text
+            yield _plain(text)
 
 
 def environment_details(kind: type[ABCEnvironment]) -> Iterator[str]:
+    """The same for an environment."""
     yield f"{kind.name}: {kind.title}, an environment (--mode online)"
     yield f"{'source:':10}{kind.source}"
     yield f"{'licence:':10}{kind.licence or '-'}"
     yield f"{'options:':10}{', '.join(_options(kind)) or 'none'}"
+    if "allow_network" in option_names(kind):
+        yield f"{'network:':10}pages reach this machine only; with --allow-network other hosts too"
     if text := inspect.getdoc(kind):
         yield ""
-        yield text
+        yield _plain(text)
+
+
+def _plain(text: str) -> str:
+    """A docstring without the marks of reStructuredText for code and names."""
+    return re.sub(r"(?::\w+:)?(`+)[.~]*([^`]+)\1", r"\2", text)
 
 
 def _counted(count: PublishedCount) -> str:
@@ -98,5 +110,5 @@ def _counted(count: PublishedCount) -> str:
 def _options(kind: type[ABCBenchmark] | type[ABCEnvironment]) -> Iterator[str]:
     """The options of a loader with their defaults, as ``--set`` or :func:`guieval.load_benchmark` takes them."""
     for each in inspect.signature(kind.__init__).parameters.values():
-        if each.kind is inspect.Parameter.KEYWORD_ONLY:
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in NOT_OPTIONS:
             yield f"{each.name}={each.default!r}"

@@ -59,11 +59,13 @@ def help_config(
 
 
 def in_words(setting: Setting) -> str:
+    """A setting\'s type, default and meaning."""
     default = "" if setting.default in (None, {}, []) else f" (default {json.dumps(setting.default)})"
     return f"{setting.type}{default}: {setting.description}"
 
 
 def settings() -> Iterator[Setting]:
+    """Every setting of a run, the groups\' own included."""
     groups = {
         "sampling": list(_fields(SamplingSettings)),
         "resampling": list(_fields(SamplingSettings)),
