@@ -43,7 +43,10 @@ def load_environment(name: str, *, allow_network: bool = False, **options: Any) 
         raise UsageError(f"{what}; mode online is for {', '.join(known)}")
     if allow_network:
         if "allow_network" not in option_names(known[name]):
-            raise UsageError(f"environment {name!r} opens no pages that could reach other hosts: leave out --allow-network")
+            pages = [each for each, kind in known.items() if "allow_network" in option_names(kind)]
+            raise UsageError(
+                f"--allow-network is for environments whose pages are opened here ({', '.join(pages)}), not for {name!r}"
+            )
         options = {**options, "allow_network": allow_network}
     check_options(known[name], options, f"environment {name!r}")
     return known[name](**options)

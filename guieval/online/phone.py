@@ -35,7 +35,7 @@ SPARE_STEPS = 5
 class PhoneEnvironment(ABCEnvironment):
     """``episodes`` tasks, drawn from ``seed``, on a screen of ``width`` x ``height`` pixels.
 
-    An agent may take twice the steps of the reference trajectory and :data:`SPARE_STEPS` more. The seed of a repetition changes
+    An agent may take twice the steps of the reference trajectory and five more. The seed of a repetition changes
     nothing: the phone of a task is always the same. Raises :class:`UsageError` for an option out of range.
     """
 

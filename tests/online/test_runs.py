@@ -484,7 +484,11 @@ def test_the_command_prints_one_table(tmp_path: Path, agent: Path, guieval: Comm
         ),
         ({"mode": "offline", "max_steps": 3}, "max_steps is for mode online, and the mode is 'offline'"),
         ({"mode": "offline", "allow_network": True}, "allow_network is for mode online, and the mode is 'offline'"),
-        ({"allow_network": True}, "environment 'demo' opens no pages that could reach other hosts: leave out --allow-network"),
+        (
+            {"allow_network": True},
+            "--allow-network is for environments whose pages are opened here (browsergym, miniwob, mobilegym, "
+            "webarena-infinity), not for 'demo'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(tmp_path: Path, agent: Path, changes: dict[str, Any], sentence: str) -> None:

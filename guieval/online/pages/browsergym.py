@@ -34,16 +34,18 @@ class BrowserGym(ABCEnvironment):
     """The tasks of ``benchmark``, the name of its package ``browsergym.NAME``, in the interpreter ``python``.
 
     What the benchmark needs besides, such as ``MINIWOB_URL`` or addresses of WebArena's sites, is read from the environment
-    variables by BrowserGym itself.
+    variables by BrowserGym itself. Its pages reach only this machine without ``allow_network``.
     """
 
     name = "browsergym"
     title = "BrowserGym"
     source = "its packages: pip install browsergym-miniwob, browsergym-webarena, ..., in a Python environment of their own"
     licence = "Apache-2.0"
-    outward = frozenset({"python", "benchmark"})
+    outward = frozenset({"python", "benchmark", "allow_network"})
 
-    def __init__(self, *, benchmark: str = "miniwob", python: str = "", max_steps: int = 30) -> None:
+    def __init__(
+        self, *, benchmark: str = "miniwob", python: str = "", max_steps: int = 30, allow_network: bool = False
+    ) -> None:
         if max_steps < 1:
             raise UsageError(f"option max_steps is {max_steps}; expected at least 1")
         if not benchmark.isidentifier():
@@ -51,7 +53,7 @@ class BrowserGym(ABCEnvironment):
         found = shutil.which(python) if python else sys.executable
         if found is None:
             raise UsageError(f"option python is {python!r}, which is no program; expected the Python that has BrowserGym")
-        self.benchmark, self.python, self.max_steps = benchmark, found, max_steps
+        self.benchmark, self.python, self.max_steps, self.allow_network = benchmark, found, max_steps, allow_network
 
     @property
     def version(self) -> str:
@@ -63,7 +65,8 @@ class BrowserGym(ABCEnvironment):
 
     @property
     def _command(self) -> tuple[str, ...]:
-        return self.python, "-c", WORKER.read_text(encoding="utf-8"), self.benchmark
+        network = ("--allow-network",) if self.allow_network else ()
+        return self.python, "-c", WORKER.read_text(encoding="utf-8"), self.benchmark, *network
 
     async def open(self) -> ABCDevice:
         process = await asyncio.create_subprocess_exec(

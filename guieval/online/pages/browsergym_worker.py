@@ -1,23 +1,31 @@
 """A BrowserGym environment behind a pipe: requests and answers are lines of JSON.
 
 It runs in the Python that has BrowserGym, where guieval need not be installed, so it imports neither guieval nor its packages.
+It ends with the process that started it, also in the middle of a step.
 Source: ServiceNow/BrowserGym at 9e779f0, ``browsergym/core/src/browsergym/core/{env,registration}.py``.
 """
 
 import base64
+import ctypes
 import importlib
 import importlib.metadata
 import io
 import json
 import os
+import signal
 import sys
 from typing import Any
+
+PR_SET_PDEATHSIG = 1
+NO_NETWORK = {"proxy": {"server": "http://127.0.0.1:9"}}
+"""Options of Playwright's Chromium under which a page reaches no other host: no proxy is there. Loopback addresses are exempt
+where PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK is set."""
 
 
 class Worker:
     """One environment of BrowserGym at a time, with its actions by coordinates."""
 
-    def __init__(self, benchmark: str) -> None:
+    def __init__(self, benchmark: str, allow_network: bool) -> None:
         import gymnasium
         from browsergym.core.action.highlevel import HighLevelActionSet  # type: ignore[import-not-found]
 
@@ -25,6 +33,7 @@ class Worker:
         self._make = gymnasium.make
         self._ids = sorted(name for name in gymnasium.registry if name.startswith(f"browsergym/{benchmark}."))
         self._actions = HighLevelActionSet(subsets=["chat", "infeas", "coord"], multiaction=True)
+        self._chromium: dict[str, Any] = {} if allow_network else {"pw_chromium_kwargs": NO_NETWORK}
         self._environment: Any = None
         self._reward = 0.0
         self._over = False
@@ -36,7 +45,7 @@ class Worker:
     def reset(self, task: str, seed: int) -> dict[str, Any]:
         """Begin a task."""
         self.close()
-        self._environment = self._make(task, action_mapping=self._actions.to_python_code, headless=True)
+        self._environment = self._make(task, action_mapping=self._actions.to_python_code, headless=True, **self._chromium)
         seen, _ = self._environment.reset(seed=seed)
         self._reward, self._over = 0.0, False
         return self._shown(seen)
@@ -69,15 +78,18 @@ class Worker:
         }
 
 
-def main(benchmark: str) -> None:
+def main(benchmark: str, *options: str) -> None:
     """Answer requests until the pipe is closed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    os.environ["PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"] = "1"
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what BrowserGym prints is no answer
     worker: Any = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            worker = worker or Worker(benchmark)
+            worker = worker or Worker(benchmark, "--allow-network" in options)
             answer = getattr(worker, request.pop("do"))(**request)
         except Exception as error:
             answer = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
@@ -88,4 +100,4 @@ def main(benchmark: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

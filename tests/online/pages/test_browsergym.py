@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from guieval.actions import Click, Open, Point, Stop, Type
 from guieval.errors import EnvironmentFailure, UsageError
 from guieval.online import ABCDevice
 from guieval.online.conformance import check_environment
+from guieval.online.find import load_environment
 from guieval.online.pages.browsergym import BrowserGym
 
 GYMNASIUM = """
@@ -29,15 +31,17 @@ def make(name, **arguments):
     return Counting(int(name.endswith("two")) + 1, **arguments)
 """
 COUNTING = """
+import time
+
 import numpy as np
 
 print("a line that is no answer")
 
 
 class Counting:
-    def __init__(self, goal, *, action_mapping, headless):
+    def __init__(self, goal, *, action_mapping, headless, pw_chromium_kwargs={}):
         assert headless
-        self.goal, self.mapping, self.log = goal, action_mapping, []
+        self.goal, self.mapping, self.chromium = goal, action_mapping, pw_chromium_kwargs
 
     def reset(self, seed=None):
         self.count, self.noise = 0, seed
@@ -52,6 +56,10 @@ class Counting:
                 raise SystemExit(3)
             elif call == "keyboard_type('fault')":
                 raise RuntimeError("a fault")
+            elif call == "keyboard_type('options')":
+                raise RuntimeError(f"options {self.chromium}")
+            elif call == "keyboard_type('hang')":
+                time.sleep(600)
             elif not call.startswith(("noop", "send_msg_to_user", "report_infeasible")):
                 error = "NameError: " + call
         reward = float(self.count == self.goal)
@@ -164,6 +172,42 @@ def test_mistakes_give_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         BrowserGym(python=sys.executable).tasks()
     with pytest.raises(UsageError, match="does not answer"):
         BrowserGym(python="true").tasks()
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize(
+    ("allowed", "options"), [(False, r"options \{'proxy': \{'server': 'http://127.0.0.1:9'\}\}"), (True, r"options \{\}")]
+)
+def test_pages_reach_the_network_only_where_it_is_allowed(allowed: bool, options: str) -> None:
+    environment = load_environment("browsergym", allow_network=allowed, benchmark="counting")
+    assert isinstance(environment, BrowserGym)
+
+    async def work(device: ABCDevice) -> None:
+        await device.reset(environment.tasks()[0], 0)
+        with pytest.raises(EnvironmentFailure, match=options):
+            await device.step([Type(text="options")])
+
+    acting(environment, work)
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_worker_that_hangs_ends_with_guieval(tmp_path: Path) -> None:
+    script = tmp_path / "hold.py"
+    script.write_text(
+        "import asyncio\nfrom guieval.actions import Type\nfrom guieval.online.pages.browsergym import BrowserGym\n"
+        "async def hold():\n    environment = BrowserGym(benchmark='counting')\n    device = await environment.open()\n"
+        "    await device.reset(environment.tasks()[0], 0)\n    print('ready', flush=True)\n"
+        "    await device.step([Type(text='hang')])\n"
+        "asyncio.run(hold())\n"
+    )
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    (worker,) = psutil.Process(process.pid).children()
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs([worker], timeout=10)
+    assert not alive
 
 
 def test_the_real_one() -> None:
