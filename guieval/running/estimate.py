@@ -158,8 +158,8 @@ def _published_lengths(config: RunConfig) -> Sequence[int] | None:
     for split in ("test", None):
         sizes = {(count.steps, count.episodes) for count in whole if count.split == split}
         if len(sizes) == 1:
-            steps, number = sizes.pop()
-            return None if number is None or steps is None else even_lengths(steps, number)
+            published, number = sizes.pop()
+            return None if number is None or published is None else even_lengths(published, number)
         if sizes:
             break
     return None
