@@ -7,12 +7,13 @@ tags.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-from guieval.actions import Action, ActionSpace
+from guieval.actions import Action, ActionSpace, Answer, Stop, executable
 from guieval.frames import PER_1000
 from guieval.history import HistoryEntry, describe
-from guieval.models import Message, Part
+from guieval.models import Message, ParsedResponse, Part
 from guieval.parsing import call_tables as calls
 from guieval.parsing import first_round, split_reasoning
 from guieval.steps import StepTaskModel
@@ -31,7 +32,15 @@ class MobileAgentModel(tools.QwenToolsModel):
     action_space = ActionSpace()
     step_label: ClassVar[str]
     """What precedes an older step's number in the request."""
+    answer_ends: ClassVar[bool] = False
+    """Whether the prompt for phones says that ``answer`` ends the task: online a stop follows it."""
     _opening = FamilyModel._opening
+
+    def parse_response(self, task: StepTaskModel, text: str) -> ParsedResponse:
+        parsed = super().parse_response(task, text)
+        if self.answer_ends and isinstance(executable(parsed.action), Answer):
+            return replace(parsed, batch=(parsed.action, Stop()))
+        return parsed
 
     def _older(self, history: Sequence[HistoryEntry], max_images: int) -> str:
         """The steps without a screenshot, a line each; empty where there are none."""

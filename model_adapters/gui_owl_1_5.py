@@ -37,6 +37,7 @@ class GUIOwl15(MobileAgentModel):
     patch = 32
     pixels = 4 * 32**2, 4 * 1024 * 32**2
     step_label = "Step"
+    answer_ends = True
     source = frame_source = (
         "github.com/X-PLUG/MobileAgent@11cea57 Mobile-Agent-v3.5/android_world_v3.5/android_world/agents/gui_owl.py"
     )

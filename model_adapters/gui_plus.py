@@ -38,6 +38,7 @@ class GUIPlus(MobileAgentModel):
 
     _options: GUIPlusOptions
     step_label = "Step "
+    answer_ends = True
     thinking_switch = True
     source = frame_source = "help.aliyun.com/zh/model-studio/gui-automation (Alibaba Cloud Model Studio)"
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from guieval.actions import Action, ActionSpace, Click, Open, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, ActionSpace, Click, Drag, Open, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError
 from guieval.frames import PER_1000, Size
 from guieval.history import HistoryEntry, describe
@@ -102,6 +102,11 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ONE_CALL = re.compile(r"[a-z_]{1,40}\(.*\)")
 
 
+def _drag(call: calls.Arguments) -> Drag:
+    start, end = ([call.values[x], call.values[y]] for x, y in (("x1", "y1"), ("x2", "y2")))
+    return Drag(start=decoded(start, call.frame, call.size), end=decoded(end, call.frame, call.size))
+
+
 CALLS = calls.CallTable(
     {
         "tap": calls.tap("place"),
@@ -122,7 +127,8 @@ CALLS = calls.CallTable(
         "no_answer": calls.IMPOSSIBLE,
         "screen_shot": Unsupported(name="screen_shot"),
         "long_screen_shot": Unsupported(name="long_screen_shot"),
-        **calls.outside("take_over", "drag"),
+        "drag": calls.on_device(_drag),
+        **calls.outside("take_over"),
     }
 )
 _ALONE = frozenset(name for name, entry in CALLS.items() if not isinstance(entry, calls.Form))

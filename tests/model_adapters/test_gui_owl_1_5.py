@@ -128,3 +128,10 @@ def test_one_screenshot_leaves_the_past_a_list() -> None:
     model = adapter("gui_owl_1_5", max_images=1)
     _, only = model.prepare_input(step(step_index=1, screenshot="1.png"), [reference_entry(step())]).messages
     assert words(only)[0].endswith("Step1: Click at (500, 750).") and words(only)[1] == "<1>"
+
+
+def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline() -> None:
+    parsed = MODEL.parse_response(step(), written(action="answer", text="7"))
+    assert parsed.action == Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7"))
+    assert parsed.batch == (parsed.action, Stop(status="finish"))
+    assert MODEL.parse_response(step(), written(action="wait", time=1)).batch == ()

@@ -133,3 +133,10 @@ def test_the_service_cannot_be_given_a_thought() -> None:
     with pytest.raises(UsageError):
         MODEL.prepare_fixed_thought(step(), (), "why")
     assert load_model("gui-plus-2026-02-26", thinking=True).prepare_input(step(), ()).extra["enable_thinking"] is True
+
+
+def test_an_answer_ends_the_task_online_and_counts_as_an_answer_alone_offline() -> None:
+    parsed = MODEL.parse_response(step(), written(action="answer", text="7"))
+    assert parsed.action == Unsupported(name="answer", arguments={"text": "7"}, device=Answer(text="7"))
+    assert parsed.batch == (parsed.action, Stop(status="finish"))
+    assert MODEL.parse_response(step(), written(action="wait", time=1)).batch == ()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guieval.actions import Action, Click, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
+from guieval.actions import Action, Click, Drag, LongPress, Open, Point, Press, Scroll, Stop, Type, Unsupported, Wait
 from guieval.errors import ParseError, UsageError
 from guieval.history import HistoryEntry, reference_entry
 from guieval.models import ImageRef
@@ -122,7 +122,18 @@ TOLERATED: dict[str, tuple[str, Action]] = {
     "a bare call first": ("wait\ntap(1,2)", Wait()),
     "kill": ("call_api(Amazon, kill)", Unsupported(name="call_api", arguments={"api_name": "Amazon", "operation": "kill"})),
     "take over": ("take_over(请您接管当前界面)", Unsupported(name="take_over", arguments={"message": "请您接管当前界面"})),
-    "drag": ("drag(1,2,3,4)", Unsupported(name="drag", arguments={"x1": 1.0, "y1": 2.0, "x2": 3.0, "y2": 4.0})),
+    "drag": (
+        "drag(1,2,3,4)",
+        Unsupported(
+            name="drag",
+            arguments={"x1": 1.0, "y1": 2.0, "x2": 3.0, "y2": 4.0},
+            device=Drag(start=Point(1.0, 2.0), end=Point(3.0, 4.0)),
+        ),
+    ),
+    "drag off the screen": (
+        "drag(1,2,3,1004)",
+        Unsupported(name="drag", arguments={"x1": 1.0, "y1": 2.0, "x2": 3.0, "y2": 1004.0}),
+    ),
     "screen shot": ("long_screen_shot()", Unsupported(name="long_screen_shot")),
 }
 

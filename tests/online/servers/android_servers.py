@@ -1,6 +1,7 @@
 """Small servers with the published interfaces of AndroidWorld and MobileWorld, and a screen that counts actions behind them.
 
-A task is done when the last action was a click in the right half of the screen, and half done when it was another click.
+A task is done when the last action was a click in the right half of the screen, or the answer "right", and half done when it
+was another click.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class Emulator:
 
     def done(self) -> float:
         last = self.actions[-1] if self.actions else {}
+        if last.get("action_type") == "answer":
+            return float(last["text"] == "right")
         return 0.0 if last.get("action_type") != "click" else 1.0 if last["x"] >= SIZE[0] / 2 else 0.5
 
     def take(self, action: dict[str, Any], extra: dict[str, set[str]]) -> None:

@@ -34,10 +34,12 @@ from guieval.actions import (
     executable,
 )
 from guieval.errors import EnvironmentFailure, UsageError
+from guieval.journal import Records
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask
 from guieval.online.conformance import check_environment
 from guieval.online.servers.androidworld import AndroidWorld, android_action
 from guieval.online.servers.mobileworld import MobileWorld, mobile_action
+from guieval.testing.mock_server import MockServer, MockSettings
 from tests.online.in_thread import InThread
 from tests.online.servers.android_servers import AndroidWorldServer, Emulator, MobileWorldServer
 from tests.online.servers.test_openenv import outcomes
@@ -113,6 +115,23 @@ def test_androidworld_s_task_is_a_success_when_it_is_done_and_ended() -> None:
         assert not unended.success and "the agent has not ended the task" in unended.reason
         assert ended.success and ended.progress == 1
         assert server.calls[-1] == "/task/tear_down" and not server.running
+
+
+@pytest.mark.parametrize("model", ["gui-owl-1.5-8b-instruct", "gui-plus-2026-02-26"])
+def test_an_answer_ends_a_task_where_the_model_s_prompt_says_so(tmp_path: Path, model: str) -> None:
+    """Online it is a success; offline the same reply is unsupported, as every answer."""
+    call = json.dumps({"name": "mobile_use", "arguments": {"action": "answer", "text": "right"}})
+    reply = f"Action: Answer.\n<tool_call>\n{call}\n</tool_call>"
+    mock = MockServer(MockSettings(model=model, served_models=(model,), policy="fixed", reply=reply))
+    with androidworld() as (server, environment), mock as running:
+        asked = {"model": model, "base_urls": (running.base_url,), "engine": "openai", "limit": 1, "progress": False}
+        url = environment.servers.addresses[0]
+        guieval.run(**asked, bench="androidworld", mode="online", bench_options={"url": url}, out=tmp_path / "online")
+        guieval.run(**asked, bench="demo", out=tmp_path / "offline")
+    assert [action["action_type"] for action in server.actions] == ["answer"]
+    (outcome,) = outcomes(tmp_path / "online").values()
+    assert (outcome.ended, outcome.stopped, outcome.steps) == ("success", "finish", 1)
+    assert {record.sample.outcome.verdict for record in Records(tmp_path / "offline")} == {"unsupported"}
 
 
 def test_androidworld_s_suite_is_drawn_as_asked() -> None:
