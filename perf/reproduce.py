@@ -33,9 +33,9 @@ occurs in several rows is run once. `guieval leaderboard runs/*` shows runs besi
 """
 NOT_GIVEN = "not in the paper"
 PARTS = {
-    "node": "accelerate launch --num_processes 8 -m guieval train ",
-    "nodes": "accelerate launch --num_machines 4 --num_processes 32 --machine_rank 0 --main_process_ip HOST "
-    "--main_process_port 29500 -m guieval train ",
+    "node": "accelerate launch --config_file configs/training/accelerate/zero3.yaml --num_processes 8 -m guieval train ",
+    "nodes": "accelerate launch --config_file configs/training/accelerate/zero3.yaml --num_machines 4 --num_processes 32 "
+    "--machine_rank 0 --main_process_ip HOST --main_process_port 29500 -m guieval train ",
     "androidworld": "--bench androidworld --mode online --set bench_options.url=URL --set bench_options.combinations=1",
 }
 """Parts of commands, by the names in braces in ``perf/reproduce.yaml``."""

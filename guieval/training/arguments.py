@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -16,6 +17,8 @@ from guieval.training.config import BatchSettings, SFTTraining, TrainingConfig
 
 CHECKPOINTS = "checkpoints"
 """Folder of TRL's checkpoints in a training's folder."""
+TRUNCATED = {"vllm_importance_sampling_mode": "token_truncate", "vllm_importance_sampling_clip_max": 2.0}
+"""Importance correction of vLLM's replies per token, truncated at 2. TRL's default leaves out whole replies above 3."""
 
 
 def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> Any:
@@ -25,14 +28,48 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
     each other, and a tracker that is not installed.
     """
     import torch
+
+    kind = trainer_kind(config)
+    values = trainer_values(config, template, on_gpu=torch.cuda.is_available(), processes=_processes())
+    _check_trackers(config)
+    if values.get("use_vllm") and find_spec("vllm") is None:  # TRL would say so after loading the weights
+        raise UsageError(
+            "setting 'trainer.use_vllm' is true, and vLLM is not installed: pip install 'guieval[train-vllm]', or add "
+            "--set trainer.use_vllm=false"
+        )
+    try:
+        arguments = kind(**values)
+    except (ValueError, TypeError, ImportError) as error:
+        raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())}") from error
+    if config.batch is not None and arguments.world_size != _processes():
+        raise UsageError(
+            f"setting 'batch' needs the number of processes in WORLD_SIZE, which is {_processes()} while the launcher "
+            f"started {arguments.world_size}: start the training with `accelerate launch`"
+        )
+    if arguments.deepspeed_plugin is not None:  # DeepSpeed would add up the gradients of many rows in bfloat16
+        arguments.deepspeed_plugin.deepspeed_config.setdefault("data_types", {"grad_accum_dtype": "fp32"})
+    return arguments
+
+
+def trainer_kind(config: TrainingConfig) -> Any:
+    """TRL's class of arguments for a training."""
     from trl import GRPOConfig, SFTConfig
 
-    kind = SFTConfig if isinstance(config, SFTTraining) else GRPOConfig
+    return SFTConfig if isinstance(config, SFTTraining) else GRPOConfig
+
+
+def trainer_values(config: TrainingConfig, template: Mapping[str, Any], *, on_gpu: bool, processes: int) -> dict[str, Any]:
+    """The arguments that differ from TRL's defaults, by TRL's names: the file's, and ours for this machine and this data.
+
+    Raises :class:`UsageError` for an unknown name, a value of the wrong type, and a batch that cannot be divided.
+    """
+    from trl import GRPOConfig, SFTConfig
+
+    kind = trainer_kind(config)
     known = {field.name for field in fields(kind) if field.init}
     for name in config.trainer:
         if name not in known:
             raise UsageError(f"setting 'trainer.{name}' is unknown to TRL's {kind.__name__}{nearest(name, known)}")
-    on_gpu = torch.cuda.is_available()
     values: dict[str, Any] = {
         "use_cpu": not on_gpu,
         "bf16": on_gpu and config.dtype != "float16",
@@ -44,34 +81,27 @@ def trainer_arguments(config: TrainingConfig, template: Mapping[str, Any]) -> An
     }
     if kind is SFTConfig:
         values["max_length"] = None  # a cut prompt would lose image tokens
-    elif template:
-        values["chat_template_kwargs"] = dict(template)
+    else:
+        values |= TRUNCATED
+        if template:
+            values["chat_template_kwargs"] = dict(template)
+    if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # else each process would add up whole gradients
+        values["accelerator_config"] = {"gradient_accumulation_kwargs": {"sync_each_batch": True}}
     values |= {name: _fitting(kind, name, value) for name, value in config.trainer.items()}
     if config.batch is not None:
         each = values.get("per_device_train_batch_size", kind.per_device_train_batch_size)
         replies = 1 if kind is SFTConfig else values.get("num_generations", GRPOConfig.num_generations)
-        values |= batch_counts(config.batch, processes=_processes(), rows=each, replies=replies, kind=config.kind)
-    values |= {
+        values |= batch_counts(config.batch, processes=processes, rows=each, replies=replies, kind=config.kind)
+    return values | {
         "output_dir": str(Path(config.out) / CHECKPOINTS),
         "seed": config.seed,
         "report_to": list(config.report_to) or "none",
         "remove_unused_columns": False,  # rows are built when they are used, from a column that TRL does not know
     }
-    _check_trackers(config)
-    try:
-        arguments = kind(**values)
-    except (ValueError, TypeError, ImportError) as error:
-        raise UsageError(f"TRL refuses the settings in 'trainer': {' '.join(str(error).split())}") from error
-    if config.batch is not None and arguments.world_size != _processes():
-        raise UsageError(
-            f"setting 'batch' needs the number of processes in WORLD_SIZE, which is {_processes()} while the launcher "
-            f"started {arguments.world_size}: start the training with `accelerate launch`"
-        )
-    return arguments
 
 
 def batch_counts(batch: BatchSettings, *, processes: int, rows: int, replies: int, kind: str) -> dict[str, int]:
-    """TRL's counts of a ``batch`` on so many processes, each of which computes ``rows`` replies at once.
+    """TRL's counts of a ``batch`` on ``processes`` processes, each of which computes ``rows`` replies at once.
 
     ``replies`` are drawn per task. Raises :class:`UsageError` if the batch cannot be divided so.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,10 @@ from pathlib import Path
 from guieval.errors import GuievalError, UsageError, one_line
 from guieval.training.checkpoints import checkpoints, is_first
 
-_FULL = re.compile(r"no space left on device|os error 28|disk quota exceeded|PytorchStreamWriter failed|write failed", re.I)
+_FULL = re.compile(
+    r"no space left on device|os error 28|disk quota exceeded|StreamWriter|write failed|unexpected pos \d+|iostream error",
+    re.I,
+)
 _MEMORY = re.compile(r"out of memory|can(no|')t allocate memory", re.I)
 _PEER = re.compile(r"gloo|nccl|connection (closed|reset) by peer", re.I)
 _CLIENT = re.compile(r"request failed: \d+|vllm server", re.I)
@@ -55,7 +59,7 @@ def explanation(error: Exception, out: Path) -> str | None:
             "per_device_eval_batch_size, or train with lora or with weights sharded over GPUs"
         )
     if (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)) or _FULL.search(text):
-        return f"the disk of {str(out)!r} is full ({text}): free some space"
+        return f"the disk of {str(out)!r} is full or fails, {_free(out)} MB are free ({text}): make room"
     if module.startswith(_OF_CLIENTS) or (type(error) in (Exception, ConnectionError) and _CLIENT.search(text)):
         return f"the rollout server does not answer ({text}): start it again"
     if name == "EngineDeadError":
@@ -63,6 +67,13 @@ def explanation(error: Exception, out: Path) -> str | None:
     if _several() and (name.startswith("Dist") or (of_machine and _PEER.search(text))):
         return f"process {os.environ['RANK']} has lost another process of this training ({text})"
     return str(error) if isinstance(error, GuievalError) else None
+
+
+def _free(out: Path) -> str:
+    try:
+        return f"{shutil.disk_usage(out).free // 10**6:,}"
+    except OSError:
+        return "0"
 
 
 def _several() -> bool:

@@ -31,6 +31,7 @@ from guieval.training.config import TrainingConfig
 from guieval.training.evaluation import FILE as EVALUATIONS
 from guieval.training.evaluation import Evaluator, evaluation_callback, lockstep_engine
 from guieval.training.guard import require_extra
+from guieval.training.planning import check_memory
 from guieval.training.reward_watch import watch_callback
 from guieval.training.sharding import sharding_callback
 
@@ -52,6 +53,7 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
     step, checkpoint = last_checkpoint(out) if resume else (0, None)
     _check_folder(config, out, resume=resume)
     parts = Parts(config)
+    check_memory(parts)
     trainer = parts.trainer()
     trainer.add_callback(sharding_callback(trainer))
     if config.evaluation is not None:

@@ -30,9 +30,7 @@ def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
     import torch
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
-    shipped = None if model.config.folder is None else str(config_folder() / "checkpoints" / model.config.folder)
-    templates = config_folder() / "chat_templates"
-    checkpoint = Checkpoint(model.config, path=config.model_path or shipped, chat_templates=templates)
+    checkpoint = checkpoint_of(config, model)
     source = {name: checkpoint.arguments[name] for name in ("revision", "trust_remote_code") if name in checkpoint.arguments}
     limits = checkpoint.arguments.get("mm_processor_kwargs") or {}
     try:
@@ -45,11 +43,18 @@ def load_weights(config: TrainingConfig, model: ABCModel) -> Weights:
         processor.chat_template = checkpoint.chat_template
     processor.tokenizer.padding_side = "left"
     if config.freeze is not None:
-        _freeze(weights, config.freeze)
+        freeze(weights, config.freeze)
     return Weights(weights, processor, checkpoint)
 
 
-def _freeze(weights: Any, pattern: str) -> None:
+def checkpoint_of(config: TrainingConfig, model: ABCModel) -> Checkpoint:
+    """Where the weights of a training are, and how its model is asked; :class:`UsageError` if nothing names them."""
+    shipped = None if model.config.folder is None else str(config_folder() / "checkpoints" / model.config.folder)
+    return Checkpoint(model.config, path=config.model_path or shipped, chat_templates=config_folder() / "chat_templates")
+
+
+def freeze(weights: Any, pattern: str) -> None:
+    """Leave the weights of a model alone whose whole names match; :class:`UsageError` if none does, or all do."""
     names = {name: bool(re.fullmatch(pattern, name)) for name, _ in weights.named_parameters()}
     if len(set(names.values())) < 2:
         which = "all weights" if all(names.values()) else f"none, e.g. not {next(iter(names))!r}"

@@ -22,7 +22,8 @@ class Sampler:
     """As TRL's vLLM: in this process it repeats the first token of each picture, whether or not it is repeated already."""
 
     def __init__(self, trainer: Any) -> None:
-        self.trainer, self.synced, self.asked = trainer, 0, []
+        self.trainer, self.synced = trainer, 0
+        self.asked: list[Any] = []
         self.bent = 0
 
     def sync_weights(self) -> None:

@@ -18,7 +18,8 @@ from typing import Annotated
 import typer
 
 from guieval.cli.settings import path_option
-from guieval.cli.tables import echo
+from guieval.cli.tables import JSON, echo
+from guieval.cli.training.plan import print_plan
 from guieval.errors import UsageError, nearest
 from guieval.running.config import settings_file
 
@@ -40,6 +41,11 @@ def train(
     ] = None,
     out: Annotated[Path | None, path_option("Folder to write to (default: the file's).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print batches, steps and memory, and train nothing.")] = False,
+    accelerate: Annotated[Path | None, path_option("With --plan: accelerate's configuration, or a shipped one.")] = None,
+    processes: Annotated[int | None, typer.Option(min=1, help="With --plan: number of processes (GPUs).")] = None,
+    gpu_memory: Annotated[float | None, typer.Option(min=1, help="With --plan: GiB of each GPU.")] = None,
+    json: JSON = False,
 ) -> None:
     """Train a model with TRL: by reference actions, by offline RL, or by semi-online RL."""
     from guieval.training.config import KINDS, read_config
@@ -50,6 +56,13 @@ def train(
     file = settings_file(config, "training", "training")
     settings = read_config(file, override or (), kind=kind, data=data or (), out=None if out is None else str(out))
     require_extra()
+    if plan:
+        print_plan(settings, accelerate, processes, gpu_memory, json=json)
+        return
+    if json or any(option is not None for option in (accelerate, processes, gpu_memory)):
+        raise UsageError(
+            "--accelerate, --processes, --gpu-memory and --json go with --plan: `accelerate launch` starts trainings"
+        )
     from guieval.training.failures import explained
     from guieval.training.session import train as begin
 

@@ -1,0 +1,199 @@
+"""The memory that one process of a training needs, computed from the shape of the model. Needs no torch.
+
+Weights, gradients and optimiser states are exact for the three ways of distributing them. Activations are the tensors that
+PyTorch saves for the backward pass of a Qwen-VL layer with fused attention; what libraries allocate besides, such as CUDA's
+own memory and fragments, is an allowance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Sharding: TypeAlias = Literal["ddp", "zero3", "fsdp2"]
+GIB = 1 << 30
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+ALLOWANCE = 2 * GIB
+"""CUDA's context, communication, workspaces and fragments."""
+LIVE, BUCKET = 10**9, 5 * 10**8
+"""DeepSpeed's stage3_max_live_parameters and reduce_bucket_size, in elements."""
+TILE = (4096, 32768)
+"""Tokens and vocabulary entries whose logits TRL 1.16 has in memory at a time."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One block of a transformer: widths of the residual stream, of queries, of keys (or values) and of the MLP."""
+
+    hidden: int
+    queries: int
+    keys: int
+    intermediate: int
+    heads: int
+
+    def saved(self, compute: int, residual: int, *, vision: bool) -> int:
+        """Bytes per token that the backward pass needs, with ``compute`` and ``residual`` bytes per value.
+
+        Both norms save their input in float32 and the normalised values; under autocast (``residual`` > ``compute``) each
+        linear layer saves a copy of its own. The vision tower saves values with the storage of queries and keys, and the
+        attention's output before and after its parts are joined.
+        """
+        inputs = 2 if residual == compute else 3 if vision else 5  # vision has one layer for queries, keys and values
+        attention = 7 * self.hidden if vision else 2 * (self.queries + self.keys)
+        values = inputs * self.hidden + attention + 4 * self.intermediate
+        return 2 * self.hidden * (4 + residual) + compute * values + 8 + 4 * self.heads
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What memory depends on, of a model with a language model and a vision tower.
+
+    ``parameters`` are the checkpoint's and ``trained`` those that change; with LoRA, ``adapters`` are trained and not among
+    ``parameters``. ``unit`` is the largest layer and ``head`` the output layer, in parameters. ``patch`` is the number of
+    values of an image patch, of which ``patches`` make a token.
+    """
+
+    parameters: int
+    trained: int
+    adapters: int
+    unit: int
+    head: int
+    layers: int
+    text: Layer
+    vocabulary: int
+    blocks: int
+    vision: Layer
+    vision_trained: bool
+    patch: int
+    patches: int
+
+    @property
+    def cached(self) -> int:
+        """Values of one token in the key-value cache."""
+        return 2 * self.layers * self.text.keys
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What one process computes at a time: ``rows`` of ``tokens``, of which ``image`` and ``completion`` at most."""
+
+    rows: int
+    tokens: int
+    image: int
+    completion: int
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a model is trained: types of values, copies of the model, and what generates replies.
+
+    ``generated`` prompts are answered at once by the trained model itself (0: none, or vLLM does it). ``vllm`` is the share of
+    the GPU that a colocated vLLM takes, and ``sleeps`` says whether it frees that share while the model is trained.
+    """
+
+    dtype: str
+    mixed: bool
+    checkpointing: bool
+    reference: bool
+    generated: int = 0
+    vllm: float = 0.0
+    sleeps: bool = False
+
+
+@dataclass(frozen=True)
+class Item:
+    """One part of a process's memory. ``when`` is the phase in which it is there; ``exact`` ones are counted."""
+
+    name: str
+    bytes: float
+    when: Literal["always", "training", "generation"]
+    exact: bool
+
+
+def items(
+    size: ModelSize, method: Method, rows: Rows, *, sharding: Sharding, processes: int, gpu: float | None = None
+) -> list[Item]:
+    """All parts of a process's memory; ``gpu`` is that of its GPU, of which a colocated vLLM takes its share."""
+    shared = processes if sharding != "ddp" else 1
+    stored = BYTES[method.dtype]
+    compute = 2 if method.mixed else stored
+    found = [*_states(size, method, sharding, shared, processes > 1)]
+    found += _gathered(size, method, sharding, compute)
+    found += _activations(size, method, rows, compute, residual=stored if sharding == "ddp" else compute)
+    if method.generated:
+        cache = method.generated * rows.tokens * size.cached * compute
+        found.append(Item("key-value cache of the replies", cache, "generation", exact=False))
+        if sharding == "zero3":
+            found.append(Item("all weights, gathered to generate", size.parameters * compute, "generation", exact=False))
+    if method.vllm and gpu is not None:
+        when: Literal["always", "generation"] = "generation" if method.sleeps else "always"
+        found.append(Item(f"vLLM ({method.vllm:.0%} of the GPU)", method.vllm * gpu, when, exact=True))
+    found.append(Item("allowance for CUDA and fragments", ALLOWANCE, "always", exact=False))
+    return [item for item in found if item.bytes]
+
+
+def _states(size: ModelSize, method: Method, sharding: Sharding, shared: int, several: bool) -> Iterator[Item]:
+    """Weights, gradients, optimiser and reference: the parts that are counted."""
+    stored = BYTES[method.dtype]
+    frozen = size.parameters - (0 if size.adapters else size.trained)
+    reference = stored
+    match sharding:
+        case "ddp":
+            kept = 4 if size.adapters else stored  # peft makes adapters in float32
+            weights, gradients, states = frozen * stored + size.trained * kept, kept, 2 * kept
+        case "zero3":  # DeepSpeed's weights are of the type in which it computes; it has copies in float32 of trained ones
+            reference = 2 if method.mixed else stored
+            weights, gradients, states = (frozen + size.trained) * reference, 4, 12
+        case "fsdp2":
+            kept = 4 if method.mixed else stored
+            weights, gradients, states = frozen * stored + size.trained * kept, kept, 2 * kept
+    yield Item("weights", weights / shared, "always", exact=True)
+    yield Item("gradients", size.trained * gradients / shared, "training", exact=True)
+    yield Item("optimiser (two AdamW states)", size.trained * states / shared, "always", exact=True)
+    if method.reference and not size.adapters:
+        yield Item("reference model", size.parameters * reference / shared, "always", exact=True)
+    if sharding == "ddp" and several:
+        yield Item("buckets of DDP's gradients", size.trained * gradients, "always", exact=True)
+
+
+def _gathered(size: ModelSize, method: Method, sharding: Sharding, compute: int) -> Iterator[Item]:
+    """Copies of weights and gradients in the type of the computation."""
+    if sharding == "ddp" and method.mixed and method.dtype == "float32" and not size.adapters:
+        yield Item("autocast's copy of the weights", size.trained * compute, "training", exact=False)
+    elif sharding == "zero3":
+        live = min(size.parameters, LIVE) + min(size.trained, BUCKET)
+        yield Item("gathered layers and their gradients", live * compute, "training", exact=False)
+    elif sharding == "fsdp2":
+        copies = 2 if size.trained > size.adapters else 1
+        yield Item(
+            "gathered layers and their gradients", copies * (2 * size.unit + size.head) * compute, "training", exact=False
+        )
+
+
+def _activations(size: ModelSize, method: Method, rows: Rows, compute: int, residual: int) -> Iterator[Item]:
+    tokens, patches = rows.rows * rows.tokens, rows.rows * rows.image * size.patches
+    layer = size.text.saved(compute, residual, vision=False)
+    text = tokens * (size.layers * size.text.hidden * residual + layer if method.checkpointing else size.layers * layer)
+    yield Item("activations of the language model", text, "training", exact=False)
+    block = size.vision.saved(compute, residual, vision=True)
+    tower = block  # a frozen tower saves nothing, and needs the memory of the block that is computed
+    if size.vision_trained:
+        inputs = size.blocks * size.vision.hidden * residual
+        tower = inputs + block if method.checkpointing else size.blocks * block
+    yield Item("activations of the vision tower", patches * tower, "training", exact=False)
+    tile = min(rows.rows * rows.completion, TILE[0]) * min(size.vocabulary, TILE[1]) * compute
+    gradient = 0 if size.adapters else size.head * 4
+    yield Item("logits of a tile, and the gradient of the output layer", tile + gradient, "training", exact=False)
+    yield Item("pixels", patches * size.patch * 4, "training", exact=False)
+
+
+def peak(parts: list[Item], when: Literal["training", "generation"]) -> float:
+    """Bytes that are in memory at the same time in one phase."""
+    return sum(item.bytes for item in parts if item.when in ("always", when))
+
+
+def counted(parts: list[Item]) -> float:
+    """The largest sum over a phase of what is counted and not estimated: less than this cannot suffice."""
+    exact = [item for item in parts if item.exact]
+    return max(peak(exact, "training"), peak(exact, "generation"))

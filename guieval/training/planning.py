@@ -1,0 +1,329 @@
+"""What a training needs, before anything is loaded: its batches and steps, and the memory of each process.
+
+``guieval train ... --plan`` prints it for any number of GPUs; on a machine with GPUs every training is checked against theirs
+before it begins.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from guieval.data.yaml_text import read_yaml
+from guieval.errors import UsageError
+from guieval.models import ABCModel, ModelInput
+from guieval.training.arguments import trainer_kind, trainer_values
+from guieval.training.building import Parts
+from guieval.training.config import SemiOnlineTraining, SFTTraining, TrainingConfig
+from guieval.training.data.examples import Example
+from guieval.training.memory import GIB, Item, Method, ModelSize, Rows, Sharding, counted, items, peak
+from guieval.training.model_size import model_size
+from guieval.training.weights import checkpoint_of
+
+_LOG = logging.getLogger(__name__)
+
+MEASURED = 64
+"""Prompts whose length is measured, evenly over the data."""
+TOKEN_BYTES = 2.5
+"""Bytes of text that are counted as one token; most tokenizers need more for one."""
+AT_ONCE = 16
+"""Prompts that transformers answers together (guieval.training.trainers.answers)."""
+PLANNED = "expected DDP, DeepSpeed's ZeRO-3 or FSDP2, without offloading"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How many processes are started, how they share the model, and the bytes of each one's GPU, if known."""
+
+    processes: int
+    sharding: Sharding
+    gpu: float | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sizes over all processes: ``tasks`` (steps or episodes) with ``replies`` each are used for ``updates`` optimiser steps.
+
+    ``epoch`` is the number of tasks of an epoch and ``steps`` its optimiser steps; ``total`` is the training's. ``None`` is
+    unknown without the data.
+    """
+
+    tasks: int
+    replies: int
+    updates: float
+    epoch: int | None
+    steps: int | None
+    total: int | None
+
+
+@dataclass(frozen=True)
+class VLLM:
+    """A vLLM in the training's own processes: its share of the GPU, and the bytes that it needs at least."""
+
+    share: float
+    needed: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training's batches, and the memory of each process."""
+
+    config: TrainingConfig
+    launch: Launch
+    size: ModelSize
+    rows: Rows
+    parts: list[Item]
+    batch: Batch
+    vllm: VLLM | None
+
+    @property
+    def training(self) -> float:
+        """Bytes in a forward and backward pass."""
+        return peak(self.parts, "training")
+
+    @property
+    def generation(self) -> float:
+        """Bytes while replies are generated."""
+        return peak(self.parts, "generation")
+
+    def problem(self, *, certain: bool = False) -> str | None:
+        """Why the training does not fit, in one sentence: by all parts, or (``certain``) by those that are counted."""
+        gpu, launch = self.launch.gpu, self.launch
+        if gpu is None:
+            return None
+        if self.vllm is not None and self.vllm.needed > self.vllm.share * gpu:
+            return (
+                f"setting 'trainer.vllm_gpu_memory_utilization' is {self.vllm.share}, which gives vLLM "
+                f"{gibibytes(self.vllm.share * gpu)} GiB, and its weights and one sequence need {gibibytes(self.vllm.needed)}: "
+                "raise it, or set trainer.vllm_tensor_parallel_size"
+            )
+        needed = counted(self.parts) if certain else max(self.training, self.generation)
+        if needed <= gpu:
+            return None
+        cures = ["more processes"] if launch.sharding != "ddp" else ["an accelerate configuration that shards (zero3, fsdp2)"]
+        cures += [] if self.size.adapters else ["lora"]
+        cures += [] if self.vllm is None else ["a smaller trainer.vllm_gpu_memory_utilization, or trainer.vllm_mode=server"]
+        return (
+            f"model {self.config.model!r} with {launch.sharding} on {launch.processes} processes needs "
+            f"{'at least' if certain else 'about'} {gibibytes(needed)} GiB in each, and a GPU has {gibibytes(gpu)}: use "
+            + ", or ".join(cures)
+        )
+
+
+def gibibytes(number: float) -> str:
+    """Bytes in GiB, with one decimal."""
+    return f"{number / GIB:,.1f}"
+
+
+def make_plan(parts: Parts, launch: Launch) -> Plan:
+    """The plan of a training, from its model's ``config.json`` and, where it is at hand, its data.
+
+    Raises :class:`UsageError` for invalid settings, and where the length of a prompt is known neither from
+    ``max_prompt_length`` nor from data.
+    """
+    config = parts.config
+    size = model_size(config, checkpoint_of(config, parts.model))
+    values = trainer_values(config, {}, on_gpu=True, processes=launch.processes)
+    kind = trainer_kind(config)
+
+    def given(name: str) -> Any:
+        return values.get(name, getattr(kind, name))
+
+    count, example = _examples(parts)
+    sample = [example(number * count // MEASURED) for number in range(MEASURED)] if count else []
+    rows = _rows(config, given, sample, parts.model, size)
+    method = _method(config, given, rows)
+    memory = items(size, method, rows, sharding=launch.sharding, processes=launch.processes, gpu=launch.gpu)
+    batch = _batch(config, given, launch.processes, _epoch(parts, count))
+    return Plan(config, launch, size, rows, memory, batch, _vllm(given, size, rows) if method.vllm else None)
+
+
+def _vllm(given: Callable[[str], Any], size: ModelSize, rows: Rows) -> VLLM:
+    parallel, longest = given("vllm_tensor_parallel_size"), given("vllm_max_model_length") or rows.tokens
+    needed = 2 * (size.parameters + size.cached * longest) / parallel  # in bfloat16
+    return VLLM(given("vllm_gpu_memory_utilization"), needed)
+
+
+def _method(config: TrainingConfig, given: Callable[[str], Any], rows: Rows) -> Method:
+    replies = not isinstance(config, SFTTraining)
+    vllm = replies and given("use_vllm")
+    colocated = vllm and given("vllm_mode") == "colocate"
+    return Method(
+        dtype=config.dtype,
+        mixed=bool(given("bf16") or given("fp16")),
+        checkpointing=bool(given("gradient_checkpointing")),
+        reference=replies and given("beta") != 0,
+        generated=max(AT_ONCE, rows.rows) if replies and not vllm else 0,
+        vllm=given("vllm_gpu_memory_utilization") if colocated else 0.0,
+        sleeps=colocated and given("vllm_enable_sleep_mode"),
+    )
+
+
+def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, epoch: int | None) -> Batch:
+    """TRL's counts: a batch of replies is used for several optimiser steps, and tasks that do not fill one are left out."""
+    rows, accumulated = given("per_device_train_batch_size"), given("gradient_accumulation_steps")
+    if isinstance(config, SFTTraining):
+        tasks, replies, updates = rows * processes * accumulated, 1, 1
+        steps = None if epoch is None else math.ceil(math.ceil(math.ceil(epoch / rows) / processes) / accumulated)
+    else:
+        replies = given("num_generations")
+        chunks = given("steps_per_generation") or accumulated
+        drawn = given("generation_batch_size") or rows * processes * chunks
+        chunks = drawn // (rows * processes)
+        tasks, each = drawn // replies, chunks * given("num_iterations")
+        updates = each / accumulated
+        steps = None if epoch is None else max(1, math.ceil(epoch // tasks * each / accumulated))
+    total = given("max_steps")
+    if total <= 0:
+        total = None if steps is None else math.ceil(steps * given("num_train_epochs"))
+    return Batch(tasks, replies, updates, epoch, steps, total)
+
+
+def _examples(parts: Parts) -> tuple[int, Callable[[int], Example]]:
+    """The steps that prompts are made of: how many, and each by its number; none where the data is not at hand."""
+    sources = parts.config.all_sources
+    try:
+        if isinstance(parts.config, SemiOnlineTraining):
+            steps = parts.data.steps
+            return len(steps), lambda number: parts.data.example(steps[number])
+        return parts.examples()
+    except UsageError:
+        if all(source.data is not None for source in sources):
+            raise
+        return 0, lambda number: parts.data.example(parts.data.steps[number])
+
+
+def _epoch(parts: Parts, examples: int) -> int | None:
+    """Tasks of an epoch: steps, or episodes in semi-online training, of which ``limit`` tells the number without data."""
+    if not isinstance(parts.config, SemiOnlineTraining):
+        return examples or None
+    if examples:
+        return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
+    limits = [source.limit for source in parts.config.all_sources]
+    weights = [source.weight for source in parts.config.all_sources]
+    if any(limit is None for limit in limits) or parts.config.curriculum is not None:
+        return None
+    return round(sum(limit * weight for limit, weight in zip(limits, weights, strict=True) if limit is not None))
+
+
+def _rows(
+    config: TrainingConfig, given: Callable[[str], Any], examples: Sequence[Example], model: ABCModel, size: ModelSize
+) -> Rows:
+    """The longest rows: of ``max_prompt_length`` where it is set, else of the longest prompt among ``examples``."""
+    bound = getattr(config, "max_prompt_length", None)
+    edge = math.isqrt(size.patch // 6) * math.isqrt(size.patches)  # pixels of an image token: 3 colours, 2 frames
+    lengths = [_length(model.prepare_input(each.task, each.history), edge) for each in examples]
+    if bound is None and not lengths:
+        raise UsageError(
+            "the length of a prompt is not known: give --data, so that prompts can be measured, or --set max_prompt_length=N"
+        )
+    image = max((pictures for _, pictures in lengths), default=bound or 0)
+    prompt = max((words + pictures for words, pictures in lengths), default=0) if bound is None else bound
+    if isinstance(config, SFTTraining):
+        completion = max(_tokens(each.completion or "") for each in examples)
+    else:
+        completion = given("max_completion_length")
+    return Rows(given("per_device_train_batch_size"), prompt + completion, min(image, prompt), completion)
+
+
+def _length(prepared: ModelInput, edge: int) -> tuple[int, int]:
+    """Tokens of text, by its bytes, and of images, ``edge`` pixels wide and high each."""
+    words = pictures = 0
+    for message in prepared.messages:
+        words += 8  # the template's own
+        for part in message.parts:
+            if isinstance(part, str):
+                words += _tokens(part)
+            else:
+                width, height = part.resize or part.task.screenshot_size
+                pictures += math.ceil(width / edge) * math.ceil(height / edge) + 2
+    return words, pictures
+
+
+def _tokens(text: str) -> int:
+    return math.ceil(len(text.encode()) / TOKEN_BYTES)
+
+
+# How processes are started: by options, an accelerate configuration, or accelerate's environment
+
+
+def read_launch(file: Path | None = None, processes: int | None = None, gpu: float | None = None) -> Launch:
+    """How a training would be started by ``accelerate launch --config_file FILE``, or is started now.
+
+    ``processes`` and ``gpu`` (bytes) precede what the file and this machine say. Raises :class:`UsageError` for a file that
+    is not accelerate's, or shares the model in another way than DDP, ZeRO-3 or FSDP2.
+    """
+    if file is None:
+        sharding = launched_sharding()
+        if sharding is None:
+            raise UsageError(f"accelerate has started this training in a way that cannot be planned for: {PLANNED}")
+        return Launch(processes or int(os.environ.get("WORLD_SIZE", "1")), sharding, gpu or gpu_memory())
+    try:
+        values = read_yaml(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the accelerate configuration {str(file)!r} cannot be read: {error}") from None
+    if not isinstance(values, Mapping) or "distributed_type" not in values:
+        raise UsageError(f"{str(file)!r} is no configuration of accelerate: it has no distributed_type")
+    sharding = _sharding(values)
+    if sharding is None:
+        raise UsageError(f"{str(file)!r} shares the model in a way that cannot be planned for: {PLANNED}")
+    return Launch(processes or int(values.get("num_processes") or 1), sharding, gpu or gpu_memory())
+
+
+def _sharding(values: Mapping[str, Any]) -> Sharding | None:
+    deepspeed, fsdp = values.get("deepspeed_config") or {}, values.get("fsdp_config") or {}
+    match str(values["distributed_type"]):
+        case "NO" | "MULTI_GPU":
+            return "ddp"
+        case "DEEPSPEED":
+            devices = {deepspeed.get(f"offload_{part}_device", "none") for part in ("optimizer", "param")}
+            return "zero3" if deepspeed.get("zero_stage") == 3 and devices == {"none"} else None
+        case "FSDP":
+            return "fsdp2" if fsdp.get("fsdp_version") == 2 and not fsdp.get("fsdp_offload_params") else None
+    return None
+
+
+def launched_sharding() -> Sharding | None:
+    """How this process shares the model with others, by accelerate's environment; ``None`` if that cannot be planned for."""
+
+    def on(name: str) -> bool:
+        return os.environ.get(name, "").lower() == "true"
+
+    if on("ACCELERATE_USE_DEEPSPEED"):
+        names = ("ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE")
+        stays = all(os.environ.get(name, "none") == "none" for name in names)
+        return "zero3" if os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3" and stays else None
+    if on("ACCELERATE_USE_FSDP"):
+        return "fsdp2" if os.environ.get("FSDP_VERSION") == "2" and not on("FSDP_OFFLOAD_PARAMS") else None
+    return "ddp"
+
+
+def gpu_memory() -> float | None:
+    """Bytes of this machine's first GPU, if it has one."""
+    import torch
+
+    return float(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
+
+
+def check_memory(parts: Parts) -> None:
+    """Compare a training that begins with the GPUs of this machine; without one, or where it cannot be planned, do nothing.
+
+    Raises :class:`UsageError` if even what is counted does not fit, and warns if only the estimates do not.
+    """
+    gpu, sharding = gpu_memory(), launched_sharding()
+    if gpu is None or sharding is None:
+        return
+    try:
+        plan = make_plan(parts, Launch(int(os.environ.get("WORLD_SIZE", "1")), sharding, gpu))
+    except UsageError as error:  # a model of another family, for example; real mistakes are reported where they matter
+        _LOG.debug("the memory of this training is not checked: %s", error)
+        return
+    if certain := plan.problem(certain=True):
+        raise UsageError(certain)
+    if likely := plan.problem():
+        _LOG.warning("%s", likely)

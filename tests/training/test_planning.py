@@ -1,0 +1,366 @@
+"""Plans of trainings: parameters, memory and steps against real models, real trainings and hand-computed sums."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl")
+
+import torch
+
+from guieval.errors import UsageError
+from guieval.registry import config_folder
+from guieval.training import planning
+from guieval.training.building import Parts
+from guieval.training.config import TrainingConfig, read_config
+from guieval.training.memory import GIB, Layer, Method, ModelSize, Rows, items, peak
+from guieval.training.model_size import model_size, shipped_configurations
+from guieval.training.planning import Launch, make_plan, read_launch
+from guieval.training.session import train
+from guieval.training.weights import checkpoint_of
+from tests.command_line import CommandLine
+
+from .conftest import Configured
+
+SHIPPED = config_folder() / "training"
+ONE = Launch(1, "ddp")
+PUBLISHED = {
+    "Qwen/Qwen2.5-VL-3B-Instruct": 3_754_622_976,
+    "Qwen/Qwen2.5-VL-7B-Instruct": 8_292_166_656,
+    "Qwen/Qwen2.5-VL-32B-Instruct": 33_452_718_336,
+}
+"""Parameters of the published checkpoints: half the total_size of each one's model.safetensors.index.json."""
+
+
+def size_of(config: TrainingConfig) -> ModelSize:
+    return model_size(config, checkpoint_of(config, config.open_adapter()))
+
+
+def shipped(name: str, *settings: str) -> TrainingConfig:
+    return read_config(SHIPPED / f"{name}.yaml", settings)
+
+
+def nbytes(tensors: Any) -> int:
+    return sum(tensor.nbytes for tensor in tensors)
+
+
+@pytest.mark.parametrize("checkpoint", PUBLISHED)
+def test_shipped_configurations_have_the_published_number_of_parameters(checkpoint: str) -> None:
+    assert size_of(shipped("ui-s1", f"model_path={checkpoint}")).parameters == PUBLISHED[checkpoint]
+
+
+def test_every_recipe_of_a_large_model_can_be_planned_offline() -> None:
+    known = shipped_configurations()
+    for file in SHIPPED.glob("*.yaml"):
+        config = read_config(file)
+        checkpoint = checkpoint_of(config, config.open_adapter()) if not file.stem.startswith("tiny-phone") else None
+        assert checkpoint is None or file.stem.startswith("tiny") or checkpoint.path in known
+
+
+@pytest.mark.parametrize("given", [{}, {"freeze": r".*\.visual\..*"}, {"lora": {"r": 4}}], ids=["all", "freeze", "lora"])
+def test_parameters_are_those_of_the_loaded_model(given: dict[str, Any], configured: Configured) -> None:
+    config = configured("grpo", dynamic_sampling=None, **given)
+    size, trainer = size_of(config), Parts(config).trainer()
+    adapters = {name for name, _ in trainer.model.named_parameters() if "lora_" in name}
+    assert size.parameters == sum(weight.numel() for name, weight in trainer.model.named_parameters() if name not in adapters)
+    assert size.trained == sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
+    assert size.vision_trained == any(
+        "visual" in name and weight.requires_grad for name, weight in trainer.model.named_parameters()
+    )
+
+
+@pytest.mark.parametrize("given", [{}, {"freeze": r".*\.visual\..*"}, {"lora": {"r": 4}}], ids=["all", "freeze", "lora"])
+def test_counted_bytes_are_those_of_a_training(given: dict[str, Any], configured: Configured) -> None:
+    """Weights, reference, and after a step gradients and the optimiser's states."""
+    trainer_settings = {"max_steps": 1, "beta": 0.1, "use_cpu": True, "bf16": False, "gradient_checkpointing": False}
+    config = configured("grpo", dynamic_sampling=None, trainer=trainer_settings, **given)
+    parts = Parts(config)
+    found = {item.name: item for item in make_plan(parts, ONE).parts if item.exact}
+    trainer = parts.trainer()
+    gradients: list[int] = []
+    step = trainer.training_step
+
+    def seen(*arguments: Any, **named: Any) -> Any:
+        loss = step(*arguments, **named)
+        gradients.append(nbytes(weight.grad for weight in trainer.model.parameters() if weight.grad is not None))
+        return loss
+
+    trainer.training_step = seen
+    trainer.train()
+    states = [value for state in trainer.optimizer.optimizer.state.values() for value in state.values()]
+    assert found["weights"].bytes == nbytes(trainer.model.parameters())
+    assert found["gradients"].bytes == gradients[-1]
+    assert found["optimiser (two AdamW states)"].bytes == nbytes(state for state in states if state.dim())
+    if "lora" in given:
+        assert "reference model" not in found and trainer.ref_model is None
+    else:
+        assert found["reference model"].bytes == nbytes(trainer.ref_model.parameters())
+
+
+@pytest.mark.parametrize(("dtype", "compute"), [(torch.float32, 4), (torch.bfloat16, 2)])
+def test_activations_are_the_saved_tensors_of_a_layer(dtype: torch.dtype, compute: int) -> None:
+    """Measured on a small Qwen2.5-VL: what one more layer, or one more vision block, saves for the backward pass."""
+    text, vision = Layer(256, 256, 128, 1344, 4), Layer(160, 160, 160, 428, 4)
+    base = _saved(dtype, layers=1, blocks=1)
+    assert _saved(dtype, layers=2, blocks=1) - base == 600 * text.saved(compute, compute, vision=False)
+    assert _saved(dtype, layers=1, blocks=2) - base == 1024 * vision.saved(compute, compute, vision=True)
+
+
+def _saved(dtype: torch.dtype, *, layers: int, blocks: int) -> int:
+    """Bytes saved by a forward pass over 600 tokens, of which 256 are those of a picture of 1024 patches."""
+    from transformers import AutoModelForImageTextToText, Qwen2_5_VLConfig
+
+    torch.manual_seed(0)
+    vision = {"depth": blocks, "hidden_size": 160, "intermediate_size": 428, "num_heads": 4, "out_hidden_size": 256}
+    config = Qwen2_5_VLConfig(
+        vision_config={**vision, "patch_size": 14, "window_size": 112, "fullatt_block_indexes": list(range(blocks))},
+        hidden_size=256,
+        intermediate_size=1344,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=100,
+        tie_word_embeddings=False,
+        bos_token_id=1,
+        eos_token_id=2,
+        rope_scaling={"type": "mrope", "mrope_section": [8, 12, 12]},
+        image_token_id=10,
+        vision_start_token_id=11,
+        vision_end_token_id=12,
+        video_token_id=13,
+    )
+    model = AutoModelForImageTextToText.from_config(config).to(dtype)
+    own = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    storages: dict[int, Any] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            storages[storage.data_ptr()] = storage  # held, so that its place is not used again
+        return tensor
+
+    tokens = torch.full((1, 600), 5)
+    tokens[0, 0], tokens[0, 1:257], tokens[0, 257] = 11, 10, 12
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        model.model(
+            input_ids=tokens,
+            pixel_values=torch.randn(1024, 1176),
+            image_grid_thw=torch.tensor([[1, 32, 32]]),
+            mm_token_type_ids=(tokens == 10).int(),
+            use_cache=False,
+        )
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+SMALL = ModelSize(
+    parameters=1000,
+    trained=800,
+    adapters=0,
+    unit=100,
+    head=50,
+    layers=2,
+    text=Layer(8, 8, 4, 16, 2),
+    vocabulary=10,
+    blocks=1,
+    vision=Layer(8, 8, 8, 16, 2),
+    vision_trained=False,
+    patch=6,
+    patches=4,
+)
+ROWS = Rows(rows=1, tokens=10, image=5, completion=2)
+
+
+@pytest.mark.parametrize(
+    ("sharding", "dtype", "weights", "gradients", "states", "reference", "buckets"),
+    [
+        # float32: 4 bytes of each of 1,000 weights, 4 and 8 of each of the 800 trained ones, on every process
+        ("ddp", "float32", 4000, 3200, 6400, 4000, 3200),
+        ("ddp", "bfloat16", 2000, 1600, 3200, 2000, 1600),
+        # 4 processes: weights in bfloat16; gradients, weights and two states of the trained ones in float32
+        ("zero3", "float32", 500, 800, 2400, 500, 0),
+        # 4 processes: trained weights in float32 and frozen ones as they are
+        ("fsdp2", "float32", 1000, 800, 1600, 1000, 0),
+        ("fsdp2", "bfloat16", 900, 800, 1600, 500, 0),
+    ],
+)
+def test_states_by_hand(
+    sharding: Any, dtype: str, weights: int, gradients: int, states: int, reference: int, buckets: int
+) -> None:
+    method = Method(dtype=dtype, mixed=True, checkpointing=True, reference=True)
+    found = {item.name: item.bytes for item in items(SMALL, method, ROWS, sharding=sharding, processes=4) if item.exact}
+    expected = {
+        "weights": weights,
+        "gradients": gradients,
+        "optimiser (two AdamW states)": states,
+        "reference model": reference,
+        "buckets of DDP's gradients": buckets,
+    }
+    assert found == {name: value for name, value in expected.items() if value}
+
+
+def test_vllm_takes_its_share_always_or_while_it_generates() -> None:
+    def parts(*, sleeps: bool) -> Any:
+        method = Method("float32", mixed=True, checkpointing=True, reference=False, vllm=0.5, sleeps=sleeps)
+        return items(SMALL, method, ROWS, sharding="zero3", processes=4, gpu=8 * GIB)
+
+    awake, asleep = parts(sleeps=False), parts(sleeps=True)
+    assert peak(awake, "training") - peak(asleep, "training") == 4 * GIB
+    assert peak(awake, "generation") == peak(asleep, "generation")
+
+
+def test_seven_billion_weights_fit_as_the_recipes_say() -> None:
+    """DDP needs 20 bytes of each weight and a reference of 4, more than two GPUs of 80 GB have; sharding and LoRA less."""
+    gpu = 79.6 * GIB
+    ddp = make_plan(Parts(shipped("ui-s1")), Launch(8, "ddp", gpu))
+    states = sum(item.bytes for item in ddp.parts if item.exact and not item.name.startswith("vLLM"))
+    assert states == 24 * PUBLISHED["Qwen/Qwen2.5-VL-7B-Instruct"]
+    problem = ddp.problem(certain=True)
+    assert problem is not None and "use an accelerate configuration that shards (zero3, fsdp2), or lora" in problem
+    for name in ("zero3", "fsdp2"):
+        launch = read_launch(SHIPPED / "accelerate" / f"{name}.yaml", gpu=gpu)
+        assert launch == Launch(8, name, gpu)
+        for recipe in ("ui-s1", "ui-s1-offline"):
+            assert make_plan(Parts(shipped(recipe)), launch).problem() is None
+    launch = read_launch(SHIPPED / "accelerate" / "ddp.yaml", gpu=gpu)
+    assert make_plan(Parts(shipped("ui-s1-lora")), launch).problem() is None
+
+
+def test_a_share_that_cannot_hold_vllm_is_refused() -> None:
+    config = shipped("ui-s1", "trainer.vllm_gpu_memory_utilization=0.1")
+    problem = make_plan(Parts(config), Launch(8, "zero3", 80 * GIB)).problem(certain=True)
+    assert problem is not None and problem.startswith(
+        "setting 'trainer.vllm_gpu_memory_utilization' is 0.1, which gives vLLM 8.0"
+    )
+
+
+def test_a_plan_needs_the_length_of_prompts_or_data(configured: Configured) -> None:
+    with pytest.raises(UsageError, match="the length of a prompt is not known: give --data"):
+        make_plan(Parts(shipped("hypertrack-rl")), Launch(8, "zero3"))
+    plan = make_plan(Parts(shipped("hypertrack-rl", "max_prompt_length=1000")), Launch(8, "zero3"))
+    assert plan.rows == Rows(rows=1, tokens=1512, image=1000, completion=512)
+    assert (plan.batch.epoch, plan.batch.steps) == (None, None)
+
+
+def test_measured_prompts_are_as_long_as_tokenised_ones(configured: Configured) -> None:
+    """Image tokens exactly, text tokens at least: 144 of a picture and two around it."""
+    parts = Parts(configured("grpo", dynamic_sampling=None))
+    plan = make_plan(parts, ONE)
+    trainer = parts.trainer()
+    examples = [trainer._example(number) for number in range(20)]
+    asked = [parts.prompts.messages(each.task, each.history) for each in examples]
+    tokens = trainer._tokenize_prompts(asked)[0]
+    image = trainer.processing_class.image_token_id
+    assert plan.rows.image == max(each.count(image) for each in tokens) + 2 == 146
+    assert plan.rows.tokens - plan.rows.completion >= max(map(len, tokens))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("sft", {"limit": 3, "trainer": {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2}}),
+        ("grpo", {"limit": 3, "trainer": {"num_iterations": 2}}),
+        ("semi-online", {"limit": 5, "batch": {"tasks": 2, "updates": 2}, "trainer": {"gradient_accumulation_steps": None}}),
+    ],
+)
+def test_steps_are_those_of_the_training(kind: str, given: dict[str, Any], configured: Configured) -> None:
+    trainer = {"max_steps": -1, "num_train_epochs": 1, "save_strategy": "no", "per_device_train_batch_size": 4}
+    given = {**given, "trainer": {**trainer, **given["trainer"]}}
+    if kind != "sft":
+        given |= {"dynamic_sampling": None}
+    config = configured(kind, **given)
+    plan = make_plan(Parts(config), ONE)
+    train(config)
+    lines = [json.loads(line) for line in (Path(config.out) / "log.jsonl").read_text().splitlines()]
+    assert plan.batch.total == plan.batch.steps == max(line["step"] for line in lines)
+
+
+@pytest.mark.parametrize("name", ["ddp", "fsdp2", "zero3"])
+def test_accelerate_reads_its_configurations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a process that it starts so is recognised by its environment."""
+    from accelerate.commands.config.config_args import load_config_from_file
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
+
+    file = str(SHIPPED / "accelerate" / f"{name}.yaml")
+    assert load_config_from_file(file).num_processes == 8
+    given = ["--config_file", file, "--num_machines", "4", "--num_processes", "32", "--machine_rank", "0"]
+    given += ["--main_process_ip", "localhost", "--main_process_port", "29500", "-m", "guieval", "train"]
+    arguments, _, _ = _validate_launch_command(launch_command_parser().parse_args(given))
+    assert (arguments.num_processes, arguments.num_machines) == (32, 4)
+    arguments.deepspeed_fields_from_accelerate_config = ""  # the launcher's own list, which it sets before it starts DeepSpeed
+    environment = prepare_deepspeed_cmd_env(arguments)[1] if name == "zero3" else prepare_multi_gpu_env(arguments)
+    for variable, value in environment.items():
+        if variable.startswith(("ACCELERATE_", "FSDP_")):
+            monkeypatch.setenv(variable, value)
+    assert planning.launched_sharding() == name
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 2}\n",
+            "shares the model in a way that cannot be planned",
+        ),
+        ("distributed_type: FSDP\nfsdp_config: {fsdp_version: 1}\n", "expected DDP, DeepSpeed's ZeRO-3 or FSDP2"),
+        ("kind: grpo\n", "is no configuration of accelerate: it has no distributed_type"),
+        ("[", "cannot be read"),
+    ],
+)
+def test_other_launches_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "accelerate.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        read_launch(file)
+
+
+def test_a_training_that_cannot_fit_does_not_begin(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configured("grpo", dynamic_sampling=None)
+    needed = make_plan(Parts(config), ONE)
+    monkeypatch.setattr(planning, "gpu_memory", lambda: 1e6)
+    monkeypatch.setattr("guieval.training.building.load_weights", lambda *given: pytest.fail("weights are loaded"))
+    with pytest.raises(UsageError, match=r"with ddp on 1 processes needs at least .* GiB in each"):
+        train(config)
+    assert not Path(config.out).exists()
+    assert needed.training > GIB  # with the allowance
+
+
+def test_a_training_that_may_not_fit_is_warned_of(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(planning, "gpu_memory", lambda: float(GIB))
+    planning.check_memory(Parts(configured("grpo", dynamic_sampling=None)))
+    assert "needs about 2." in caplog.text
+
+
+def test_the_command(guieval: CommandLine) -> None:
+    words = ["train", "semi-online", "--config", "ui-s1", "--plan", "--gpu-memory", "80", "--accelerate"]
+    done = guieval(*words, "zero3", "--processes", "32", "--json")
+    plan = json.loads(done.out)
+    assert done.code == 0 and plan["fits"] and plan["launch"]["processes"] == 32
+    assert plan["model"]["parameters"] == PUBLISHED["Qwen/Qwen2.5-VL-7B-Instruct"]
+    assert plan["batch"] == {"tasks": 32, "replies": 8, "updates": 4, "epoch": 1000, "steps": 124, "total": 620}
+    shown = guieval(*words, "zero3")
+    assert "1,000 episodes, 124 optimiser steps; 620 in all" in shown.out
+    refused = guieval(*words, "ddp")
+    assert refused.code == 2 and refused.err.count("GiB in each") == 1
+    assert guieval(*words, "zero4").code == 2
+    assert not os.path.exists("training/ui-s1")
+    without = guieval("train", "semi-online", "--config", "ui-s1", "--processes", "8")
+    assert without.code == 2 and "go with --plan" in without.err
+
+
+def test_a_model_without_its_configuration_is_said_plainly(tmp_path: Path) -> None:
+    config = shipped("ui-s1", f"model_path=nobody/{tmp_path.name}")
+    with pytest.raises(UsageError, match=r"the config\.json of 'nobody/.*' cannot be read, and a plan needs nothing else"):
+        make_plan(Parts(config), Launch(8, "zero3"))
+
+
+def test_vllm_that_is_not_installed_is_said_before_weights_are_loaded(configured: Configured) -> None:
+    with pytest.raises(UsageError, match=r"vLLM is not installed: pip install 'guieval\[train-vllm\]'"):
+        Parts(configured("grpo", dynamic_sampling=None, trainer={"use_vllm": True})).trainer()
