@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from guieval.steps import Usage
 from tests.command_line import CommandLine
-from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +95,7 @@ def test_the_table_of_ends_has_no_column_that_is_the_same_in_every_row(
 
 def test_prices_give_costs_and_intervals_are_left_out_on_request(tmp_path: Path, runs: Path, guieval: CommandLine) -> None:
     for name, words in (("long", 3000), ("short", 1000)):
-        usage = Usage(prompt_tokens=words, completion_tokens=0)
-        made_run(tmp_path / name, episodes=EPISODES[:6], rewrite=named(name), usage=lambda _, usage=usage: usage)
+        made_run(tmp_path / name, episodes=EPISODES[:6], rewrite=named(name), usage=reported(words, 0))
     prices = tmp_path / "prices.yaml"
     prices.write_text("[{models: [long, short], currency: EUR, input: 2, output: 9, source: ours, as_of: 2026-03}]")
     done = guieval("leaderboard", tmp_path, "--prices", prices, "--no-intervals", "--format", "md")

@@ -114,7 +114,7 @@ def test_two_runs_that_differ_in_nothing_bear_their_directories_names(runs: dict
     done = guieval("plot", "actions", runs["first"], runs["second"], "--out", file)
     assert done.returncode == 0, done.stderr
     text = file.read_text(encoding="utf-8")
-    assert "ui-tars-7b (first)" in text and "ui-tars-7b (second)" in text  # SVG keeps each text in a comment
+    assert "ui-tars-7b (first)" in text and "ui-tars-7b (second)" in text
 
 
 def test_mistakes(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -54,3 +54,8 @@ def named(model: str, **more: Any) -> Callable[[dict[str, Any]], None]:
         manifest["config"].update(more)
 
     return rewrite
+
+
+def reported(prompt: int, completion: int) -> Callable[[Request], Usage]:
+    """A server that counts so many tokens of every request."""
+    return lambda _: Usage(prompt_tokens=prompt, completion_tokens=completion)

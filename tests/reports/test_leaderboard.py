@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,16 +19,15 @@ from guieval.evaluation import get_protocol
 from guieval.journal import METRICS
 from guieval.journal.lines import json_line
 from guieval.metrics.columns import ENDS
-from guieval.models import Request
 from guieval.reports.leaderboards.drawing import drawing, ticks
-from guieval.reports.leaderboards.formats import FORMATS, format_named, written
+from guieval.reports.leaderboards.formats import FORMATS, Format, format_named, written
 from guieval.reports.leaderboards.leaderboard import Board, Cell, arranged, leaderboard
 from guieval.reports.leaderboards.published_results import ResultTable
 from guieval.reports.leaderboards.sections import sections
 from guieval.reports.spending import Spending
 from guieval.steps import Usage
 from guieval.telemetry.costs import Price, Tokens, bill
-from tests.reports.scripted_runs import EPISODES, made_run, named
+from tests.reports.scripted_runs import EPISODES, made_run, named, reported
 
 PROTOCOL = "aitw-original"
 HOSTILE = "a|b <script>alert(1)</script> & 50% $x_1^2$ \\end{table} ~#{} [x](javascript:y) `c` \ud83d"
@@ -342,10 +340,6 @@ def test_a_board_is_sorted_and_cut_down_to_figures_by_heading_or_name(tmp_path: 
     assert r"type match of answered steps" not in written(arranged(board, "goal progress"), "latex")
 
 
-def tokens(prompt: int, completion: int) -> Callable[[Request], Usage]:
-    return lambda _: Usage(prompt_tokens=prompt, completion_tokens=completion)
-
-
 def priced(directory: Path, tokens: Tokens, price: Price | None) -> Path:
     """The run with what ``guieval run`` writes of its cost."""
     (directory / METRICS).write_text(json.dumps({"cost": bill(tokens, price)}))
@@ -357,13 +351,13 @@ def spenders(tmp_path: Path) -> list[Path]:
     """Of 48 steps, cheap is right in 36 for 1,000 tokens, dear in 47 for 3,000, beaten in 24 for 4,000; one has no counts."""
     price = Price(models=("dear",), currency="USD", input=2.0, output=10.0, source="a page", as_of="2026-01")
     return [
-        made_run(tmp_path / "a", lambda _, step: step == 0, rewrite=named("cheap"), usage=tokens(900, 100)),
+        made_run(tmp_path / "a", lambda _, step: step == 0, rewrite=named("cheap"), usage=reported(900, 100)),
         priced(
-            made_run(tmp_path / "b", [("e00", 1)], rewrite=named("dear"), usage=tokens(2500, 500)),
+            made_run(tmp_path / "b", [("e00", 1)], rewrite=named("dear"), usage=reported(2500, 500)),
             Tokens(48, 48, 48 * 2500, 48 * 500),
             price,
         ),
-        made_run(tmp_path / "c", lambda _, step: step < 2, rewrite=named("beaten"), usage=tokens(3000, 1000)),
+        made_run(tmp_path / "c", lambda _, step: step < 2, rewrite=named("beaten"), usage=reported(3000, 1000)),
         made_run(tmp_path / "d", rewrite=named("uncounted")),
     ]
 
@@ -372,9 +366,10 @@ def test_tokens_and_cost_stand_beside_figures_in_every_format(spenders: list[Pat
     """1,000 steps of 2,500 tokens in at 2 USD a million and 500 out at 10 USD a million cost 5 + 5 USD."""
     board = leaderboard(spenders, [PROTOCOL])
     spent = {name: cell.spending for name, cell in cells(board).items() if cell is not None}
-    assert spent["dear"] == Spending(2500, 500, 48, 48, cost=pytest.approx(10.0), currency="USD", as_of="2026-01")
+    assert spent["dear"] == Spending(2500, 500, 48, 48, cost=10.0, currency="USD", as_of="2026-01")
     assert spent["cheap"] == Spending(900, 100, 48, 48) and spent["uncounted"] is None
-    for form, ends in (("md", "|"), ("latex", r"\\")):
+    forms: tuple[tuple[Format, str], ...] = (("md", "|"), ("latex", r"\\"))
+    for form, ends in forms:
         lines = written(board, form).replace(" & ", " | ").splitlines()
         rows = [next(line for line in lines if line.lstrip("| ").startswith(f"{name} |")) for name in spent]
         found = [line.removesuffix(ends).split(" | ")[-2:] for line in rows]
@@ -403,11 +398,14 @@ def test_prices_that_are_given_come_before_the_recorded_ones(spenders: list[Path
         Price(models=("dear", "cheap"), currency="EUR", input=1.0, output=1.0, source="a page", as_of="2026-02"),
         Price(models=("beaten",), currency="USD", input=1.0, output=1.0, source="a page", as_of="2026-03"),
     ]
-    found = [
-        cell and cell.spending and (cell.spending.cost, cell.spending.currency)
-        for cell in cells(leaderboard(spenders, [PROTOCOL], prices=prices)).values()
+    board = leaderboard(spenders, [PROTOCOL], prices=prices)
+    found = [cell.spending for cell in cells(board).values() if cell is not None]
+    assert [each and (round(each.cost or 0.0, 9), each.currency) for each in found] == [
+        (1.0, "EUR"),
+        (3.0, "EUR"),
+        (4.0, "USD"),
+        None,
     ]
-    assert found == [(pytest.approx(1.0), "EUR"), (pytest.approx(3.0), "EUR"), (pytest.approx(4.0), "USD"), None]
 
 
 def test_the_front_is_named_and_drawn(spenders: list[Path]) -> None:
@@ -442,7 +440,7 @@ def test_each_mode_has_a_front_of_its_own(tmp_path: Path) -> None:
             [("e00", 0)] * number,
             mode=mode,
             rewrite=named(f"m{number}"),
-            usage=tokens(100 + number, 1),
+            usage=reported(100 + number, 1),
         )
         for mode in ("offline", "soeval")
         for number in range(2)

@@ -6,6 +6,7 @@ import re
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from guieval.metrics.intervals import Interval
 from guieval.metrics.sampling import sampled
 from guieval.reports.leaderboards.published_results import get_results
 from guieval.reports.plots.breakdowns import bars, horizon
-from guieval.reports.plots.heat import Grid, contrast, heat
+from guieval.reports.plots.heat import Grid, contrast, heat, span
 from guieval.reports.plots.paper import MOST_SERIES, WIDTHS, check_file, write
 from guieval.reports.plots.reliability import Panel, reliability
 from guieval.reports.plots.samples import samples
@@ -148,17 +149,44 @@ def test_figure_19_has_a_panel_for_each_fifth(width: str, shape: tuple[int, int]
 def test_heat_writes_every_value_readably() -> None:
     values: list[list[float | None]] = [[0.0, 0.25, 0.5], [0.625, 1.0, None]]
     figure = heat(Grid(["strict", "lenient"], ["CLICK", "TYPE", "STOP"], values, ["100", "20", "5"]))
-    axes = axes_of(figure)
+    axes = figure.axes[0]
     cells = {(round(text.get_position()[1]), round(text.get_position()[0])): text for text in axes.texts}
     assert [cells[0, column].get_text() for column in range(3)] == ["0.0", "25.0", "50.0"]
     assert [cells[1, column].get_text() for column in range(3)] == ["62.5", "100", "–"]
     assert [cells[2, column].get_text() for column in range(3)] == ["100", "20", "5"]
-    (image,) = axes.images
-    colours = np.asarray(image.cmap(image.norm(np.array([[0.0, 25, 50], [62.5, 100, 0]]))))
-    for row, column in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1)):
-        red, green, blue = to_rgb(cells[row, column].get_color())
-        assert contrast((red, green, blue), tuple(colours[row, column, :3].tolist())) >= 4.5  # WCAG 2.1, level AA
     assert_nothing_is_cut_off(figure)
+
+
+def test_digits_contrast_with_every_colour_of_the_scale() -> None:
+    """WCAG 2.1, level AA: 4.5."""
+    steps = np.linspace(-30, 30, 61)
+    figure = heat(Grid([str(each) for each in range(61)], ["a"], [[(50 + each) / 100] for each in steps.tolist()]))
+    axes = figure.axes[0]
+    (image,) = axes.images
+    colours = np.asarray(image.cmap(image.norm(steps)))
+    for text in axes.texts:
+        ground = tuple(colours[round(text.get_position()[1]), :3].tolist())
+        assert contrast(to_rgb(text.get_color()), ground) >= 4.5, text
+
+
+def test_a_heat_map_is_coloured_by_the_difference_from_its_columns_median() -> None:
+    """Ten protocols agree on 60 %, one has 62 %, one 10 %: the colours are not those of 0 to 100."""
+    agreeing: list[list[float | None]] = [[0.6, 0.9] for _ in range(10)]
+    shares: list[list[float | None]] = [*agreeing, [0.62, 0.9], [0.1, None]]
+    figure = heat(Grid([f"protocol-with-a-name-{each}" for each in range(12)], ["x", "y"], shares))
+    axes, scale = figure.axes
+    (image,) = axes.images
+    drawn: Any = np.ma.asarray(image.get_array()).data
+    assert np.allclose(drawn[:, 0], [0] * 10 + [2, -50]) and np.allclose(drawn[:11, 1], 0) and np.isnan(drawn[11, 1])
+    assert image.get_clim() == pytest.approx((-span(drawn), span(drawn)))
+    assert "points from the column's median" in scale.get_xlabel()
+    assert_nothing_is_cut_off(figure)
+
+
+def test_the_scale_of_colours_leaves_few_far_ones_out_and_is_a_point_at_least() -> None:
+    assert span(np.array([[0.0, 0.2], [np.nan, -0.3]])) == 1.0
+    assert span(np.array([0.0] * 50 + [4.0] * 19 + [-80.0])) == 4.0
+    assert span(np.zeros(4)) == 1.0
 
 
 def test_contrast_of_black_and_white_is_the_standards_21() -> None:
@@ -170,7 +198,7 @@ def test_names_of_many_columns_lean_and_values_stay_within_their_cells() -> None
     types = ["CLICK", "LONG_PRESS", "SCROLL", "TYPE", "OPEN", "PRESS", "WAIT", "STOP"]
     rows = [f"protocol-number-{each}" for each in range(12)]
     figure = heat(Grid(rows, types, [[0.875] * 8] * 12, ["1,234"] * 8))
-    axes = axes_of(figure)
+    axes = figure.axes[0]
     assert_nothing_is_cut_off(figure)
     assert {label.get_rotation() for label in axes.get_xticklabels()} == {45.0}
     assert not overlapping(list(axes.texts)) and not overlapping(list(axes.get_yticklabels()))
@@ -281,6 +309,7 @@ def test_files_are_as_wide_as_asked_for_and_equal_each_time(suffix: str, tmp_pat
         assert int.from_bytes(one[16:20]) == round(WIDTHS["column"] * 300)
     if suffix == "svg":
         assert b'width="237.6pt"' in one  # 3.3 in of 72 pt
+        assert b">exact match (%)</text>" in one and b"LONG_PRESS</t" in one
 
 
 def test_mistakes_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guieval.errors import UsageError
-from guieval.reports.plots.paper import Width, drawing
+from guieval.reports.plots.paper import WIDTHS, Width, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 _ROW = 0.19
 """Inches, the height of a row."""
+_SAME = 1e-9
+"""Differences up to this are rounding errors."""
 _DARK, _LIGHT = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 
@@ -31,29 +35,34 @@ class Grid:
 
 
 def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") -> Figure:
-    """The grid as a heat map, in percent, darker for more, from white at 0 to dark blue at 100; an empty cell has a dash.
+    """The grid as a heat map: every value in percent, on a colour for its difference from its column's median.
 
-    Lightness alone shows the value, so grey print loses no information; digits are black or white, for contrast. The
-    columns' numbers of steps are in a row below. Long column names are rotated.
+    Columns often lie far apart and rows close together, so that on one scale for all values rows would look alike. Purple is
+    above the median, orange below, darker for more, on the scale of :func:`span`; digits are black or white, for contrast. An
+    empty cell has a dash. The columns' numbers of steps are in a row below. Long column names are rotated.
     Raises :class:`UsageError` for an empty grid.
     """
     if not grid.rows or not grid.columns:
         raise UsageError("there is nothing to draw")
     values = np.array([[np.nan if each is None else 100 * each for each in row] for row in grid.values], dtype=np.float64)
+    known = values[:, ~np.isnan(values).all(axis=0)]
+    differences = np.full_like(values, np.nan)
+    differences[:, ~np.isnan(values).all(axis=0)] = known - np.nanmedian(known, axis=0)
+    end = span(differences)
     lines = len(grid.rows) + bool(grid.steps)
-    with drawing(width, _ROW * lines + 0.75) as figure:
+    with drawing(width, _ROW * lines + 1.1) as figure:
         axes = figure.add_subplot()
-        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+        image = axes.imshow(differences, cmap="PuOr", vmin=-end, vmax=end, aspect="auto")
         axes.set_ylim(lines - 0.5, -0.5)
         axes.set_yticks(range(lines), [*grid.rows, *(["steps"] if grid.steps else [])])
         axes.set_xticks(range(len(grid.columns)), grid.columns)
         axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         axes.spines[:].set_visible(False)
-        axes.set_xlabel(words)
         for border in range(1, len(grid.columns)):
             axes.axvline(border - 0.5, color="white", linewidth=1.0)
         for border in range(1, lines):
             axes.axhline(border - 0.5, color="white", linewidth=1.0)
+        _scale(figure, axes, image, words, clipped=bool(np.nanmax(np.abs(differences), initial=0.0) > end))
         figure.draw_without_rendering()
         room = axes.get_window_extent().width / len(grid.columns)
         if any(label.get_window_extent().width > 0.95 * room for label in axes.get_xticklabels()):
@@ -63,7 +72,7 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
         _set_row_height(figure, axes, lines)
         room = axes.get_window_extent().width / len(grid.columns) / figure.dpi
         size = 7 if room > 0.33 else 6 if room > 0.26 else 5
-        colours = np.asarray(image.cmap(image.norm(values)))
+        colours = np.asarray(image.cmap(image.norm(differences)))
         for (row, column), value in np.ndenumerate(values):
             if np.isnan(value):
                 _write(axes, row, column, "–", (0.4, 0.4, 0.4), size)
@@ -73,6 +82,30 @@ def heat(grid: Grid, words: str = "exact match (%)", width: Width = "column") ->
         for column, steps in enumerate(grid.steps):
             _write(axes, len(grid.rows), column, steps, _DARK, size)
     return figure
+
+
+def span(differences: NDArray[np.float64]) -> float:
+    """The difference with the darkest colour: 90 % of the differences other than 0 are smaller or equal; 1 point at least.
+
+    A few protocols that differ from all others by far would otherwise take the colours from the rest.
+    """
+    sizes = np.abs(differences[np.isfinite(differences)])
+    sizes = sizes[sizes > _SAME]
+    return max(float(np.quantile(sizes, 0.9)), 1.0) if len(sizes) else 1.0
+
+
+def _scale(figure: Figure, axes: Axes, image: AxesImage, words: str, *, clipped: bool) -> None:
+    wide = figure.get_size_inches()[0] > WIDTHS["column"]
+    bar = figure.colorbar(
+        image,
+        ax=axes,
+        orientation="horizontal",
+        extend="both" if clipped else "neither",
+        aspect=50 if wide else 20,
+        fraction=0.05,
+        pad=0.01,
+    )
+    bar.set_label(f"{words}, coloured by{' ' if wide else chr(10)}points from the column's median")
 
 
 def _set_row_height(figure: Figure, axes: Axes, lines: int) -> None:

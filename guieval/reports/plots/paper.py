@@ -27,7 +27,8 @@ FORMATS = ("pdf", "svg", "png")
 """What a file's suffix may be; PNG has 300 dots per inch, the others are drawn in lines."""
 _DPI = 300
 _STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so pictures are the same everywhere
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so pictures are the same everywhere
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -43,7 +44,8 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.1,
     "lines.markersize": 3.5,
     "hatch.linewidth": 0.5,
-    "pdf.fonttype": 42,
+    "pdf.fonttype": 42,  # fonts as outlines that can be searched and edited; journals refuse Type 3
+    "svg.fonttype": "none",  # text as text
     "svg.hashsalt": "guieval",
     "savefig.dpi": _DPI,
 }
