@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from guieval.data.benchmark import EpisodeRef
 from guieval.errors import DataError
@@ -47,8 +48,19 @@ def read_content(refs: Sequence[EpisodeRef], plan: Plan, load: Callable[[Episode
 
 
 def changed_fields(recorded: StepTaskModel, now: StepTaskModel) -> list[str]:
-    """The fields in which a recorded step differs from the benchmark's, each as ``name was X, is Y``."""
-    before, after = recorded.model_dump(mode="json"), now.model_dump(mode="json")
+    """The fields in which a recorded step differs from the benchmark's, each as ``name was X, is Y``; of a group of values
+    those that differ."""
+    before, after = (_by_name(step.model_dump(mode="json")) for step in (recorded, now))
+    names = dict.fromkeys((*before, *after))
     return [
-        f"{name} was {before[name]!r:.60}, is {after.get(name)!r:.60}" for name in before if before[name] != after.get(name)
+        f"{name} was {before.get(name)!r:.60}, is {after.get(name)!r:.60}"
+        for name in names
+        if before.get(name) != after.get(name)
     ]
+
+
+def _by_name(fields: Mapping[str, Any]) -> dict[str, Any]:
+    named = dict(fields)
+    for name in ("extras", "groups"):
+        named |= {f"{name}.{inner}": value for inner, value in named.pop(name).items()}
+    return named

@@ -62,11 +62,12 @@ class RecordedModel(Section):
 
 
 class RecordedBenchmark(Section):
-    """The benchmark, with fingerprints of the planned steps and of their data."""
+    """The benchmark, with fingerprints of the planned steps and of their data; online the environment's version."""
 
     name: str
     fingerprint: str | None = None
     content: str | None = None
+    environment: str | None = None
 
 
 class RecordedSelection(Section):

@@ -22,7 +22,8 @@ import guieval
 from guieval import run as run_guieval
 from guieval.actions import Click, ExecutableAction, Point, Stop, Unsupported, Wait
 from guieval.errors import EnvironmentFailure, UsageError
-from guieval.journal import METRICS, Records, read_planned
+from guieval.journal import METRICS, Records, read_manifest, read_planned
+from guieval.journal.caveats import model_label
 from guieval.online import ABCDevice, ABCEnvironment, EnvironmentTask, Observation, Score, find
 from guieval.online.figures import OnlineFigures, online_figures
 from guieval.online.trajectory import TRAJECTORIES, Outcome, last_attempts, read_outcome, read_trajectories
@@ -502,3 +503,57 @@ def test_fewer_steps_end_a_task(tmp_path: Path, agent: Path) -> None:
     guieval.run(**settings(agent, max_steps=1), out=tmp_path / "run", progress=False)
     assert {outcome.steps for outcome in outcomes(tmp_path / "run").values()} == {1}
     assert outcomes(tmp_path / "run")[task_id(0)].ended == "step limit"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence", "acceptable"),
+    [
+        ({"max_steps": 4}, "because it differs in max_steps (was None, now 4)\n", False),
+        ({"seed": 5}, "because it differs in seed (was 0, now 5)\n", False),
+        ({"observation": "text"}, "because it differs in bench_options.observation (was 'screenshot', now 'text')\n", False),
+        ({}, "because it differs in the environment's version, which was '1' and is '2'; --accept-changes continues", True),
+    ],
+)
+def test_a_resume_is_of_the_same_environment(
+    tmp_path: Path,
+    flaky: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    sentence: str,
+    acceptable: bool,
+) -> None:
+    monkeypatch.setitem(find.environments(), "flaky", Changing)
+    options = {"bench_options": {"observation": "screenshot"}}
+    run_guieval(**{**flaky, **options}, out=tmp_path / "run", progress=False)
+    if not changes:
+        monkeypatch.setattr(Changing, "now", "2")
+    given = {"bench_options": changes} if "observation" in changes else changes
+    again: dict[str, Any] = {
+        "resume": tmp_path / "run",
+        "trust_run": True,
+        "progress": False,
+        "adapter": flaky["adapter"],
+        **given,
+    }
+    with pytest.raises(UsageError) as refused:
+        run_guieval(**again)
+    assert sentence in f"{refused.value}\n"
+    if not acceptable:
+        with pytest.raises(UsageError):
+            run_guieval(**again, accept_changes=True)
+        return
+    run_guieval(**again, accept_changes=True)
+    assert model_label(read_manifest(tmp_path / "run")) == "scripted (mixed)"
+
+
+class Changing(Flaky):
+    """An environment of several versions, and of two kinds of observations."""
+
+    now: ClassVar[str] = "1"
+
+    def __init__(self, *, observation: str = "screenshot") -> None:
+        super().__init__()
+
+    @property
+    def version(self) -> str:
+        return self.now

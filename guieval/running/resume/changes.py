@@ -26,7 +26,7 @@ from guieval.steps import EpisodeKey, ReferenceTypes, StepRecord
 DIGEST_SECONDS = 1.0
 """How long screenshots of answered steps are read again on resume, in random order; the sizes of all files are compared."""
 SCREENSHOTS = "screenshots of answered steps"
-ACCEPT = "--accept-changes goes on all the same, and marks the run as mixed in every table"
+ACCEPT = "--accept-changes continues anyway, and marks the run as mixed in every table"
 
 
 @contextmanager

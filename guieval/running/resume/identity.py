@@ -16,6 +16,7 @@ from guieval.journal import SCHEMA, plan_rows, read_manifest
 from guieval.journal.run_files import Manifest
 from guieval.models.patch_thoughts import thought_fingerprint
 from guieval.models.written_prompts import example_requests, fixed_thought_form
+from guieval.online.tasks import EnvironmentTasks
 from guieval.running.config import parse
 from guieval.running.resolve import ResolvedRun
 from guieval.running.resume.trust import code_digests
@@ -48,8 +49,9 @@ _ACCEPTABLE = (
     *("model", "adapter", "thinking", "options", "sampling", "resampling", "vllm", "model_path", "engine", "checkpoint."),
     *(PROMPTS, THOUGHT, CONTENT, "overlay fingerprint"),
 )
-"""First words of the names of what a user may accept: the model, how it is queried, and the content of the data. The choice of
-steps, the mode, the protocol and the number of samples are not among them: with others it is another run."""
+"""First words of the names of what a user may accept: the model, how it is queried, and the content of the data; an
+environment's version too. The choice of steps, the mode, the protocol and the number of samples are not: with others it is another
+run."""
 
 
 def manifest_of(run: ResolvedRun) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
             "steps": sum(map(len, plan.values())),
             "fingerprint": digest(plan_rows(plan)),
             "content": run.content.sha256,
+            **({"environment": benchmark.environment.version} if isinstance(benchmark, EnvironmentTasks) else {}),
         },
         "selection": run.selection.to_json(),
         **more,
@@ -110,6 +113,11 @@ def differences(old: Manifest, new: Manifest) -> list[Difference]:
                 values.pop("adapter", None)
                 values.pop("checkpoint.adapter", None)
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    version, latest = old.benchmark.environment, new.benchmark.environment
+    if version is not None and latest is not None and version != latest:
+        differing.append(Difference(f"the environment's version, which was {version!r} and is {latest!r}", True))
+    if CONTENT in changed and latest is not None and len(changed) + len(differing) > 1:
+        changed.remove(CONTENT)  # a task's data are its goal, the version and the most steps, which another one explains
     for name in changed:
         text = f"{name} (was {before.get(name)!r}, now {after.get(name)!r})"
         differing.append(Difference(text, name.startswith(_ACCEPTABLE)))

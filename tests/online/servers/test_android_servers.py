@@ -124,7 +124,13 @@ def test_an_answer_ends_a_task_where_the_model_s_prompt_says_so(tmp_path: Path, 
     reply = f"Action: Answer.\n<tool_call>\n{call}\n</tool_call>"
     mock = MockServer(MockSettings(model=model, served_models=(model,), policy="fixed", reply=reply))
     with androidworld() as (server, environment), mock as running:
-        asked = {"model": model, "base_urls": (running.base_url,), "engine": "openai", "limit": 1, "progress": False}
+        asked: dict[str, Any] = {
+            "model": model,
+            "base_urls": (running.base_url,),
+            "engine": "openai",
+            "limit": 1,
+            "progress": False,
+        }
         url = environment.servers.addresses[0]
         guieval.run(**asked, bench="androidworld", mode="online", bench_options={"url": url}, out=tmp_path / "online")
         guieval.run(**asked, bench="demo", out=tmp_path / "offline")

@@ -136,7 +136,7 @@ def test_a_change_is_refused_with_what_differs_or_marked(
 def test_what_a_run_is_over_is_never_accepted(guieval: CommandLine, run: Path) -> None:
     for more in (["--set", "samples=2"], ["--protocol", "ui-s1-sop"], ["--limit", "1"]):
         done = resume(guieval, run, *more, "--accept-changes")
-        assert done.code == 2 and "cannot be resumed" in done.err and "--accept-changes goes" not in done.err, done
+        assert done.code == 2 and "cannot be resumed" in done.err and "--accept-changes continues" not in done.err, done
 
 
 def test_replies_that_name_another_model_are_noticed(guieval: CommandLine, run: Path) -> None:
