@@ -50,8 +50,8 @@ _ACCEPTABLE = (
     *(PROMPTS, THOUGHT, CONTENT, "overlay fingerprint"),
 )
 """First words of the names of what a user may accept: the model, how it is queried, and the content of the data; an
-environment's version too. The choice of steps, the mode, the protocol and the number of samples are not: with others it is another
-run."""
+environment's version too. The choice of steps, the mode, the protocol and the number of samples are not: with others it is
+another run."""
 
 
 def manifest_of(run: ResolvedRun) -> dict[str, Any]:
