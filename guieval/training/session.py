@@ -2,7 +2,7 @@
 
 Its folder holds ``training.yaml`` (the full configuration), ``checkpoints/`` (TRL's; a complete one is enough to resume from,
 :mod:`guieval.training.checkpoints`), ``evaluations/`` and ``evaluations.jsonl``, ``log.jsonl`` (every line the trainer logged)
-and ``final/`` (weights and processor, or the adapter of a LoRA training).
+and ``final/`` (weights and processor; of a LoRA training merged, with ``adapter/`` beside it).
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ from guieval.training.guard import require_extra
 from guieval.training.planning import check_memory
 from guieval.training.reward_watch import watch_callback
 from guieval.training.sharding import sharding_callback
+from guieval.training.weights import load_weights, merge_adapter
 
 SETTINGS = "training.yaml"
 FINAL = "final"
+ADAPTER = "adapter"
+"""Folder of a LoRA training's adapter alone."""
 LOG = "log.jsonl"
 _MAY_CHANGE = frozenset({"data", "out", "evaluation", "report_to", "trainer", "notes"})
 """Settings that may change when a training is resumed: locations, length and speed."""
@@ -79,8 +82,10 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
 
             stack.enter_context(fast_on_cpu(parts.weights.model))
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    trainer.save_model(str(out / FINAL))
+    trainer.save_model(str(out / (FINAL if config.lora is None else ADAPTER)))
     if trainer.accelerator.is_main_process:
+        if config.lora is not None:
+            merge_adapter(load_weights(config, parts.model).model, out / ADAPTER, out / FINAL)
         parts.weights.processor.save_pretrained(out / FINAL)
         mark(out / FINAL)
     return out / FINAL

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from guieval.engines.in_process.checkpoint import Checkpoint
@@ -78,3 +79,10 @@ def lora_config(lora: Lora) -> Any:
         exclude_modules=lora.exclude,
         task_type="CAUSAL_LM",
     )
+
+
+def merge_adapter(base: Any, adapter: Path, out: Path) -> None:
+    """Write the weights of ``base`` with a LoRA adapter added to them, as one model that every engine loads."""
+    from peft import PeftModel
+
+    PeftModel.from_pretrained(base, str(adapter)).merge_and_unload().save_pretrained(str(out))
