@@ -1,4 +1,4 @@
-"""guieval: evaluates GUI agents offline and semi-online, and reuses the same evaluators as rewards.
+"""guieval: evaluates GUI agents offline, semi-online and online, and reuses the same evaluators as rewards.
 
 The names below are the public surface. They are imported when first used, so that ``import guieval`` and the command line
 stay quick.

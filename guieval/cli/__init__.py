@@ -137,7 +137,7 @@ def _summary(name: str) -> str:
 app = typer.Typer(
     cls=Commands,
     name="guieval",
-    help="Evaluate GUI agents offline and semi-online; score one prediction under every published protocol.",
+    help="Evaluate GUI agents offline, semi-online and online; score one prediction under every published protocol.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Completion of commands and names in the shell: guieval --install-completion",
     pretty_exceptions_enable=False,

@@ -96,7 +96,7 @@ def test_wrong_choices_are_refused(tmp_path: Path, guieval: CommandLine) -> None
     out = ["--out", str(tmp_path / "made")]
     assert "name online runs, or an environment" in guieval.sentence("record", *out)
     assert "name online runs, or an environment" in guieval.sentence("record", str(tmp_path), "--bench", "demo", *out)
-    assert "--agent is 'me'; expected 'expert'" in guieval.sentence("record", "--bench", "demo", "--agent", "me", *out)
+    assert "unknown model 'me'" in guieval.sentence("record", "--bench", "demo", "--agent", "me", *out)
     assert "--seeds is 0" in guieval.sentence("record", "--bench", "demo", "--seeds", "0", *out)
     assert "has no task 'x'" in guieval.sentence("record", "--bench", "demo", "--task", "x", *out)
     assert "unknown environment 'demoo'" in guieval.sentence("record", "--bench", "demoo", *out)

@@ -61,3 +61,24 @@ def test_nothing_to_record_is_refused(tmp_path: Path, run: Path, guieval: Comman
     offline = tmp_path / "offline"
     guieval("run", "--model", "ocr-baseline", "--bench", "demo", "--limit", "1", "--out", str(offline), "--quiet")
     assert "holds no online run" in guieval.sentence("record", str(offline), "--out", str(tmp_path / "x"))
+
+
+def test_a_model_is_run_and_recorded_in_one_command(tmp_path: Path, agent: Path, guieval: CommandLine) -> None:
+    """The run stays beside the episodes, so a command that was stopped continues it."""
+    command = ["record", "--bench", "demo", "--agent", "scripted", "--adapter", str(agent), "--engine", "local"]
+    command += ["--set", "episodes=8", "--out", str(tmp_path / "episodes")]
+    done = guieval(*command)
+    assert done.code == 0 and "3 episodes" in done.out, done
+    assert len(list(Records(tmp_path / "episodes-run"))) == 8
+    assert "exists; name a new folder" in guieval.sentence(*command)
+    (tmp_path / "episodes").rename(tmp_path / "moved")
+    again = guieval(*command)  # nothing is asked again
+    assert again.code == 0 and len(list(Records(tmp_path / "episodes-run"))) == 8
+    same = [(tmp_path / folder / "episodes.jsonl").read_text() for folder in ("moved", "episodes")]
+    assert same[0] == same[1]
+
+
+def test_options_of_a_model_need_one(guieval: CommandLine) -> None:
+    assert "add --agent MODEL" in guieval.sentence("record", "--bench", "demo", "--engine", "local", "--out", "x")
+    sentence = guieval.sentence("record", "--bench", "demo", "--agent", "ocr-baseline", "--task", "t", "--out", "x")
+    assert "--task chooses tasks of the expert" in sentence

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,11 +15,12 @@ from guieval.cli.running.run_folders import several_runs
 from guieval.cli.settings import path_option
 from guieval.cli.tables import echo
 from guieval.data.doctor.counts import counted
-from guieval.errors import UsageError
+from guieval.errors import GuievalError, UsageError
 from guieval.journal import Records
 from guieval.online.demonstrate import demonstrate
 from guieval.online.find import load_environment
 from guieval.online.record import record as write_episodes
+from guieval.running.api import run
 
 EXPERT = "expert"
 
@@ -27,28 +29,56 @@ def record(
     out: Annotated[Path, path_option("Folder to write.")],
     runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Online runs, or folders of runs.")] = None,
     bench: Annotated[str | None, typer.Option(help="Environment whose expert acts, instead of runs, e.g. miniwob.")] = None,
-    agent: Annotated[str, typer.Option(help="Who acts in --bench: expert, the environment's own.")] = EXPERT,
-    seed: Annotated[int, typer.Option(help="First seed of the expert's tasks.")] = 0,
+    agent: Annotated[str, typer.Option(help="Agent that acts in --bench: a model, or expert, the environment's own.")] = EXPERT,
+    base_url: Annotated[list[str] | None, typer.Option(help="Server of the model; may be repeated.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="Family or Python file of the model, as in `guieval run`.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Engine of the model, as in `guieval run`.")] = None,
+    seed: Annotated[int, typer.Option(help="First seed of the tasks.")] = 0,
     seeds: Annotated[int, typer.Option(help="Seeds per task, from --seed on.")] = 1,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
     override: Annotated[list[str] | None, typer.Option("--set", help="Option of the environment, e.g. scale=4.")] = None,
 ) -> None:
-    """Make an offline benchmark of the successful trajectories of online runs, or of an environment's own expert.
+    """Make an offline benchmark of successful trajectories: of online runs, of a model, or of an environment's own expert.
 
-    `--bench episodes` reads it.
+    `--bench episodes` reads it. A model's run stays beside it, in OUT-run; the same command continues one that was stopped.
     """
     if (bench is None) == (not runs):
         raise UsageError("name online runs, or an environment with --bench")
-    if bench is not None:
-        if agent != EXPERT:
-            instead = f"guieval run --model {agent} --bench {bench} --mode online"
-            raise UsageError(f"--agent is {agent!r}; expected 'expert'; to record a model: `{instead}`, `guieval record RUN`")
-        if seeds < 1:
-            raise UsageError(f"--seeds is {seeds}; expected at least 1")
+    if seeds < 1:
+        raise UsageError(f"--seeds is {seeds}; expected at least 1")
+    if agent == EXPERT and (base_url or adapter or engine):
+        raise UsageError("--base-url, --adapter and --engine belong to a model: add --agent MODEL")
+    if bench is not None and agent != EXPERT:
+        if task:
+            raise UsageError(
+                "--task chooses tasks of the expert; for a model: `guieval run --episodes FILE`, then `guieval record RUN`"
+            )
+        settings = {
+            **{"model": agent, "adapter": adapter, "engine": engine, "base_urls": tuple(base_url or ())},
+            **{"seed": seed, "samples": seeds},
+        }
+        _successes([_acted(bench, out, settings, override or ())], out)
+    elif bench is not None:
         _demonstrations(bench, out, range(seed, seed + seeds), task, override or ())
     else:
         _successes(runs or [], out)
     echo(f"next: guieval run --model NAME --bench episodes --data {shlex.quote(str(out))}")
+
+
+def _acted(bench: str, out: Path, settings: Mapping[str, Any], overrides: Sequence[str]) -> Path:
+    """The online run of a model, continued if it was stopped."""
+    if out.exists():
+        raise UsageError(f"{str(out)!r} exists; name a new folder")
+    directory = out.with_name(f"{out.name}-run")
+    given = {name: value for name, value in settings.items() if value}
+    if directory.exists():
+        again = {name: given[name] for name in ("base_urls", "adapter") if name in given}  # a folder's own are not trusted
+        done = run(resume=directory, **again)
+    else:
+        done = run(mode="online", bench=bench, bench_options=loader_options(overrides), out=directory, **given)
+    if not done.complete:
+        raise GuievalError(f"the run {str(directory)!r} is not complete; give the same command again to continue it")
+    return directory
 
 
 def _successes(runs: list[Path], out: Path) -> None:
@@ -60,12 +90,12 @@ def _successes(runs: list[Path], out: Path) -> None:
     echo("{}: {}, {}; {} without a success".format(out, *parts))
 
 
-def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: list[str] | tuple[()]) -> None:
+def _demonstrations(bench: str, out: Path, seeds: range, tasks: list[str] | None, overrides: Sequence[str]) -> None:
     environment = load_environment(bench, **loader_options(overrides))
     done = demonstrate(environment, out, seeds, tasks)
     count = len(done.succeeded) + len(done.failed) + len(done.unknown)
     echo(f"{out}: {counted(done.episodes, 'episode')}, {counted(done.steps, 'step')}")
     echo(f"the expert succeeds in {len(done.succeeded):,} of {counted(count, 'task')}")
-    for what, names in (("fails in", done.failed), ("knows no way in", done.unknown)):
+    for what, names in (("fails in", done.failed), ("has no rule for", done.unknown)):
         if names:
-            echo(f"it {what} {len(names):,}: {', '.join(names)}")
+            echo(f"it {what} {counted(len(names), 'task')}: {', '.join(names)}")
