@@ -48,7 +48,7 @@ REFUSED: dict[str, str] = {
     "engines.md": f"{NO_MODEL}|{NO_FILE}",
     "environments.md": rf"{NO_MODEL}|needs (?:MobileGym's|the) package|which has no apps|which is no program",
     "episodes.md": f"{NO_MODEL}|{NO_FILE}",
-    "online.md": f"{NO_MODEL}|{NO_FILE}",
+    "online.md": f"{NO_MODEL}|{NO_FILE}|holds no online run",
     "predictions.md": NO_FILE,
     "rollouts.md": NO_FILE,
     "scaling.md": f"{NO_MODEL}|{NO_FILE}",
@@ -59,7 +59,7 @@ REFUSED: dict[str, str] = {
 ELSEWHERE = (
     r"(?<!\S)\.\.\.(?!\S)|\[--",  # a pattern of commands
     r"GRPOTrainer|verl|^from trl|^from verifiers",  # tests/rewards and tests/training
-    r"--bench miniwob|serve-environment miniwob",  # tests/online
+    r"--bench miniwob|serve-environment miniwob|record --bench demo --agent ocr-baseline",  # tests/online
 )
 """Commands and snippets (patterns) that are not carried out here."""
 

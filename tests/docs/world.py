@@ -18,6 +18,7 @@ from guieval.registry import benchmark_class, load_benchmark
 from guieval.testing.mock_server import MockServer, MockSettings
 
 PLACEHOLDERS = {
+    "NAME": "qwen2.5-vl-7b",
     "M": "qwen2.5-vl-7b",
     "B": "demo",
     "RUN": "runs/NAME",
