@@ -276,7 +276,7 @@ def test_a_clock_that_jumps_does_no_harm(program: Program, tmp_path: Path, row: 
     Row(
         "a screenshot that is damaged",
         "records the step as an infrastructure failure, sends no request for it, and continues with other episodes",
-        "`steps at screenshot`, the file and what is wrong with it: `truncated`",
+        "`step at screenshot`, the file and what is wrong with it: `truncated`",
         1,
     )
 )

@@ -100,7 +100,7 @@ def test_only_screens_of_the_run_are_taken(run: Path, guieval: CommandLine) -> N
     lines[2]["screenshot"] = f"screens/{'1' * 32}.png"
     (run / TRAJECTORIES).write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = guieval("report", run)
-    assert done.code == 0 and "3 screenshots are missing" in done.err
+    assert done.code == 0 and "missing: 3 screenshots, first" in done.err
     assert not any(file.read_bytes() == b"secret" for file in (run / "report" / "screens").iterdir())
 
 
