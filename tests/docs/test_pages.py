@@ -40,7 +40,9 @@ NO_FILE = (
     r"(?:does not exist|there is no (?:run directory|folder)|cannot be read: No such file|is no folder|is not a run directory)"
 )
 REFUSED: dict[str, str] = {
-    "README.md": f"{NO_MODEL}|{NOT_THAT_DATA}|could not be read: .*(?:not known|HF_HUB_OFFLINE)|runs are on different data|{NO_FILE}",
+    "README.md": (
+        f"{NO_MODEL}|{NOT_THAT_DATA}|could not be read: .*(?:not known|HF_HUB_OFFLINE)|runs are on different data|{NO_FILE}"
+    ),
     "computer-use.md": NO_MODEL,
     "consistency.md": NO_FILE,
     "data-selection.md": f"{NOT_THAT_DATA}|{NO_FILE}",
