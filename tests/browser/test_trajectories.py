@@ -73,6 +73,31 @@ def test_filters_by_ending_and_text(tab: Opened, report: Path) -> None:
     assert seen.count() == 0
 
 
+def test_a_link_restores_filters_and_the_enlarged_screen(tab: Opened, report: Path) -> None:
+    from playwright.sync_api import expect
+
+    page = go(tab, report)
+    page.select_option("#ended", "success")
+    page.fill("#search", "steps")
+    page.locator("#list a:visible").last.click()
+    name = page.locator("#list a[aria-current] b").inner_text()
+    expect(page.locator("#trajectory h2")).to_contain_text(name)
+    page.locator("#strip .enlarge").nth(1).click()
+    listed = page.locator("#count").inner_text()
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#large img")).to_have_attribute("alt", "Screen of step 2")
+    expect(page.locator("#trajectory h2")).to_contain_text(name)
+    assert (page.locator("#ended").input_value(), page.locator("#search").input_value()) == ("success", "steps")
+    assert page.locator("#count").inner_text() == listed != "8 of 8 trajectories"
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: url.endswith("?ended=success&search=steps"))
+    page.evaluate("location.hash = '#99?ended=nonsense&large=99'")
+    expect(page.locator("#count")).to_have_text("8 of 8 trajectories")
+    expect(page.locator("#large")).to_be_hidden()
+
+
 def test_keys(tab: Opened, report: Path) -> None:
     page = go(tab, report)
     page.locator("#list a").first.focus()

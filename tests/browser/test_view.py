@@ -121,6 +121,16 @@ def test_from_the_list_to_a_comparison(view: Opened, served: Served) -> None:
     page.select_option("[data-name=model]", "")
     for name in "abc":
         page.get_by_label(f"Compare {name}", exact=True).check()
+    ticked = page.url
+    page.goto("about:blank")
+    page.goto(ticked)
+    expect(page.locator("#runs input:checked")).to_have_count(3)
+    expect(page.locator("#search")).to_have_value("model-")
+    page.get_by_label("Compare c", exact=True).uncheck()
+    expect(page.locator("#compare")).to_have_text("Compare 2 runs")
+    page.reload()
+    expect(page.locator("#runs input:checked")).to_have_count(2)
+    page.get_by_label("Compare c", exact=True).check()
     page.click("#compare")
     expect(page.locator("#patterns td")).to_contain_text(["1", "33.33%"])
     expect(page.locator("#patterns tbody").first.locator("th")).to_have_text(["A, B", "B", "A"])
@@ -148,6 +158,9 @@ def test_an_overview_leads_to_the_steps_behind_a_figure(view: Opened, served: Se
     page.go_back()
     page.locator("#protocols button").click()
     expect(page.locator("#protocols tbody th").first).to_have_text("guievalkit")
+    page.reload()
+    expect(page.locator("#protocols tbody th").first).to_have_text("guievalkit")
+    expect(page.locator("#protocols button")).to_have_count(0)
 
 
 def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -> None:
@@ -171,8 +184,20 @@ def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -
     assert right - left == pytest.approx(2 * (small[2] - small[0]), abs=2)
     page = steps(page, served, "samples")
     page.click(".samples button:nth-child(2)")
+    page.click("#legend .toggle.reference")
+    page.locator("#panel summary", has_text="Prompt").click()
+    page.locator("#panel summary", has_text="Raw reply").click()  # open without being asked, as there is no thought
+    page.wait_for_url("**hide=reference&open=prompt&closed=reply")
     page.reload()
     expect(page.locator(".samples [aria-pressed=true]")).to_have_text("2 ≈")
+    expect(page.locator("#legend .toggle.reference")).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#marks .dot.reference")).to_have_count(0)
+    expect(page.locator("#marks .dot.first")).to_have_count(1)
+    open_parts = page.locator("#panel details[open] > summary")
+    expect(open_parts).to_have_text(["Prompt"])
+    page.evaluate("location.hash = location.hash.split('?')[0] + '?open=constructor.__proto__.about'")
+    expect(open_parts).to_have_text(["Raw reply", "About the step"])
+    expect(page.locator("#marks .dot.reference")).to_have_count(1)
 
 
 def test_notes_are_kept(view: Opened, served: Served) -> None:

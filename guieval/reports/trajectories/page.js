@@ -10,11 +10,12 @@ const checked = (url) => {
 };
 const policy = window.trustedTypes?.createPolicy("guieval", { createScriptURL: checked }) ?? { createScriptURL: checked };
 let current = -1;
+let large = -1; // the place in the strip of the screen that is enlarged
 
 window.guieval = Object.freeze({ task: (number, value) => number === current && show(value) });
 
 function open(number) {
-  if (!(number in entries) || number === current) return;
+  if (!(number in entries)) return;
   current = number;
   for (const { link } of entries) link.removeAttribute("aria-current");
   entries[number].link.setAttribute("aria-current", "true");
@@ -40,6 +41,7 @@ function show(task) {
     strip,
   );
   $("trajectory").scrollTop = 0;
+  enlargeLinked();
 }
 
 const verdict = (task) =>
@@ -86,11 +88,13 @@ const folded = (name, text) =>
 /** A screen with the action drawn on it; a press shows it large. */
 function screenNode(screen, size, action, name) {
   if (!screen?.name) return el("p", { class: "empty" }, "No screenshot: ", foreign(screen?.why ?? "none was recorded"));
-  const enlarge = () => {
+  const enlarge = (event) => {
     const room = [innerWidth * 0.94, innerHeight * 0.86];
     const close = el("button", { type: "button", click: () => $("large").close() }, "Close");
     $("large").replaceChildren(close, drawn(screen.name, size, action, name, room));
-    $("large").showModal();
+    if (!$("large").open) $("large").showModal();
+    large = [...$("strip").children].indexOf(event.currentTarget.closest("li"));
+    address();
   };
   const button = el("button", { type: "button", class: "enlarge", "aria-label": `${name}: enlarge`, click: enlarge });
   button.append(drawn(screen.name, size, action, name, STRIP));
@@ -124,12 +128,13 @@ function walk(event) {
 function filter() {
   const ended = $("ended").value;
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
+  let count = 0;
   for (const { node, text } of entries) {
     node.hidden = Boolean((ended && node.dataset.ended !== ended) || !words.every((word) => text.includes(word)));
-    shown += !node.hidden;
+    count += !node.hidden;
   }
-  $("count").textContent = `${shown} of ${entries.length} trajectories`;
+  $("count").textContent = `${count} of ${entries.length} trajectories`;
+  entries.forEach(({ link }, number) => link.setAttribute("href", linkTo(number)));
 }
 
 /** Up and down go through the list. */
@@ -145,10 +150,43 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   $("search").focus();
 });
-$("filters").addEventListener("input", filter);
+$("filters").addEventListener("input", () => {
+  filter();
+  address();
+});
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 
-const follow = () => open(Number(location.hash.slice(1) || 0));
+/** The link of a trajectory under the filters that are set. */
+function linkTo(number, set = new URLSearchParams()) {
+  for (const name of ["ended", "search"]) if ($(name).value) set.set(name, $(name).value);
+  return `#${number}${set.size ? `?${set}` : ""}`;
+}
+
+/** The address says what is shown. */
+const shown = () => linkTo(Math.max(0, current), new URLSearchParams(large < 0 ? "" : { large }));
+const address = () => location.replace(shown());
+
+function follow() {
+  if (current >= 0 && location.hash === shown()) return;
+  const [number, options = ""] = location.hash.slice(1).split("?");
+  const set = new URLSearchParams(options);
+  for (const name of ["ended", "search"]) $(name).value = set.get(name) ?? "";
+  filter();
+  large = Number.parseInt(set.get("large") ?? "-1");
+  const wanted = Number(number) in entries ? Number(number) : 0;
+  if (wanted === current) enlargeLinked();
+  else open(wanted);
+}
+
+function enlargeLinked() {
+  const button = $("strip")?.children[large]?.querySelector(".enlarge");
+  if (button) button.click();
+  else $("large").close();
+}
+$("large").addEventListener("close", () => {
+  if ($("large").open) return;
+  large = -1;
+  address();
+});
 addEventListener("hashchange", follow);
-filter();
 follow();

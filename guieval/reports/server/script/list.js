@@ -37,6 +37,7 @@ async function listPage(main) {
     box.addEventListener("change", () => {
       chosen[box.checked ? "add" : "delete"](run.id);
       mark();
+      address();
     });
     const name = run.state === "broken" ? foreign(run.name) : el("a", { href: `runs/${run.id}/` }, foreign(run.name));
     const headline = run.headline ? [percent(run.headline.value, 1), bar(Math.min(1, Math.max(0, run.headline.value)))] : "";
@@ -47,7 +48,7 @@ async function listPage(main) {
       {},
       el("td", {}, box),
       el("th", { scope: "row" }, name, remarks),
-            el("td", { class: "number", title: run.kind === "online" ? "success" : "exact match" }, headline),
+      el("td", { class: "number", title: run.kind === "online" ? "success" : "exact match" }, headline),
       el("td", { class: "number" }, run.headline ? number(run.headline.n) : ""),
       [run.model, run.benchmark, run.mode].map((each) => el("td", {}, foreign(each ?? ""))),
       el("td", {}, (run.created ?? "").slice(0, 16).replace("T", " ")),
@@ -69,8 +70,12 @@ async function listPage(main) {
     const listed = runs.filter(fits);
     body.replaceChildren(...listed.map(row));
     count.textContent = listed.length === runs.length ? counted(runs.length, "run") : `${number(listed.length)} of ${counted(runs.length, "run")}`;
-    const parts = new URLSearchParams(wanted);
+    address();
+  };
+  const address = () => {
+    const parts = new URLSearchParams(selects.filter((node) => node.value).map((node) => [node.dataset.name, node.value]));
     if (search.value) parts.set("q", search.value);
+    if (chosen.size) parts.set("compare", [...chosen].join("."));
     const state = parts.size ? `#${parts}` : "#";
     if (state !== (location.hash || "#")) location.replace(state);
   };
@@ -78,6 +83,10 @@ async function listPage(main) {
     const parts = new URLSearchParams(location.hash.slice(1));
     search.value = parts.get("q") ?? "";
     for (const node of selects) node.value = parts.get(node.dataset.name) ?? "";
+    const ticked = (parts.get("compare") ?? "").split(".");
+    chosen.clear();
+    for (const run of runs) if (ticked.includes(run.id) && run.state !== "broken") chosen.add(run.id);
+    mark();
     apply();
   };
   compare.addEventListener("click", () => location.assign(`runs/${[...chosen].join(",")}/`));
@@ -88,6 +97,5 @@ async function listPage(main) {
     event.preventDefault();
     search.focus();
   });
-  mark();
   follow();
 }

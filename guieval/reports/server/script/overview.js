@@ -26,8 +26,14 @@ async function overviewPage(main) {
     const place = el("section", { class: "part", id: name, "aria-label": title }, el("h2", {}, title));
     main.append(place);
     if (name === "protocols") {
-      const start = el("button", { type: "button", click: () => (start.remove(), fetchPart(place, name)) }, "Score the same answers under every protocol");
-      place.append(start);
+      const start = el("button", { type: "button" }, "Score the same answers under every protocol");
+      start.addEventListener("click", () => {
+        start.remove();
+        history.replaceState(null, "", `#${name}`); // a link to this section opens it
+        return fetchPart(place, name);
+      });
+      if (location.hash === `#${name}`) await fetchPart(place, name);
+      else place.append(start);
     } else await fetchPart(place, name);
   }
   if (location.hash.length > 1) $(location.hash.slice(1))?.scrollIntoView();

@@ -160,20 +160,26 @@ function takeFilters() {
 
 /** What is set, as the part of a link after the question mark. */
 function query() {
-  const parts = new URLSearchParams();
-  for (const node of $("filters").elements) if (node.name && node.value) parts.set(node.name, node.value.toWellFormed?.() ?? node.value);
-  if (state.sample.some(Boolean)) parts.set("sample", state.sample.join("."));
-  if (state.zoom > 1) parts.set("zoom", "2");
-  return parts.size ? `?${parts}` : "";
+  const set = new URLSearchParams();
+  for (const node of $("filters").elements) if (node.name && node.value) set.set(node.name, node.value.toWellFormed?.() ?? node.value);
+  if (state.sample.some(Boolean)) set.set("sample", state.sample.join("."));
+  if (state.zoom > 1) set.set("zoom", "2");
+  const lists = {
+    show: Object.keys(MARKS).filter((name) => drawn[name] && !MARKS[name]),
+    hide: Object.keys(MARKS).filter((name) => !drawn[name] && MARKS[name]),
+    open: [...folds.keys()].filter((name) => folds.get(name)),
+    closed: [...folds.keys()].filter((name) => !folds.get(name)),
+  };
+  for (const [name, list] of Object.entries(lists)) if (list.length) set.set(name, list.join("."));
+  return set.size ? `?${set}` : "";
 }
 
 /** Sets the form as a link says; whether that changed anything. */
-function setFilters(text) {
-  const parts = new URLSearchParams(text);
+function setFilters(given) {
   let changed = false;
   for (const node of $("filters").elements) {
     if (!node.name) continue;
-    const wanted = parts.get(node.name) ?? "";
+    const wanted = given.get(node.name) ?? "";
     if (node.value === wanted) continue;
     node.value = wanted;
     if (node.value !== wanted) node.value = "";

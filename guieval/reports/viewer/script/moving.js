@@ -37,13 +37,15 @@ function readLink() {
 
 function followLink() {
   const [path, options = ""] = location.hash.slice(1).split("?");
-  if (setFilters(options)) applyFilters(false);
-  const [row, protocol] = readLink() ?? [listed[0] ?? 0, state.protocol];
   const given = new URLSearchParams(options);
+  if (setFilters(given)) applyFilters(false);
+  const [row, protocol] = readLink() ?? [listed[0] ?? 0, state.protocol];
   const sample = (given.get("sample") ?? "").split(".").map((each) => Math.min(Math.max(Number.parseInt(each) || 0, 0), 63));
   const zoom = given.get("zoom") === "2" ? 2 : 1;
   const same = row === state.row && protocol === state.protocol;
-  if (same && zoom === state.zoom && sample.every((each, run) => each === (state.sample[run] ?? 0))) return;
+  const before = query();
+  setMarksAndFolds(given);
+  if (same && query() === before && zoom === state.zoom && sample.every((each, run) => each === (state.sample[run] ?? 0))) return;
   state.zoom = zoom;
   state.sample = sample.some(Boolean) ? sample : [];
   const strange = path && linkTo(row, protocol).split("?")[0] !== `#${path}`;
@@ -52,7 +54,15 @@ function followLink() {
   openStep(row, protocol);
 }
 
-/** The address says which filters are set, and what is enlarged. */
+/** What is drawn, and which parts of the panel are open, as a link says. */
+function setMarksAndFolds(given) {
+  const [show, hide, open, closed] = ["show", "hide", "open", "closed"].map((name) => (given.get(name) ?? "").split("."));
+  for (const name of Object.keys(MARKS)) drawn[name] = MARKS[name] ? !hide.includes(name) : show.includes(name);
+  folds.clear();
+  for (const name of [...open, ...closed]) if (FOLDS.test(name)) folds.set(name, open.includes(name));
+}
+
+/** The address says which filters are set, what is enlarged, drawn and open. */
 function followFilters() {
   const link = linkTo(state.row);
   if (link !== location.hash) location.replace(link);

@@ -78,7 +78,7 @@ function renderPanel() {
       task.alternatives.length
         ? el(
             "details",
-            {},
+            { "data-part": "accepted" },
             el("summary", {}, `${task.alternatives.length} more accepted`),
             el(
               "ul",
@@ -98,7 +98,7 @@ function renderPanel() {
     task &&
     el(
       "details",
-      { class: "more" },
+      { class: "more", "data-part": "about" },
       el("summary", {}, "About the step"),
       el(
         "dl",
@@ -117,8 +117,17 @@ function renderPanel() {
       Boolean,
     ),
   );
+  for (const node of panel.querySelectorAll("[data-part]")) node.open = folds.get(node.dataset.part) ?? node.open;
   panel.scrollTop = 0;
 }
+
+/** A part that somebody opens or closes stays so on further steps, and in the address. */
+panel.addEventListener("click", (event) => {
+  const node = event.target.closest("summary")?.parentElement;
+  if (!node?.dataset.part) return;
+  folds.set(node.dataset.part, !node.open);
+  followFilters();
+});
 
 function answerOf(run) {
   const seen = shown.runs[run];
@@ -193,7 +202,7 @@ function answerOf(run) {
       ? null
       : el(
           "details",
-          { open: !sample.thought && !sample.conclusion },
+          { open: !sample.thought && !sample.conclusion, "data-part": `reply${run || ""}` },
           el("summary", {}, "Raw reply"),
           el("pre", { dir: "auto" }, sample.raw || "(empty)"),
         ),
@@ -239,10 +248,11 @@ function protocolsTable() {
     .map((run, at) => `${letter(run)} right under ${right[at]} of ${index.protocols.length}`.trim())
     .join(", ");
   const table = el("table", {}, el("thead", {}, head), el("tbody", {}, index.protocols.map(row)));
-  return el("details", { open: split }, el("summary", {}, `Protocols: ${summary}`), table);
+  return el("details", { open: split, "data-part": "protocols" }, el("summary", {}, `Protocols: ${summary}`), table);
 }
 
 function promptOf(run, seen) {
+  const part = `prompt${run || ""}`;
   const origins = seen.history?.length
     ? el(
         "p",
@@ -264,10 +274,11 @@ function promptOf(run, seen) {
         seen.patch.thought ? [", with the thought ", foreign(seen.patch.thought)] : ", without a thought",
       )
     : null;
-  if (!seen.prompt?.length) return el("details", { open: !!patch }, el("summary", {}, "Prompt"), origins, patch, note);
+  if (!seen.prompt?.length) return el("details", { open: !!patch, "data-part": part }, el("summary", {}, "Prompt"), origins, patch, note);
   const details = el(
     "details",
     {
+      "data-part": part,
       toggle: () => {
         if (details.open && !details.querySelector("pre"))
           details.append(el("pre", { dir: "auto" }, seen.prompt.map((at) => shown.lines[at]).join("\n")));

@@ -110,6 +110,7 @@ function renderLegend() {
             drawn[name] = !drawn[name];
             event.currentTarget.setAttribute("aria-pressed", String(drawn[name]));
             fit();
+            followFilters();
           },
         },
         el("b", { "aria-hidden": "true" }, sign),

@@ -3,7 +3,10 @@
 let index, episodeOf, lowered, names;
 let texts = []; // by file, once searched
 const state = { row: -1, protocol: 0, sample: [], zoom: 1 };
-const drawn = { reference: true, prediction: true, alternatives: true, sampled: true, boxes: false, accepted: true };
+const MARKS = { reference: true, prediction: true, alternatives: true, sampled: true, boxes: false, accepted: true };
+const drawn = { ...MARKS };
+const folds = new Map(); // by the name of a part of the panel: whether somebody opened or closed it
+const FOLDS = /^(about|accepted|protocols|(reply|prompt)[1-7]?)$/;
 const filters = { query: "", verdict: "", kind: "", reference: "", predicted: "", disagree: "", flipped: "", subset: "", noted: "" };
 const grouped = new Map(); // by the place of the group among the index's: a name could be anything
 let listed = []; // rows that match
