@@ -18,7 +18,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test check wheel types test-vllm test-train test-learning test-verl kills fuzz clean
+.PHONY: browser demo docs test check wheel types test-formats test-vllm test-train test-learning test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -69,6 +69,14 @@ wheel: $(VENV)/.dev
 types: wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyright
 	$(OUTSIDE) && $(abspath $(BIN))/python -m pyright --pythonpath $(CURDIR)/build/wheel/venv/bin/python .
+
+# Exported results, read by the packages of Inspect, Harbor and Every Eval Ever: 330 MB in build/formats. Of the last two only their
+# formats are needed, which run on earlier versions of Python and without the rest of what they depend on.
+test-formats: $(VENV)/.dev
+	test -x build/formats/bin/python || $(PYTHON) -m venv build/formats
+	build/formats/bin/python -m pip install --quiet --disable-pip-version-check inspect_ai==0.3.285
+	build/formats/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python harbor==0.26.0 every-eval-ever==0.3.0
+	$(BIN)/python -m pytest -p no:cacheprovider tests/reports/exchange/test_readers.py
 
 # The engines against real vLLM (its CPU build) and a tiny model: Linux on x86-64, 3.6 GB in the user's cache folder.
 test-vllm:

@@ -39,9 +39,9 @@ def export_results(
     ] = None,
     figure: Annotated[str | None, typer.Option(help="hf-eval-results: Figure (default: exact match, or success rate).")] = None,
     task: Annotated[str | None, typer.Option(help="hf-eval-results: Task in the benchmark's eval.yaml.")] = None,
-    images: Annotated[bool, typer.Option("--images", help="atif: Also write the screenshots.")] = False,
+    images: Annotated[bool, typer.Option("--images", help="atif, inspect: Also write the screenshots.")] = False,
 ) -> None:
-    """Write the results of runs in the formats of other tools: Every Eval Ever, Hugging Face, ATIF."""
+    """Write the results of runs in the formats of other tools: Every Eval Ever, Hugging Face, ATIF, Inspect."""
     chosen = format_named(form)
     known = get_args(Relationship)
     if relationship is not None and relationship not in known:

@@ -16,11 +16,11 @@ from typing import Any
 
 from guieval.actions import Action, action_to_json
 from guieval.metrics.intervals import Interval
-from guieval.reports.exchange.exported import Exported, ExportedFigure, slug
+from guieval.reports.exchange.exported import Exported, ExportedFigure, slug, token_counts
 from guieval.reports.opened import OpenedOnlineRun, OpenedRun, OpenedStep
 from guieval.reports.trajectories.reading import Trajectory, read_online
 from guieval.scoring.predictions.every_eval_ever import READ_BY
-from guieval.steps import Sample, Usage
+from guieval.steps import Sample
 
 VERSION = "0.3.0"
 _SELF = ("vllm", "vllm-inprocess", "transformers", "local")
@@ -170,14 +170,12 @@ def _generation(run: Exported) -> dict[str, Any]:
 
 
 def _rows(run: Exported) -> Iterator[dict[str, Any]]:
-    names = {figure.name: figure for figure in run.figures}
-    figure = names.get("success rate" if run.online else "exact match", run.figures[0])
     common = {
         "schema_version": VERSION,
         "evaluation_id": evaluation_id(run),
         "model_id": run.model,
-        "evaluation_name": _result(run, figure)["evaluation_name"],
-        "evaluation_result_id": result_id(run, figure),
+        "evaluation_name": _result(run, run.headline)["evaluation_name"],
+        "evaluation_result_id": result_id(run, run.headline),
     }
     if isinstance(run.run, OpenedRun):
         for step in run.run.walk(run.protocol.name):
@@ -226,7 +224,7 @@ def _step_row(step: OpenedStep, run: Exported) -> dict[str, Any]:
         "messages": None,
         "answer_attribution": list(_attribution(samples[0], run.manifest.model.adapter or "unknown")),
         "evaluation": {"score": float(outcome.exact_match), "is_correct": outcome.exact_match, "num_turns": 1},
-        "token_usage": _usage(samples[0].usage),
+        "token_usage": token_counts(samples[0].usage),
         "performance": _latency(samples[0].seconds),
         "error": _failure(samples[0]),
         "metadata": metadata,
@@ -251,13 +249,6 @@ def _attribution(sample: Sample, adapter: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _usage(usage: Usage | None) -> dict[str, int] | None:
-    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
-        return None
-    given, made = usage.prompt_tokens, usage.completion_tokens
-    return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
-
-
 def _latency(seconds: float | None) -> dict[str, float] | None:
     return None if seconds is None else {"latency_ms": 1000 * seconds}
 
@@ -279,7 +270,7 @@ def _trajectory_row(each: Trajectory) -> dict[str, Any]:
             }
         )
     usages = [step.usage for step in each.steps if step.usage is not None]
-    known = [usage for usage in map(_usage, usages) if usage is not None]
+    known = [usage for usage in map(token_counts, usages) if usage is not None]
     total = (
         {name: sum(usage[name] for usage in known) for name in known[0]} if known and len(known) == len(each.steps) else None
     )

@@ -25,7 +25,7 @@ from guieval.reports.opened import OpenedOnlineRun, OpenedRun, open_run
 from guieval.reports.private_places import last_part
 from guieval.scoring.matrix import judge_answers
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.steps import StepKey
+from guieval.steps import StepKey, Usage
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,12 @@ class Exported:
             raise UsageError(f"the run {str(self.source)!r} has no figures: no step of it was answered")
         return figures
 
+    @property
+    def headline(self) -> ExportedFigure:
+        """The figure that stands for the run: exact match, online the success rate."""
+        name = (SUCCESS_RATE if self.online else EXACT_MATCH).name
+        return next((figure for figure in self.figures if figure.name == name), self.figures[0])
+
     @cached_property
     def details(self) -> dict[str, str]:
         """What makes figures comparable: mode, protocol, steps and their digests; all as text."""
@@ -154,6 +160,14 @@ def exported(directory: Path, protocol: str | None = None, dataset: str | None =
 def slug(text: str) -> str:
     """A text as part of a file name: letters, digits, dots and hyphens; texts that differ may have the same."""
     return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+
+
+def token_counts(usage: Usage | None) -> dict[str, int] | None:
+    """Tokens of a request as Every Eval Ever and Inspect name them; ``None`` unless both counts are known."""
+    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return None
+    given, made = usage.prompt_tokens, usage.completion_tokens
+    return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
 
 
 _KINDS = {"progress": "progress", "success": "success_rate", "score": "score"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from guieval.errors import UsageError, nearest
-from guieval.reports.exchange import atif, every_eval_ever, model_cards
+from guieval.reports.exchange import atif, every_eval_ever, inspect_log, model_cards
 
 Relationship: TypeAlias = Literal["first_party", "third_party", "collaborative", "other"]
 
@@ -24,6 +24,7 @@ FORMATS: Mapping[str, Format] = {
     "hf-eval-results": Format(model_cards.write_eval_results, frozenset({"figure", "task"})),
     "model-index": Format(model_cards.write_model_index),
     "atif": Format(atif.write, frozenset({"images"})),
+    "inspect": Format(inspect_log.write, frozenset({"images"})),
 }
 
 

@@ -24,7 +24,7 @@ def write_eval_results(run: Exported, folder: Path, *, figure: str | None = None
     if run.dataset is None:
         name = run.manifest.benchmark.name
         raise UsageError(f"an evaluation result names a data set on the hub, and {name!r} has none: add --dataset ORG/NAME")
-    chosen = _chosen(run.figures, figure)
+    chosen = run.headline if figure is None else _named(run.figures, figure)
     entry = EvalResultEntry(
         dataset_id=run.dataset,
         task_id=task,
@@ -71,9 +71,7 @@ def _needs_hub() -> None:
         raise UsageError("this format needs the package huggingface_hub: pip install 'guieval[hub]'") from None
 
 
-def _chosen(figures: Sequence[ExportedFigure], name: str | None) -> ExportedFigure:
-    if name is None:
-        return next((figure for figure in figures if figure.name == "exact match"), figures[0])
+def _named(figures: Sequence[ExportedFigure], name: str) -> ExportedFigure:
     for figure in figures:
         if figure.name == name:
             return figure

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import yaml
 
-from guieval.errors import UsageError
+from guieval.errors import EngineError, UsageError
+from guieval.models import Request
 from guieval.reports.exchange.atif import Document
 from guieval.reports.exchange.exported import Exported, exported
 from guieval.reports.exchange.formats import format_named
@@ -20,6 +23,7 @@ from guieval.scoring.predictions import detect_format, read_predictions
 from tests.command_line import CommandLine
 from tests.reports.scripted_runs import made_run
 from tests.reports.trajectories.made_online import online_run
+from tests.scripted import ACTIONS, ScriptedEngine, make_episode, reply_with, run_scripted
 
 MISSED = {("e00", 1), ("e01", 0), ("e01", 2)}
 
@@ -161,6 +165,57 @@ def test_trajectories(online: Path, tmp_path: Path, images: bool) -> None:
 def test_trajectories_are_of_online_runs(offline: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ATIF holds trajectories of online runs"):
         format_named("atif").write(exported(offline), tmp_path)
+
+
+def unpacked(path: Path) -> dict[str, Any]:
+    with ZipFile(path) as archive:
+        return {name: json.loads(archive.read(name)) for name in archive.namelist()}
+
+
+def test_a_log_of_inspect(a_run: Path, tmp_path: Path) -> None:
+    run = exported(a_run)
+    (path,) = format_named("inspect").write(run, tmp_path / "one")
+    log = unpacked(path)
+    (scored,) = log["header.json"]["results"]["scores"]
+    assert {name: metric["value"] for name, metric in scored["metrics"].items()} == {
+        figure.name: figure.value for figure in run.figures
+    }
+    samples = [values for name, values in log.items() if name.startswith("samples/")]
+    headline = "success" if run.online else "exact match"
+    assert sum(sample["scores"][headline]["value"] for sample in samples) == pytest.approx(run.headline.value * run.headline.n)
+    assert [(each["id"], each["scores"][headline]["value"]) for each in log["summaries.json"]] == [
+        (sample["id"], sample["scores"][headline]["value"]) for sample in samples
+    ]
+    assert not any(sample["attachments"] for sample in samples)
+    (again,) = format_named("inspect").write(exported(a_run), tmp_path / "two")
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_a_log_of_inspect_holds_the_screenshots_of_steps(tmp_path: Path) -> None:
+    run = exported(online_run(tmp_path, mode="offline", limit=1))
+    (path,) = format_named("inspect").write(run, tmp_path, images=True)
+    assert isinstance(run.run, OpenedRun)
+    for step in run.run.walk():
+        sample = unpacked(path)[f"samples/{step.task.key}_epoch_1.json"]
+        _, shown = sample["input"][0]["content"]
+        attached = sample["attachments"][shown["image"].removeprefix("attachment://")].removeprefix("data:image/png;base64,")
+        assert base64.b64decode(attached) == (run.run.screenshots / step.task.screenshot).read_bytes()
+
+
+def test_a_log_of_inspect_names_steps_that_failed(tmp_path: Path) -> None:
+    def failed(request: Request) -> str:
+        if request.task.step_index == 1:
+            raise EngineError("the server is gone")
+        return reply_with(request.task.action)
+
+    run_scripted(tmp_path / "run", [make_episode("e0", ACTIONS)], ScriptedEngine(failed))
+    run = exported(tmp_path / "run")
+    log = unpacked(*format_named("inspect").write(run, tmp_path))
+    assert log["header.json"]["status"] == "cancelled"
+    results = log["header.json"]["results"]
+    assert (results["total_samples"], results["completed_samples"]) == (len(ACTIONS), len(ACTIONS) - 1)
+    errors = {each["id"]: each["error"] for each in log["summaries.json"] if each["error"]}
+    assert list(errors) == ["scripted/e0#1"] and "the server is gone" in errors["scripted/e0#1"]
 
 
 def test_the_command_writes_and_refuses(offline: Path, tmp_path: Path, guieval: CommandLine) -> None:
