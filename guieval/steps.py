@@ -238,6 +238,11 @@ class Sample(BaseModel):
     logprob: LogProbability = Field(None, description="mean natural log-probability of the reply's tokens, if requested")
 
     @property
+    def actions(self) -> tuple[Action, ...]:
+        """The actions of the reply in order; empty where it holds none."""
+        return self.batch or (() if self.action is None else (self.action,))
+
+    @property
     def answered(self) -> bool:
         """Whether there is an answer to score."""
         return self.outcome.verdict != "infrastructure_failure"

@@ -11,11 +11,14 @@ from typing import Any
 
 from guieval.errors import UsageError
 from guieval.models import ABCModel
+from guieval.online.tasks import EnvironmentTasks
 from guieval.rewards.reply import ReplyScorer
 from guieval.steps import StepKey, StepTaskModel
+from guieval.training.acting import Stage
 from guieval.training.arguments import check_enough, trainer_arguments
-from guieval.training.config import GRPOTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
+from guieval.training.config import GRPOTraining, OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.curriculum import factors, read_measured
+from guieval.training.data.environment_tasks import SCREENS
 from guieval.training.data.examples import (
     Example,
     PromptBuilder,
@@ -31,6 +34,9 @@ from guieval.training.reward_watch import RewardWatch, WatchedScorer
 from guieval.training.weights import Weights, load_weights, lora_config
 
 _LOG = logging.getLogger(__name__)
+
+A_SCREEN = (1080, 1920)
+"""The size of a screenshot where a prompt is written before there is one."""
 
 
 @dataclass
@@ -95,6 +101,12 @@ class Parts:
         protocols = {each.benchmark.name: judge or each.benchmark.protocol for each in self.data.data}
         return RewardWatch(settings, self._scorer, protocols)
 
+    @cached_property
+    def stage(self) -> Stage:
+        """The environments that an online training acts in; to be closed."""
+        assert isinstance(self.config, OnlineTraining)
+        return Stage(Path(self.config.out) / SCREENS, self.config.environment_timeout)
+
     def trainer(self) -> Any:
         """TRL's trainer for a training of this kind. Raises :class:`UsageError` for invalid settings."""
         match self.config:
@@ -104,6 +116,8 @@ class Parts:
                 return _grpo_trainer(self, self.config)
             case SemiOnlineTraining():
                 return _semi_online_trainer(self, self.config)
+            case OnlineTraining():
+                return _online_trainer(self, self.config)
         raise UsageError(f"unknown kind of training {self.config.kind!r}")
 
     def examples(self) -> tuple[int, Callable[[int], Example]]:
@@ -262,6 +276,50 @@ def _semi_online_trainer(parts: Parts, config: SemiOnlineTraining) -> Any:
         train_dataset=_numbers(len(tasks)),
         **common,
     )
+
+
+def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
+    places = parts.drawn(parts.data.episodes, parts.data.episode_keys)
+
+    def task(number: int) -> tuple[EnvironmentTasks, StepTaskModel]:
+        data = parts.data.data[places[number].source]
+        assert isinstance(data.benchmark, EnvironmentTasks)
+        return data.benchmark, data.episode(places[number].number).steps[0]
+
+    _, first = task(0)
+    common = parts.common(Example(first.model_copy(update={"screenshot_size": A_SCREEN}), ()))
+    arguments = common["args"]
+    require_trl()
+    from guieval.training.trainers.online import OnlineTrainer
+
+    check_enough(arguments, len(places))
+    return _made(
+        OnlineTrainer,
+        task=task,
+        reward=config.reward,
+        stage=parts.stage,
+        at_once=_at_once(parts, config, arguments.world_size),
+        prompts=parts.prompts,
+        tasks=len(places),
+        sampling=config.dynamic_sampling,
+        max_prompt_length=config.max_prompt_length,
+        train_dataset=_numbers(len(places)),
+        **common,
+    )
+
+
+def _at_once(parts: Parts, config: OnlineTraining, processes: int) -> int:
+    """How many environments a process opens at once; :class:`UsageError` if there are too few for all processes."""
+    fewest = config.environments
+    for data in parts.data.data:
+        assert isinstance(data.benchmark, EnvironmentTasks)
+        most = data.benchmark.environment.most_devices
+        if most is not None and most < processes:
+            raise UsageError(
+                f"{data.benchmark.title} opens at most {most} at a time, and there are {processes} processes: start {most}"
+            )
+        fewest = fewest if most is None else min(fewest, most // processes)
+    return fewest
 
 
 def _thoughts(parts: Parts, config: SemiOnlineTraining) -> Callable[[Sequence[StepTaskModel]], list[str | None]] | None:

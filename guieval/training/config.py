@@ -17,6 +17,7 @@ from guieval.errors import UsageError, first_problem, nearest
 from guieval.history.modes import PatchMethod, PatchPolicy
 from guieval.models import ABCModel
 from guieval.models.sampling import UNKNOWN_SAMPLING, check_sampling
+from guieval.online.trajectory import Outcome
 from guieval.registry import build_model, model_config
 from guieval.rewards.advantages import AdvantageSettings
 from guieval.rewards.overlong import Overlong
@@ -24,7 +25,7 @@ from guieval.rewards.reply import ReplyScorer
 from guieval.rewards.shapes import weighed
 from guieval.running.config import override, read_settings
 
-Kind: TypeAlias = Literal["sft", "grpo", "semi-online"]
+Kind: TypeAlias = Literal["sft", "grpo", "semi-online", "online"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -165,7 +166,7 @@ class Evaluation(Settings):
 
     every: int = Field(ge=1, description="optimiser steps between two evaluations; one is made before the first step too")
     at_start: bool = Field(True, description="whether the weights are evaluated before the first step")
-    mode: str = Field("sop", description="mode of the evaluation")
+    mode: str | None = Field(None, description="mode of the evaluation; sop when not given, and online in kind online")
     split: str | None = Field(None, description="split, or all; test where the data has one, when not given")
     bench: str | None = None
     bench_options: dict[str, Any] | None = None
@@ -225,7 +226,9 @@ class Source(DataSettings):
 class BatchSettings(Settings):
     """The size of a batch, for any number of processes; TRL's counts are computed from it."""
 
-    tasks: int = Field(ge=1, description="steps (sft, grpo) or episodes (semi-online) per batch, over all processes")
+    tasks: int = Field(
+        ge=1, description="steps (sft, grpo), episodes (semi-online) or tasks (online) per batch, over all processes"
+    )
     updates: int = Field(1, ge=1, description="optimiser steps on the replies of one batch; 1 for sft")
 
 
@@ -256,7 +259,7 @@ class Curriculum(Settings):
 
 
 class TrainingConfig(AdapterSettings, DataSettings):
-    """What all three kinds of training share."""
+    """What all kinds of training share."""
 
     needs: ClassVar[Kind]
 
@@ -390,7 +393,54 @@ class SemiOnlineTraining(TrainingConfig):
     max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
 
 
-_KINDS: dict[str, type[TrainingConfig]] = {kind.needs: kind for kind in (SFTTraining, GRPOTraining, SemiOnlineTraining)}
+class JudgeReward(Settings):
+    """The reward of a rollout from its environment's judgement: a weighted sum, by default 1 for a success and else 0."""
+
+    success: float = Field(1.0, allow_inf_nan=False, description="for a success")
+    progress: float = Field(0.0, allow_inf_nan=False, description="times the part of the task that is done, in [0, 1]")
+    side_effects: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted if there is any side effect")
+    unreadable: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="times the share of replies without an action, subtracted"
+    )
+
+    def of(self, outcome: Outcome) -> float:
+        """The reward of a rollout with this outcome."""
+        score = outcome.score
+        return (
+            self.success * score.success
+            + self.progress * score.progress
+            - self.side_effects * bool(score.side_effects)
+            - self.unreadable * outcome.unparseable / max(1, outcome.steps)
+        )
+
+
+class OnlineTraining(TrainingConfig):
+    """Online RL: whole rollouts in an environment, own outputs as history, rewarded by the environment's judge."""
+
+    needs = "online"
+
+    reward: JudgeReward = JudgeReward()
+    max_steps: int | None = Field(None, ge=1, description="most steps of a task; the environment's own when not given")
+    environments: int = Field(8, ge=1, le=1024, description="environments open at once in each process")
+    environment_timeout: float = Field(
+        120.0, gt=0, allow_inf_nan=False, description="seconds for one call of an environment before it counts as failed"
+    )
+    allow_network: bool = Field(False, description="let the environments' pages reach other hosts")
+    dynamic_sampling: DynamicSampling | None = DynamicSampling()
+    max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
+
+    @model_validator(mode="after")
+    def _has_no_recorded_data(self) -> OnlineTraining:
+        for source in self.all_sources:
+            for name in ("data", "sample_set", "skip_damaged"):
+                if getattr(source, name):
+                    raise ValueError(f"{name} is for recorded episodes, and kind online acts in an environment: remove it")
+        return self
+
+
+_KINDS: dict[str, type[TrainingConfig]] = {
+    kind.needs: kind for kind in (SFTTraining, GRPOTraining, SemiOnlineTraining, OnlineTraining)
+}
 
 
 def read_config(

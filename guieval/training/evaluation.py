@@ -17,15 +17,21 @@ from typing import Any
 
 from guieval.data.benchmark import ABCBenchmark
 from guieval.errors import FatalEngineError
+from guieval.history.modes import ONLINE
+from guieval.journal import Records
 from guieval.metrics.summary import RunSummary
 from guieval.models import ABCModel
-from guieval.registry import load_benchmark
+from guieval.online.figures import online_figures
+from guieval.online.find import load_environment
+from guieval.online.tasks import EnvironmentTasks
+from guieval.registry import default_data_folder, load_benchmark
 from guieval.running.config import RunConfig, parse
 from guieval.running.engine_choice import Answering
 from guieval.running.resolve import Parts, resolve
 from guieval.running.runner import Runner
+from guieval.steps import Plan
 from guieval.training.checkpoints import keep_until
-from guieval.training.config import Evaluation, TrainingConfig
+from guieval.training.config import Evaluation, OnlineTraining, TrainingConfig
 from guieval.training.lockstep import LockstepEngine
 from guieval.training.sharding import whole_root
 from guieval.training.weights import Weights
@@ -41,8 +47,11 @@ class Evaluator:
         self.at_start = evaluation.at_start
         self._out = Path(config.out)
         self._engine = engine
-        parts = Parts(_benchmark(config, evaluation), model, Answering(engine, engine.capacity))
-        self._run = resolve(_run_config(config, evaluation), parts=parts)  # an unknown split is found now
+        benchmark, at_once = _benchmark(config, evaluation), engine.capacity
+        if isinstance(benchmark, EnvironmentTasks):  # a round waits for every task in flight, so each must have its device
+            at_once = min(at_once, benchmark.environment.most_devices or at_once)
+        parts = Parts(benchmark, model, Answering(engine, at_once))
+        self._run = resolve(_run_config(config, evaluation, at_once), parts=parts)  # an unknown split is found now
 
     def evaluate(self, step: int, weights: Any, processor: Any) -> dict[str, float] | None:
         """Run the episodes with ``weights`` (a transformers model), append the figures to the file and return them.
@@ -67,7 +76,8 @@ class Evaluator:
                 self._engine.dismiss()
         if outcome.interrupted:
             raise KeyboardInterrupt
-        row = figures(outcome.tally.summary(outcome.plan))
+        online = self._run.config.mode == ONLINE
+        row = judged(directory, outcome.plan) if online else figures(outcome.tally.summary(outcome.plan))
         self.forget_after(step - 1)
         with (self._out / FILE).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **row}) + "\n")
@@ -92,6 +102,19 @@ def figures(summary: RunSummary) -> dict[str, float]:
     }
     if summary.sop is not None:
         values |= {"pg": summary.sop.pg.value, "tsr": summary.sop.tsr.value, "sop_score": summary.sop.score.value}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def judged(directory: Path, plan: Plan) -> dict[str, float]:
+    """The logged figures of an online evaluation: shares in [0, 1], mean steps, and the number of tasks."""
+    found = online_figures(Records(directory), plan)
+    values = {
+        "success": found.success.value,
+        "progress": found.progress.value,
+        "steps": found.steps.value,
+        "episodes": float(found.tasks),
+        "unmeasured": float(found.failed + found.not_run),
+    }
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -176,13 +199,22 @@ def _benchmark(config: TrainingConfig, evaluation: Evaluation) -> ABCBenchmark:
     data = evaluation.data if evaluation.data is not None or other else config.data
     name = evaluation.bench or config.bench
     assert name is not None  # a configuration with several sources names the evaluation's own
+    if _mode(config, evaluation) == ONLINE:
+        network = isinstance(config, OnlineTraining) and config.allow_network
+        environment = load_environment(name, allow_network=network, **_options(config, evaluation))
+        return EnvironmentTasks(default_data_folder(name), environment, getattr(config, "max_steps", None))
     benchmark = load_benchmark(name, data, **_options(config, evaluation))
     return benchmark.skipping_damaged() if config.skip_damaged else benchmark
 
 
-def _run_config(config: TrainingConfig, evaluation: Evaluation) -> RunConfig:
+def _mode(config: TrainingConfig, evaluation: Evaluation) -> str:
+    return evaluation.mode or (ONLINE if isinstance(config, OnlineTraining) else "sop")
+
+
+def _run_config(config: TrainingConfig, evaluation: Evaluation, at_once: int) -> RunConfig:
     values = {
         **evaluation.model_dump(exclude={"every", "at_start", "data"}),
+        "mode": _mode(config, evaluation),
         "model": config.model,
         "adapter": config.adapter,
         "bench": evaluation.bench or config.bench,
@@ -191,5 +223,8 @@ def _run_config(config: TrainingConfig, evaluation: Evaluation) -> RunConfig:
         "engine": "transformers",
         "skip_damaged": config.skip_damaged,
         "bench_options": _options(config, evaluation),
+        "environments": at_once,
     }
+    if isinstance(config, OnlineTraining) and values["mode"] == ONLINE:
+        values |= {name: getattr(config, name) for name in ("environment_timeout", "max_steps", "allow_network")}
     return parse({name: value for name, value in values.items() if value is not None})

@@ -19,7 +19,7 @@ from guieval.errors import UsageError
 from guieval.models import ABCModel, ModelInput
 from guieval.training.arguments import trainer_kind, trainer_values
 from guieval.training.building import Parts
-from guieval.training.config import SemiOnlineTraining, SFTTraining, TrainingConfig
+from guieval.training.config import OnlineTraining, SemiOnlineTraining, SFTTraining, TrainingConfig
 from guieval.training.data.examples import Example
 from guieval.training.memory import GIB, Item, Method, ModelSize, Rows, Sharding, counted, items, peak
 from guieval.training.model_size import model_size
@@ -187,6 +187,8 @@ def _batch(config: TrainingConfig, given: Callable[[str], Any], processes: int, 
 def _examples(parts: Parts) -> tuple[int, Callable[[int], Example]]:
     """The steps that prompts are made of: how many, and each by its number; none where the data is not at hand."""
     sources = parts.config.all_sources
+    if isinstance(parts.config, OnlineTraining):  # a prompt's screenshot is the environment's
+        return 0, lambda number: parts.data.example(parts.data.steps[number])
     try:
         if isinstance(parts.config, SemiOnlineTraining):
             steps = parts.data.steps
@@ -200,6 +202,8 @@ def _examples(parts: Parts) -> tuple[int, Callable[[int], Example]]:
 
 def _epoch(parts: Parts, examples: int) -> int | None:
     """Tasks of an epoch: steps, or episodes in semi-online training, of which ``limit`` tells the number without data."""
+    if isinstance(parts.config, OnlineTraining):
+        return len(parts.drawn(parts.data.episodes, parts.data.episode_keys))
     if not isinstance(parts.config, SemiOnlineTraining):
         return examples or None
     if examples:
@@ -219,9 +223,9 @@ def _rows(
     edge = math.isqrt(size.patch // 6) * math.isqrt(size.patches)  # pixels of an image token: 3 colours, 2 frames
     lengths = [_length(model.prepare_input(each.task, each.history), edge) for each in examples]
     if bound is None and not lengths:
-        raise UsageError(
-            "the length of a prompt is not known: give --data, so that prompts can be measured, or --set max_prompt_length=N"
-        )
+        online = isinstance(config, OnlineTraining)
+        measure = "" if online else "give --data, so that prompts can be measured, or "
+        raise UsageError(f"the length of a prompt is not known: {measure}--set max_prompt_length=N")
     image = max((pictures for _, pictures in lengths), default=bound or 0)
     prompt = max((words + pictures for words, pictures in lengths), default=0) if bound is None else bound
     if isinstance(config, SFTTraining):

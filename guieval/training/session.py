@@ -27,7 +27,7 @@ from guieval.training.checkpoints import (
     last_checkpoint,
     mark,
 )
-from guieval.training.config import TrainingConfig
+from guieval.training.config import OnlineTraining, TrainingConfig
 from guieval.training.evaluation import FILE as EVALUATIONS
 from guieval.training.evaluation import Evaluator, evaluation_callback, lockstep_engine
 from guieval.training.guard import require_extra
@@ -77,6 +77,8 @@ def train(config: TrainingConfig, *, resume: bool = False) -> Path:
                 keep_until(file, step)
     trainer.accelerator.wait_for_everyone()  # others read the log too
     with ExitStack() as stack:
+        if isinstance(config, OnlineTraining):
+            stack.callback(parts.stage.close)
         if trainer.args.use_cpu and hasattr(getattr(parts.weights.model, "model", None), "visual"):
             from guieval.training.tiny.speed import fast_on_cpu
 

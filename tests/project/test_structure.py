@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": RUNS | {"running", "scoring"},
     "reports": RUNS | {"scoring", "analysis", "online", "telemetry"},
     "rewards": CONTRACTS,
-    "training": RUNS | {"engines", "rewards", "running", "testing", "analysis"},
+    "training": RUNS | {"engines", "rewards", "running", "testing", "analysis", "online"},
 }
 """Which packages each package may import, in the order of docs/architecture.md."""
 MAY_IMPORT_ALL = {"cli", "__main__", "__init__"}

@@ -32,8 +32,10 @@ def export_training(
     from guieval.training.data.export import check_folder, check_format, write_rows
 
     settings = read_config(settings_file(config, "training", "training"), override or (), data=data or ())
-    if settings.kind == "semi-online":
-        raise UsageError("semi-online training has no rows: its prompts depend on the policy's own rollouts; use sft or grpo")
+    if settings.kind in ("semi-online", "online"):
+        raise UsageError(
+            f"{settings.kind} training has no rows: its prompts depend on the policy's own rollouts; use sft or grpo"
+        )
     chosen = check_format(form, answers=isinstance(settings, SFTTraining))
     check_folder(out)
     parts = Parts(settings)

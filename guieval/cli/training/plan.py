@@ -62,9 +62,8 @@ def _batch(batch: Batch, kind: str) -> str:
     tasks = f"{batch.tasks:,} {_tasks(kind, batch.tasks)}"
     if kind == "sft":
         return f"{tasks} an optimiser step"
-    rollouts = (
-        f"{batch.tasks * batch.replies:,} rollouts" if kind == "semi-online" else f"{batch.tasks * batch.replies:,} replies"
-    )
+    what = "rollouts" if kind in ("semi-online", "online") else "replies"
+    rollouts = f"{batch.tasks * batch.replies:,} {what}"
     steps = _plural("optimiser step", batch.updates)
     return f"{tasks} x {batch.replies} = {rollouts}, used for {batch.updates:g} {steps}"
 
@@ -78,7 +77,7 @@ def _epoch(batch: Batch, kind: str) -> str:
 
 
 def _tasks(kind: str, count: int) -> str:
-    return _plural("episode" if kind == "semi-online" else "step", count)
+    return _plural({"semi-online": "episode", "online": "task"}.get(kind, "step"), count)
 
 
 def _plural(word: str, count: float) -> str:

@@ -1,4 +1,4 @@
-"""``guieval train``: supervised training, GRPO on reference history, and UI-S1's semi-online RL, each from one YAML file.
+"""``guieval train``: supervised training, GRPO on reference history, UI-S1's semi-online RL and online RL, from YAML files.
 
 Several processes, DeepSpeed or FSDP: ``accelerate launch --config_file FILE -m guieval train ...``. Shipped files are named
 alone (``--config ui-s1``). The exit code is 2 for a mistake, 1 for a training that memory, disk, a server or another process
@@ -26,7 +26,7 @@ from guieval.running.config import settings_file
 PICTURE = "training.svg"
 SECONDS_TO_END = 20
 """What a failed process of several has to print its error and end; others wait for it until it has."""
-KIND = typer.Argument(metavar="sft|grpo|semi-online", help="How to train.")
+KIND = typer.Argument(metavar="sft|grpo|semi-online|online", help="How to train.")
 
 
 def train(
@@ -47,7 +47,7 @@ def train(
     gpu_memory: Annotated[float | None, typer.Option(min=1, help="With --plan: GiB of each GPU.")] = None,
     json: JSON = False,
 ) -> None:
-    """Train a model with TRL: by reference actions, by offline RL, or by semi-online RL."""
+    """Train a model with TRL: by reference actions, or by offline, semi-online or online RL."""
     from guieval.training.config import KINDS, read_config
     from guieval.training.guard import require_extra
 

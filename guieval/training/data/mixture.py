@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from guieval.steps import Episode, StepKey, StepTaskModel
-from guieval.training.config import Source, TrainingConfig
+from guieval.training.config import OnlineTraining, Source, TrainingConfig
+from guieval.training.data.environment_tasks import open_tasks
 from guieval.training.data.examples import Example, TrainingData, open_source
 
 
@@ -80,8 +81,13 @@ class Mixture:
 
 
 def open_data(config: TrainingConfig) -> Mixture:
-    """The data of a training; :class:`guieval.errors.UsageError` for an unknown name, a missing folder, an empty selection."""
+    """The data or the tasks of a training.
+
+    Raises :class:`guieval.errors.UsageError` for an unknown name, a missing folder, and an empty selection.
+    """
     sources = config.all_sources
+    if isinstance(config, OnlineTraining):
+        return Mixture(sources, tuple(open_tasks(source, config) for source in sources))
     return Mixture(sources, tuple(open_source(source, config.seed) for source in sources))
 
 

@@ -61,7 +61,7 @@ class StepGRPOTrainer(GroupTrainer):
 
     def _log(self, scored: Sequence[ScoredReply], answers: Sequence[Answer], rewards: Sequence[float | None]) -> None:
         size = self.num_generations
-        spreads = [_deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
+        spreads = [deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
         logged: defaultdict[str, list[float]] = defaultdict(list)
         for each in scored:
             if each.measured:
@@ -91,17 +91,17 @@ def group_advantages(rewards: Sequence[float | None], size: int, scale: str) -> 
     ``scale`` is TRL's ``scale_rewards``: the difference is divided by the standard deviation of the ``group``, of the whole
     ``batch``, or (``none``) not at all.
     """
-    whole = _deviation(rewards)
+    whole = deviation(rewards)
     worth: list[float] = []
     for start in range(0, len(rewards), size):
         group = rewards[start : start + size]
         mean = fmean(measured) if (measured := [reward for reward in group if reward is not None]) else 0.0
-        divisor = {"none": 1.0, "batch": whole + EPSILON, "group": _deviation(group) + EPSILON}[scale]
+        divisor = {"none": 1.0, "batch": whole + EPSILON, "group": deviation(group) + EPSILON}[scale]
         worth += [0.0 if reward is None else (reward - mean) / divisor for reward in group]
     return worth
 
 
-def _deviation(rewards: Sequence[float | None]) -> float:
+def deviation(rewards: Sequence[float | None]) -> float:
     """The sample standard deviation of the rewards that are there."""
     measured = [reward for reward in rewards if reward is not None]
     return stdev(measured) if len(measured) > 1 else 0.0

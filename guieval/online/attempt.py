@@ -1,0 +1,133 @@
+"""One attempt at a task, fed with what the environment shows and what the model replies: the rules of mode ``online``.
+
+The runner of online runs and the trainer of online RL both follow it, so prompts, executed actions and endings are the same in
+evaluation and in training. It calls neither the environment nor the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from hashlib import sha256
+from itertools import takewhile
+from typing import Any, TypeVar
+
+from guieval.actions import ExecutableAction, Stop, StopStatus, Unsupported, executable
+from guieval.errors import EnvironmentFailure, GuievalError
+from guieval.history import HistoryEntry
+from guieval.online.contract import Observation, Score
+from guieval.online.trajectory import Ended, Outcome, TrajectoryStep
+from guieval.steps import Sample, StepTaskModel
+
+MOST_ATTEMPTS = 3
+"""Attempts at a task in one session, if its environment fails."""
+MOST_UNPARSEABLE = 3
+"""Replies in a row without an action that end a task."""
+UNKNOWN = Unsupported(name="unknown")
+"""The reference action of a step online: there is none."""
+
+_Result = TypeVar("_Result")
+
+
+class Attempt:
+    """An attempt at ``task``, the record of a task in an environment (:class:`guieval.online.tasks.EnvironmentTasks`).
+
+    It ends after ``most`` steps, when the model stops it, when the environment has ended it, or after
+    :data:`MOST_UNPARSEABLE` replies in a row without an action.
+    """
+
+    def __init__(self, task: StepTaskModel, most: int) -> None:
+        self.task = task
+        self.most = most
+        self.history: list[HistoryEntry] = []
+        """The executed steps so far, oldest first, as prompts show them."""
+        self.steps = 0
+        self.unparseable = 0
+        self.unsupported = 0
+        self.stopped: StopStatus | None = None
+        self._in_a_row = 0
+
+    def shown(self, observation: Observation, screenshot: str) -> StepTaskModel:
+        """The next step as an adapter takes it; ``screenshot`` is the file of the observation's."""
+        task = self.task
+        return StepTaskModel(
+            benchmark=task.benchmark,
+            dataset=task.dataset,
+            subset=task.subset,
+            episode_id=task.episode_id,
+            step_index=self.steps,
+            episode_length=self.most,
+            instruction=observation.goal,
+            screenshot=screenshot,
+            screenshot_size=observation.size,
+            action=UNKNOWN,
+            groups=task.groups,
+            extras={} if observation.text is None else {"screen_text": observation.text},
+        )
+
+    def answered(self, shown: StepTaskModel, reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
+        """Take the reply to a step; returns what the device is to carry out, nothing where the reply holds no such action."""
+        carried = carried_out(reply)
+        self.steps += 1
+        self._in_a_row = self._in_a_row + 1 if reply.action is None else 0
+        self.unparseable += reply.action is None
+        self.unsupported += reply.action is not None and not carried
+        for action in reply.actions:
+            if isinstance(action, Stop):
+                self.stopped = action.status
+        if carried and reply.action is not None:
+            self.history.append(HistoryEntry(shown, reply.action, reply.thought, reply.conclusion, reply.raw_response, "model"))
+        return carried
+
+    def over(self, observation: Observation) -> bool:
+        """Whether the environment is to judge now, after a step."""
+        return self.steps >= self.most or self.stopped is not None or observation.over or self._in_a_row >= MOST_UNPARSEABLE
+
+    def ended(self, score: Score, observation: Observation) -> Ended:
+        """How the attempt ended, with the last observation and its judgement."""
+        if score.success:
+            return "success"
+        if self._in_a_row >= MOST_UNPARSEABLE:
+            return "unparseable"
+        if self.stopped is not None:
+            return "false completion" if self.stopped == "finish" else "wrong stop"
+        return "failed" if observation.over else "step limit"
+
+    def outcome(self, score: Score, observation: Observation, **recorded: Any) -> Outcome:
+        """The outcome with the last observation and its judgement; ``recorded`` are its other fields."""
+        return Outcome(
+            ended=self.ended(score, observation),
+            score=score,
+            steps=self.steps,
+            stopped=self.stopped,
+            unparseable=self.unparseable,
+            unsupported=self.unsupported,
+            **recorded,
+        )
+
+
+def carried_out(reply: Sample | TrajectoryStep) -> list[ExecutableAction]:
+    """What of a reply's actions a device can carry out, up to the first one that it cannot."""
+    carried = [executable(action) for action in reply.actions]
+    return list(takewhile(lambda action: action is not None, carried))  # type: ignore[arg-type]  # none of them is None
+
+
+def screen_name(screenshot: bytes) -> str:
+    """The name of an encoded screenshot's file, from its content."""
+    kind = "png" if screenshot.startswith(b"\x89PNG") else "jpg"
+    return f"{sha256(screenshot).hexdigest()[:32]}.{kind}"
+
+
+async def within(seconds: float, call: Awaitable[_Result], what: str) -> _Result:
+    """Wait for a call of the environment; :class:`EnvironmentFailure` if it fails or takes longer than ``seconds``.
+
+    ``what`` completes the sentence "the environment failed ...", e.g. "to begin a task".
+    """
+    try:
+        return await asyncio.wait_for(call, seconds)
+    except TimeoutError:
+        raise EnvironmentFailure(f"the environment took longer than {seconds:g} s {what}") from None
+    except GuievalError:
+        raise
+    except Exception as error:  # an environment may be anyone's code
+        raise EnvironmentFailure(f"the environment failed {what}: {type(error).__name__}: {error}") from error

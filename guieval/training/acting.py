@@ -1,0 +1,153 @@
+"""Rollouts in environments for online RL: many at once, each with its own device, advanced until the model is to answer.
+
+The rules are those of mode ``online`` (:class:`guieval.online.attempt.Attempt`). Without torch: the trainer asks the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from guieval.actions import ExecutableAction
+from guieval.errors import EnvironmentFailure
+from guieval.online import ABCDevice, Observation
+from guieval.online.attempt import MOST_ATTEMPTS, Attempt, screen_name, within
+from guieval.online.tasks import EnvironmentTasks
+from guieval.online.trajectory import Outcome
+from guieval.steps import Sample, StepTaskModel
+
+CLOSE_SECONDS = 15.0
+
+
+class OnlineRollout:
+    """One rollout of a task; ``seed`` is the environment's. It is begun again if its environment fails.
+
+    ``shown`` is the step to be answered. At the end ``outcome`` is set, or ``failure``: the environment failed in every
+    attempt, or a reply could not be read because of a bug in the adapter. ``payloads`` are the driver's, one per answer of the
+    attempt that counts.
+    """
+
+    def __init__(self, tasks: EnvironmentTasks, task: StepTaskModel, seed: int) -> None:
+        self.tasks = tasks
+        self.task = task
+        self.seed = seed
+        self.outcome: Outcome | None = None
+        self.failure: str | None = None
+        self._attempts = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin an attempt."""
+        self.attempt = Attempt(self.task, self.tasks.steps(self.tasks.named(self.task)))
+        self.samples: list[Sample] = []
+        self.payloads: list[Any] = []
+        self.shown: StepTaskModel | None = None
+        self.device: ABCDevice | None = None
+        self.observation: Observation | None = None
+        self.carried: list[ExecutableAction] = []
+
+    def tell(self, sample: Sample, payload: Any = None) -> None:
+        """Take the reply to :attr:`shown`."""
+        assert self.shown is not None
+        self.samples.append(sample)
+        self.payloads.append(payload)
+        if sample.answered:
+            self.carried = self.attempt.answered(self.shown, sample)
+        else:
+            self.failure = sample.outcome.reason
+        self.shown = None
+
+    def failed(self, error: EnvironmentFailure) -> None:
+        """Begin again, or give up."""
+        self._attempts += 1
+        self.begin()
+        if self._attempts >= MOST_ATTEMPTS:
+            self.failure = str(error)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to do."""
+        return self.outcome is not None or self.failure is not None
+
+
+class Stage:
+    """Devices for rollouts, which are used again for further ones, and an event loop to act on them.
+
+    Screenshots are written to ``screens``. ``seconds`` bounds every call of an environment.
+    """
+
+    def __init__(self, screens: Path, seconds: float) -> None:
+        self.screens = screens
+        self._seconds = seconds
+        self._runner = asyncio.Runner()
+        self._free: dict[str, list[ABCDevice]] = {}
+        self._used: set[ABCDevice] = set()
+
+    def advance(self, rollouts: Sequence[OnlineRollout]) -> None:
+        """Act until each rollout is over or has a step to be answered."""
+        self._runner.run(self._advance(rollouts))
+
+    def close(self) -> None:
+        """Close all devices; may be called more than once."""
+        devices = [*self._used, *(device for free in self._free.values() for device in free)]
+        self._used, self._free = set(), {}
+        with suppress(RuntimeError):  # the loop is closed
+            self._runner.run(_closed(devices))
+        self._runner.close()
+
+    async def _advance(self, rollouts: Sequence[OnlineRollout]) -> None:
+        self.screens.mkdir(parents=True, exist_ok=True)
+        await asyncio.gather(*map(self._until_shown, rollouts))
+
+    async def _until_shown(self, rollout: OnlineRollout) -> None:
+        while not rollout.over and rollout.shown is None:
+            try:
+                await self._next(rollout)
+            except EnvironmentFailure as error:
+                device = rollout.device
+                rollout.failed(error)
+                if device is not None:
+                    self._used.discard(device)
+                    await _closed([device])
+        if rollout.over and rollout.device is not None:
+            self._used.discard(rollout.device)
+            self._free.setdefault(rollout.tasks.name, []).append(rollout.device)
+            rollout.device = None
+
+    async def _next(self, rollout: OnlineRollout) -> None:
+        """Begin the task, or carry out the last reply; then show the next step, or let the environment judge."""
+        attempt = rollout.attempt
+        if rollout.device is None or rollout.observation is None:
+            rollout.device = await self._device(rollout)
+            named = rollout.tasks.named(rollout.task)
+            rollout.observation = await within(self._seconds, rollout.device.reset(named, rollout.seed), "to begin a task")
+        else:
+            if rollout.carried:
+                carried = rollout.device.step(rollout.carried)
+                rollout.observation = await within(self._seconds, carried, "to carry out an action")
+            if attempt.over(rollout.observation):
+                score = await within(self._seconds, rollout.device.score(), "to judge")
+                rollout.outcome = attempt.outcome(score, rollout.observation)
+                return
+        rollout.shown = attempt.shown(rollout.observation, self._kept(rollout.observation.screenshot))
+
+    async def _device(self, rollout: OnlineRollout) -> ABCDevice:
+        free = self._free.get(rollout.tasks.name)
+        device = free.pop() if free else await within(self._seconds, rollout.tasks.environment.open(), "to start")
+        self._used.add(device)
+        return device
+
+    def _kept(self, screenshot: bytes) -> str:
+        file = self.screens / screen_name(screenshot)
+        if not file.exists():
+            file.write_bytes(screenshot)
+        return file.name
+
+
+async def _closed(devices: Sequence[ABCDevice]) -> None:
+    for device in devices:
+        with suppress(Exception):  # whatever state it is in
+            await asyncio.wait_for(device.close(), CLOSE_SECONDS)

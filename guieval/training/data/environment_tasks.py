@@ -1,0 +1,24 @@
+"""The tasks of an online training: those of its environments, in place of recorded episodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guieval.data.selection import Choice
+from guieval.data.selection import select as select_episodes
+from guieval.online.find import load_environment
+from guieval.online.tasks import EnvironmentTasks
+from guieval.training.config import OnlineTraining, Source
+from guieval.training.data.examples import TrainingData
+
+SCREENS = "screens"
+"""Folder of a training's present screenshots below its own."""
+
+
+def open_tasks(source: Source, config: OnlineTraining) -> TrainingData:
+    """The tasks of one environment; :class:`UsageError` for an unknown name or option, and an empty selection."""
+    environment = load_environment(source.bench, allow_network=config.allow_network, **source.bench_options)
+    tasks = EnvironmentTasks(Path(config.out) / SCREENS, environment, config.max_steps)
+    episodes = None if source.episodes is None else Path(source.episodes)
+    choice = Choice(source.split, source.subset, None, episodes, source.limit, config.seed)
+    return TrainingData(tasks, select_episodes(tasks, choice))

@@ -1,0 +1,176 @@
+"""Online RL: whole rollouts in an environment, rewarded by its judge, in TRL's GRPOTrainer.
+
+Every step of a rollout is a row with its own prompt (with the rollout's own history) and the rollout's advantage: its reward
+minus the mean of its group's, which begin from the same state. Rollouts of a batch advance together, one step at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from statistics import pstdev
+from typing import Any
+
+import torch
+from accelerate.utils import gather_object
+
+from guieval.errors import UsageError
+from guieval.evaluation import ActionEvaluator, get_protocol
+from guieval.models.scored_reply import read_reply
+from guieval.online.tasks import PROTOCOL, EnvironmentTasks
+from guieval.steps import StepTaskModel
+from guieval.training.acting import OnlineRollout, Stage
+from guieval.training.config import JudgeReward
+from guieval.training.data.environment_tasks import SCREENS
+from guieval.training.trainers.groups import CHECKPOINT, Batch, Group, GroupTrainer
+from guieval.training.trainers.grpo import deviation, group_advantages
+from guieval.training.trainers.rows import Row
+
+
+class OnlineTrainer(GroupTrainer):
+    """Each group is one task, begun several times from one seed.
+
+    ``task`` gives the environment and the record of a number. At most ``at_once`` rollouts of this process act at once, on
+    the devices of ``stage``. A rollout that could not be judged has no reward and is not trained on.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: Callable[[int], tuple[EnvironmentTasks, StepTaskModel]],
+        reward: JudgeReward,
+        stage: Stage,
+        at_once: int,
+        **named: Any,
+    ) -> None:
+        self._task = task
+        self._reward = reward
+        self._stage = stage
+        self._at_once = at_once
+        self._draw = 0
+        self._evaluator = ActionEvaluator(get_protocol(PROTOCOL))
+        super().__init__(reward_funcs=[_rewarded_by_the_judge], **named)
+
+    def _groups(self, indices: Sequence[int], first: int) -> list[Group]:
+        size = self.num_generations
+        seeds = [self._seed((first + place) // size) for place in range(len(indices))]
+        rollouts = [OnlineRollout(*self._task(index), seed) for index, seed in zip(indices, seeds, strict=True)]
+        self._draw += 1
+        self._roll_out(rollouts)
+        rewards: list[float | None] = gather_object(
+            [None if rollout.outcome is None else self._reward.of(rollout.outcome) for rollout in rollouts]
+        )
+        worth = group_advantages(rewards, size, self.scale_rewards)
+        self._log(rollouts, rewards)
+        if self.log_completions:
+            self._log_completions(rollouts, rewards, worth)
+        eta = 0.0 if self._sampling is None else self._sampling.eta
+        groups = []
+        for start in range(0, len(rewards), size):
+            measured = [reward for reward in rewards[start : start + size] if reward is not None]
+            here = range(max(start, first), min(start + size, first + len(rollouts)))
+            rows: list[Row] = [
+                replace(row, advantage=worth[place])
+                for place in here
+                if rewards[place] is not None
+                for row in rollouts[place - first].payloads
+            ]
+            groups.append(Group(len(measured) > 1 and pstdev(measured) > eta, tuple(rows)))
+        return groups
+
+    def _seed(self, group: int) -> int:
+        """The seed of a group's environments: the same on all processes, and after a resume."""
+        name = "/".join(map(str, (self.args.seed, *self._generated, self._draw, group)))
+        return int.from_bytes(blake2b(name.encode(), digest_size=4).digest()) >> 1
+
+    def _roll_out(self, rollouts: Sequence[OnlineRollout]) -> None:
+        waiting, model = deque(rollouts), self._prompts.model
+        active: list[OnlineRollout] = []
+        while True:
+            self._stage.advance(active)
+            active = [rollout for rollout in active if not rollout.over]
+            while waiting and len(active) < self._at_once:
+                new = [waiting.popleft() for _ in range(min(len(waiting), self._at_once - len(active)))]
+                self._stage.advance(new)
+                active += [rollout for rollout in new if not rollout.over]
+            if not self._any(len(active)):
+                return
+            shown = [(rollout, rollout.shown) for rollout in active if rollout.shown is not None]
+            answers = self._answers([model.prepare_input(step, rollout.attempt.history) for rollout, step in shown])
+            for (rollout, step), answer in zip(shown, answers, strict=True):
+                rollout.tell(read_reply(model, self._evaluator, step, answer.text), answer.row)
+
+    def _any(self, count: int) -> bool:
+        """Whether any process has work left; all must generate equally often."""
+        return bool(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).sum() > 0)
+
+    def _log(self, rollouts: Sequence[OnlineRollout], rewards: Sequence[float | None]) -> None:
+        size = self.num_generations
+        logged: defaultdict[str, list[float]] = defaultdict(list)
+        for rollout in rollouts:
+            logged["online/environment_failures"].append(float(rollout.outcome is None))
+            logged["completions/mean_length"] += [float(len(row.completion)) for row in rollout.payloads]
+            if (outcome := rollout.outcome) is not None:
+                logged["reward"].append(self._reward.of(outcome))
+                logged["online/success"].append(float(outcome.score.success))
+                logged["online/progress"].append(outcome.score.progress)
+                logged["online/side_effects"].append(float(bool(outcome.score.side_effects)))
+                logged["online/false_completion"].append(float(outcome.ended == "false completion"))
+                logged["online/unreadable"].append(outcome.unparseable / max(1, outcome.steps))
+                logged["online/steps"].append(float(outcome.steps))
+        spreads = [deviation(rewards[start : start + size]) for start in range(0, len(rewards), size)]
+        logged["reward_std"] = spreads
+        logged["frac_reward_zero_std"] = [float(not spread) for spread in spreads]
+        self._tally(logged)
+
+    def _log_completions(
+        self, rollouts: Sequence[OnlineRollout], rewards: Sequence[float | None], worth: Sequence[float]
+    ) -> None:
+        """Add each rollout's replies to TRL's table of completions; ``worth`` are the advantages."""
+        prompts = [[{"role": "user", "content": str(rollout.task.key)}] for rollout in rollouts]
+        texts = ["\n".join(sample.raw_response or "" for sample in rollout.samples) for rollout in rollouts]
+        self._logs["prompt"].extend(gather_object(prompts))
+        self._logs["completion"].extend(gather_object([[{"role": "assistant", "content": text}] for text in texts]))
+        self._logs["rewards"]["reward"].extend(0.0 if reward is None else reward for reward in rewards)
+        self._logs["advantages"].extend(worth)
+
+    # Screenshots: rows name those of one generation batch, which a checkpoint within it must hold too
+
+    def _generate_batch(self, inputs: Sequence[dict[str, Any]]) -> Batch:
+        self.accelerator.wait_for_everyone()
+        if self.accelerator.is_main_process:
+            shutil.rmtree(self._stage.screens, ignore_errors=True)
+        self.accelerator.wait_for_everyone()
+        self._draw = 0
+        return super()._generate_batch(inputs)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        folder = Path(self._get_output_dir(trial=trial)) / f"{CHECKPOINT}-{self.state.global_step}"
+        if self._step % self._every and self.accelerator.is_main_process and folder.is_dir():
+            shutil.copytree(self._stage.screens, folder / SCREENS, copy_function=_linked, dirs_exist_ok=True)
+
+    def _go_on(self, folder: Path) -> None:
+        if self.accelerator.is_main_process and (folder / SCREENS).is_dir():
+            shutil.copytree(folder / SCREENS, self._stage.screens, copy_function=_linked, dirs_exist_ok=True)
+        self.accelerator.wait_for_everyone()
+        super()._go_on(folder)
+
+
+def _linked(source: str, target: str) -> None:
+    """The same file under another name, or a copy where the file system has no links."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _rewarded_by_the_judge(**columns: Any) -> list[float | None]:
+    """A reward function for TRL, which requires one; rollouts are rewarded by their environment."""
+    raise UsageError("rollouts are rewarded by their environment")
