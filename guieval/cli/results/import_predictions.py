@@ -1,4 +1,7 @@
-"""``guieval import``: turn another evaluation's predictions file into guieval's own, and print what it held."""
+"""``guieval import``: turn another evaluation's predictions file into guieval's own, and print what it held.
+
+Trajectories in ATIF become a run.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ from guieval.data.doctor.counts import counted
 from guieval.data.plugin_options import check_options
 from guieval.errors import UsageError
 from guieval.journal import write_atomically
+from guieval.reports.exchange.atif_reading import make_run
 from guieval.scoring.predictions import Predictions, get_format, read_predictions
 from guieval.scoring.predictions.webarena_verified import WEBARENA_VERIFIED
 from guieval.scoring.webarena_verified.judge import Judge
 from guieval.steps import StepTaskModel
 
+ATIF = "atif"
 SHOWN = 3
 """How many reasons, names and damaged rows of each kind are printed."""
 
@@ -29,15 +34,23 @@ SHOWN = 3
 def import_predictions(
     format: Annotated[str, typer.Argument(metavar="FORMAT", help="Format of the file; auto: guess from its content.")],
     file: Annotated[
-        Path, path_argument("FILE", "The predictions file, packed with gzip or not; webarena-verified: the agent's folder.")
+        Path,
+        path_argument(
+            "FILE",
+            "The predictions file, packed with gzip or not; webarena-verified: the agent's folder; atif: a folder of them.",
+        ),
     ],
-    out: Annotated[Path, path_option("JSONL file to write, for `guieval score`.")],
+    out: Annotated[Path, path_option("JSONL file to write, for `guieval score`; atif: the directory of the run.")],
     bench: Annotated[str | None, typer.Option(help="Benchmark whose steps the file answers (with --data).")] = None,
     data: Annotated[Path | None, path_option("That benchmark's data folder, for files that name no steps.")] = None,
     override: options.LoaderOptions = None,
     skip_damaged: options.SkipDamaged = False,
 ) -> None:
     """Read a predictions file of GUIEvalKit, AgentCPM-GUI, OS-Atlas, ScreenSpot-Pro and others, and write guieval's own."""
+    if format == ATIF:
+        options.refuse({"bench": bench, "data": data, "set": override, "skip-damaged": skip_damaged}, f"is not for {ATIF}")
+        _make_run(file, out)
+        return
     name = None if format == "auto" else get_format(format).name
     if bench is not None and data is None:
         raise UsageError(f"--bench {bench} needs --data, its data folder")
@@ -54,6 +67,14 @@ def import_predictions(
     read = read_predictions(file, name, steps=steps, skip_damaged=skip_damaged)
     write_atomically(out, "".join(f"{line}\n" for line in read.to_lines()))
     _report(read, out)
+
+
+def _make_run(folder: Path, out: Path) -> None:
+    made = make_run(folder, out)
+    echo(f"{out}: {made.trajectories:,} trajectories of {counted(made.tasks, 'task')}, {made.screenshots:,} screenshots")
+    if made.planned > made.tasks:
+        echo(f"  {made.planned - made.tasks:,} of the {made.planned:,} planned tasks have no trajectory and are left out")
+    echo(f"  then: guieval score {out}")
 
 
 def _judge(folder: Path, out: Path, override: list[str]) -> None:

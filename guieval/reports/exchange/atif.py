@@ -1,7 +1,8 @@
 """ATIF 1.7, Harbor's Agent Trajectory Interchange Format: a JSON file for each repetition of each task of an online run.
 
 A task is the user's step, and every reply of the model is a step of the agent. Its actions are tool calls, and the next
-screenshot is their observation. The classes below are the part of the format that is written here.
+screenshot is their observation. The classes below are the part of the format that is written here. What it has no place for is
+in ``extra``, so that :mod:`.atif_reading` makes the same run of the files.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from guieval.errors import UsageError
 from guieval.reports.exchange.exported import Exported, slug
 from guieval.reports.opened import OpenedOnlineRun
-from guieval.reports.trajectories.reading import Trajectory, read_online
+from guieval.reports.trajectories.reading import OnlineTrajectories, Trajectory, read_online
+from guieval.steps import StepRecord
 
-_IMAGES = "images"
+ENDING = ".trajectory.json"
+IMAGES = "images"
+ELSEWHERE = {"key", "sample", "goal", "raw_response", "reasoning", "action", "batch", "usage"}
+"""What of a recorded step has a place in the format; the rest of it is in ``extra``."""
 
 
 class _Part(BaseModel):
@@ -113,7 +118,7 @@ class Document(_Part):
 
 
 def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
-    """Write a file for each trajectory that has steps, and with ``images`` its screenshots beside it.
+    """Write a file for each trajectory that was begun, and with ``images`` its screenshots beside it.
 
     Raises :class:`UsageError` for a run that is not online.
     """
@@ -121,14 +126,25 @@ def write(run: Exported, folder: Path, *, images: bool = False) -> list[Path]:
         raise UsageError(f"ATIF holds trajectories of online runs, and {str(run.source)!r} is in mode {run.manifest.mode.name}")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for each in read_online(run.run.directory):
-        if each.steps:
-            path = folder / f"{_file_name(each)}.trajectory.json"
-            path.write_text(_document(run, each, images).model_dump_json(exclude_none=True, indent=2) + "\n", encoding="utf-8")
+    for place, (each, record) in enumerate(_with_records(read_online(run.run.directory))):
+        if each.steps or record is not None:
+            path = folder / f"{_file_name(each)}{ENDING}"
+            document = _document(run, each, record, place, images)
+            path.write_text(document.model_dump_json(exclude_none=True, indent=2) + "\n", encoding="utf-8")
             written.append(path)
             if images:
                 written += _copied(run.source, folder, each)
     return written
+
+
+def _with_records(trajectories: OnlineTrajectories) -> Iterator[tuple[Trajectory, StepRecord | None]]:
+    """Each repetition, and the record of its task with its sample alone, if it has one."""
+    for key in trajectories.run.planned.plan:
+        record = trajectories.run.read(key).get(0)
+        samples = () if record is None else record.samples
+        for each in trajectories.of(key):
+            sample = samples[each.repetition : each.repetition + 1]
+            yield each, record.model_copy(update={"samples": sample}) if record is not None and sample else None
 
 
 def _file_name(each: Trajectory) -> str:
@@ -137,11 +153,21 @@ def _file_name(each: Trajectory) -> str:
     return f"{slug(task)[:100]}{digest}-{each.repetition}"
 
 
-def _document(run: Exported, each: Trajectory, images: bool) -> Document:
-    begun = Step(step_id=1, source="user", message=_with_screen(each.goal, each.steps[0].screenshot if images else None))
-    steps = [begun, *(_step(each, place, images) for place in range(len(each.steps)))]
+def _document(run: Exported, each: Trajectory, record: StepRecord | None, place: int, images: bool) -> Document:
+    screen = each.steps[0].screenshot if images and each.steps else None
+    steps = [
+        Step(step_id=1, source="user", message=_with_screen(each.goal, screen)),
+        *(_step(each, number, images) for number in range(len(each.steps))),
+    ]
     outcome = each.outcome
     judged: dict[str, Any] = {} if outcome is None else outcome.score.model_dump(mode="json")
+    again = {
+        "key": list(each.key),
+        "place": place,
+        "record": None if record is None else record.model_dump(mode="json"),
+        "manifest": run.manifest.to_json(),
+        "planned_tasks": len(run.run),
+    }
     return Document(
         session_id=run.uuid,
         trajectory_id=f"{each.key}/{each.repetition}",
@@ -157,6 +183,7 @@ def _document(run: Exported, each: Trajectory, images: bool) -> Document:
             "ended": each.ended,
             **judged,
             **run.details,
+            "run": again,
         },
     )
 
@@ -166,7 +193,7 @@ def _with_screen(text: str, screenshot: str | None) -> str | tuple[ContentPart, 
 
 
 def _image(screenshot: str) -> ContentPart:
-    return ContentPart(type="image", source=ImageSource(path=f"{_IMAGES}/{Path(screenshot).name}"))
+    return ContentPart(type="image", source=ImageSource(path=f"{IMAGES}/{Path(screenshot).name}"))
 
 
 def _step(each: Trajectory, place: int, images: bool) -> Step:
@@ -179,15 +206,6 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
         )
         for number, action in enumerate(step.actions)
     )
-    known = {
-        "thought": step.thought,
-        "conclusion": step.conclusion,
-        "executed": step.executed,
-        "screen": f"{step.size[0]}x{step.size[1]}",
-        "seconds": step.seconds,
-        "finish_reason": step.finish_reason,
-        "error": None if step.error is None else f"{step.error.stage}: {step.error.message}",
-    }
     return Step(
         step_id=place + 2,
         source="agent",
@@ -197,7 +215,7 @@ def _step(each: Trajectory, place: int, images: bool) -> Step:
         observation=_observation(each, place, calls, images),
         metrics=None if step.usage is None else Metrics(**step.usage.model_dump()),
         llm_call_count=1,
-        extra={name: value for name, value in known.items() if value is not None},
+        extra=step.model_dump(mode="json", exclude=ELSEWHERE, exclude_none=True),
     )
 
 
@@ -230,10 +248,10 @@ def _screens(each: Trajectory) -> Iterator[str]:
 
 
 def _copied(directory: Path, folder: Path, each: Trajectory) -> Iterator[Path]:
-    (folder / _IMAGES).mkdir(exist_ok=True)
+    (folder / IMAGES).mkdir(exist_ok=True)
     root = directory.resolve()
     for name in dict.fromkeys(_screens(each)):
-        source, target = (root / name).resolve(), folder / _IMAGES / Path(name).name
+        source, target = (root / name).resolve(), folder / IMAGES / Path(name).name
         if not source.is_relative_to(root):
             raise UsageError(f"the screenshot {name!r} lies outside of the run {str(directory)!r}")
         if source.is_file() and not target.exists():

@@ -20,7 +20,10 @@ READ_BY = "guieval adapter "
 
 def _read(row: Row) -> Predicted | None:
     if row.text("interaction_type") != "single_turn":
-        raise row.error("interaction_type", "only answers to single steps (single_turn) can be scored again")
+        raise row.error(
+            "interaction_type",
+            "only answers to single steps (single_turn) can be read; `guieval import atif` reads trajectories",
+        )
     named, output = row.row("metadata"), row.row("output")
     benchmark, subset = (named.text(field) if field in named else "" for field in ("benchmark", "subset"))
     where = (benchmark, subset, named.identity("episode_id"), _index(named))

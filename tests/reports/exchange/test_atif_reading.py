@@ -1,0 +1,151 @@
+"""Trajectories in ATIF become the run that they were exported from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guieval as package
+from guieval.errors import DataError, UsageError
+from guieval.journal import Records
+from guieval.online.trajectory import SCREENS
+from guieval.reports.exchange.atif_reading import make_run
+from guieval.reports.exchange.exported import exported
+from guieval.reports.exchange.formats import format_named
+from guieval.reports.opened import OpenedOnlineRun, open_run
+from guieval.reports.trajectories.reading import read_online
+from tests.command_line import CommandLine
+from tests.online.test_runs import AGENT, SCRIPTS, STOP, TAP, settings, task_id
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two repetitions of eight tasks, one of them with replies of several actions."""
+    folder = tmp_path_factory.mktemp("run")
+    agent = folder / "scripted.py"
+    agent.write_text(AGENT)
+    agent.with_suffix(".json").write_text(json.dumps(SCRIPTS | {task_id(1): [f"{TAP}\n{TAP}", STOP]}))
+    package.run(**settings(agent, samples=2, sampling={"temperature": 1.0}), out=folder / "run", progress=False)
+    return folder / "run"
+
+
+def trajectories(run: Path, folder: Path, *, images: bool = False) -> Path:
+    format_named("atif").write(exported(run), folder, images=images)
+    return folder
+
+
+def shown(run: Path) -> OpenedOnlineRun:
+    opened = open_run(run)
+    assert isinstance(opened, OpenedOnlineRun)
+    return opened
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_the_same_run_comes_back(run: Path, tmp_path: Path, images: bool) -> None:
+    made = make_run(trajectories(run, tmp_path / "atif", images=images), tmp_path / "back")
+    assert (made.tasks, made.trajectories, made.planned) == (8, 16, 8)
+    before, after = shown(run), shown(tmp_path / "back")
+    assert after.figures() == before.figures() and before.figures().pass_any is not None
+    assert list(read_online(tmp_path / "back")) == list(read_online(run))
+    assert any(len(step.actions) == 2 for each in read_online(run) for step in each.steps)
+    assert after.manifest == before.manifest and after.tasks == before.tasks
+    screens = {path.name: path.read_bytes() for path in (run / SCREENS).iterdir()}
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "back").glob(f"{SCREENS}/*")}
+    assert copied == (screens if images else {}) and made.screenshots == len(copied)
+
+
+def test_a_repetition_that_failed_comes_back(run: Path, tmp_path: Path) -> None:
+    """A task whose environment failed has no steps, and is counted."""
+    lines = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
+    for line in lines:
+        line.pop("crc32", None)
+        if line["task"]["episode_id"] == task_id(2):
+            error = {"stage": "environment", "message": "the phone is gone"}
+            outcome = {"verdict": "infrastructure_failure", "reason": "the phone is gone"}
+            line["samples"][1] = {"error": error, "outcome": outcome}
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for name in ("manifest.json", "episodes.json", "trajectories.jsonl"):
+        (copy / name).write_bytes((run / name).read_bytes())
+    (copy / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    make_run(trajectories(copy, tmp_path / "atif"), tmp_path / "back")
+    assert shown(tmp_path / "back").figures() == shown(copy).figures() and shown(copy).figures().failed == 1
+    failed = shown(tmp_path / "back").trajectory(task_id(2), 1).trajectory
+    assert failed.failure == "the phone is gone"
+
+
+def test_a_part_of_the_tasks_can_be_imported(run: Path, tmp_path: Path, guieval: CommandLine) -> None:
+    folder = trajectories(run, tmp_path / "atif")
+    for path in folder.glob(f"{task_id(0)}-*"):
+        path.unlink()
+    done = guieval("import", "atif", folder, "--out", tmp_path / "back")
+    assert done.code == 0 and "14 trajectories of 7 tasks" in done.out
+    assert "1 of the 8 planned tasks have no trajectory and are left out" in done.out
+    assert len(list(Records(tmp_path / "back"))) == 7
+    assert guieval("score", tmp_path / "back").code == 0
+    assert "exists; give another --out" in guieval.sentence("import", "atif", folder, "--out", tmp_path / "back")
+    refused = guieval.sentence("import", "atif", folder, "--out", tmp_path / "new", "--skip-damaged")
+    assert "--skip-damaged is not for atif" in refused
+
+
+def of_another_tool(values: dict[str, Any]) -> None:
+    del values["extra"]["run"]
+
+
+def of_another_run(values: dict[str, Any]) -> None:
+    values["session_id"] = "another"
+
+
+def without_a_step_message(values: dict[str, Any]) -> None:
+    del values["steps"][1]["message"]
+
+
+def with_an_unknown_action(values: dict[str, Any]) -> None:
+    values["steps"][1]["tool_calls"][0]["function_name"] = "bash"
+
+
+def of_another_task(values: dict[str, Any]) -> None:
+    values["extra"]["run"]["key"] = ["demo", "", "s0-9999"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (of_another_tool, UsageError, "is not of guieval: its trajectory has no outcome"),
+        (of_another_run, UsageError, "trajectories of several runs"),
+        (without_a_step_message, DataError, r"s0-0000-0\.trajectory\.json, field steps\.1\.message"),
+        (with_an_unknown_action, DataError, "'bash'"),
+        (of_another_task, DataError, "the record is not of the trajectory's task"),
+    ],
+)
+def test_what_is_refused(
+    run: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], error: type[Exception], words: str
+) -> None:
+    folder = trajectories(run, tmp_path / "atif")
+    path = folder / f"{task_id(0)}-0.trajectory.json"
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+    with pytest.raises(error, match=words):
+        make_run(folder, tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
+def test_a_screenshot_outside_of_the_folder_is_not_read(run: Path, tmp_path: Path) -> None:
+    folder = trajectories(run, tmp_path / "atif", images=True)
+    (tmp_path / "secret.png").write_text("secret")
+    path = folder / f"{task_id(0)}-0.trajectory.json"
+    values = json.loads(path.read_text())
+    linked, named = (step["extra"] for step in values["steps"][1:3])
+    (folder / "images" / Path(linked["screenshot"]).name).unlink()
+    (folder / "images" / Path(linked["screenshot"]).name).symlink_to(tmp_path / "secret.png")
+    named["screenshot"] = "../../secret.png"
+    path.write_text(json.dumps(values))
+    make_run(folder, tmp_path / "back")
+    assert not any(path.read_bytes() == b"secret" for path in (tmp_path / "back").rglob("*.png"))
+    read = shown(tmp_path / "back").trajectory(task_id(0)).trajectory
+    assert [step.screenshot for step in read.steps[:2]] == [linked["screenshot"], f"{SCREENS}/secret.png"]
