@@ -94,7 +94,7 @@ class Stage:
         """Close all devices; may be called more than once."""
         devices = [*self._used, *(device for free in self._free.values() for device in free)]
         self._used, self._free = set(), {}
-        with suppress(RuntimeError):  # the loop is closed
+        if devices:
             self._runner.run(_closed(devices))
         self._runner.close()
 

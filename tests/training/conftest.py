@@ -70,6 +70,8 @@ def configured(policy: Path, screens: Path, tmp_path: Path) -> Configured:
         if kind != "sft":
             values["trainer"] |= {"num_generations": 4, "max_completion_length": 32, "learning_rate": 2e-5}
             values["reward"] = {"name": "ui-s1-lenient"}  # the tiny policy writes no thoughts
+        if kind == "online":
+            del values["data"], values["reward"]
         for name, value in given.items():
             values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
         values["trainer"] = {name: value for name, value in values["trainer"].items() if value is not None}

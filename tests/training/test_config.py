@@ -132,6 +132,12 @@ def test_hypertrack_rl_is_section_2_2() -> None:
             "evaluation.bench is not given: a training on several sources has no benchmark of its own",
         ),
         ({"batch": {"tasks": 0}}, "setting 'batch.tasks' is 0: "),
+        ({"kind": "online", "data": "x"}, "data is for recorded episodes, and kind online acts in an environment: remove it"),
+        (
+            {"kind": "online", "bench": None, "sources": [{"bench": "demo", "sample_set": "x"}]},
+            "sample_set is for recorded episodes",
+        ),
+        ({"kind": "online", "reward": {"success": float("nan")}}, "setting 'reward.success' is nan: "),
         (
             {"batch": {"tasks": 8}, "trainer": {"gradient_accumulation_steps": 2}},
             "trainer.gradient_accumulation_steps is given together with batch",

@@ -77,7 +77,10 @@ def test_a_log_is_cut_back_to_a_step(torn: str, tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == "".join(f"{line}\n" for line in kept)
 
 
-@pytest.mark.parametrize(("kind", "processes"), [("sft", 1), ("sft", 2), ("grpo", 2), ("semi-online", 1), ("semi-online", 2)])
+KINDS = [("sft", 1), ("sft", 2), ("grpo", 2), ("semi-online", 1), ("semi-online", 2), ("online", 1), ("online", 2)]
+
+
+@pytest.mark.parametrize(("kind", "processes"), KINDS)
 def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configured: Configured, tmp_path: Path) -> None:
     """Killed after step 3 with a checkpoint of step 2, which is in the middle of a generation batch and of a check."""
     pytest.importorskip("trl")
@@ -89,7 +92,7 @@ def test_a_killed_training_comes_to_the_same(kind: str, processes: int, configur
             out=str(tmp_path / name),
             evaluation={"every": 3, "bench_options": {"split": "test"}, "limit": 3},
             trainer={"max_steps": 4, "save_steps": 2, "per_device_train_batch_size": 8 // processes, **rl},
-            **({} if kind == "sft" else {"reward_watch": {"every": 3}}),
+            **({"reward_watch": {"every": 3}} if kind in ("grpo", "semi-online") else {}),
         )
         if name == "killed":
             done = launched(config, faults="kill:3:0", processes=processes)

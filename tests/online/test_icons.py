@@ -1,0 +1,96 @@
+"""The icons demo as an environment: its tasks are the benchmark's episodes, and a tap does what the judge counts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from guieval.actions import Click, DoubleClick, ExecutableAction, Point, Stop, Type
+from guieval.errors import UsageError
+from guieval.online import Observation, Score
+from guieval.online.find import load_environment
+from guieval.online.icons import IconsEnvironment
+from guieval.registry import load_benchmark
+from guieval.testing.icons.screens import IconEpisode, generate_icon_episode
+
+BESIDE = Click(point=Point(1.0, 999.0))
+"""In the corner, where no icon is drawn."""
+
+
+def played(episode: IconEpisode, *steps: list[ExecutableAction]) -> tuple[list[Observation], Score]:
+    async def play() -> tuple[list[Observation], Score]:
+        environment = IconsEnvironment(episodes=episode.number + 1)
+        device = await environment.open()
+        seen = [await device.reset(environment.tasks()[episode.number], 0)]
+        for actions in steps:
+            seen.append(await device.step(actions))
+        return seen, await device.score()
+
+    return asyncio.run(play())
+
+
+def right(episode: IconEpisode, index: int) -> Click:
+    return Click(point=episode.screens[index].find(episode.goal[index]).centre)
+
+
+def test_tasks_are_the_episodes_of_the_benchmark(tmp_path: Path) -> None:
+    environment = load_environment("demo-icons", split="train", episodes=3, seed=5)
+    benchmark = load_benchmark("demo-icons", tmp_path, split="train", episodes=3, seed=5)
+    episodes = list(benchmark)
+    assert [environment.key(task) for task in environment.tasks()] == [episode.key for episode in episodes]
+    assert [task.goal for task in environment.tasks()] == [episode.steps[0].instruction for episode in episodes]
+    device = asyncio.run(environment.open())
+    seen = asyncio.run(device.reset(environment.tasks()[1], 0))
+    assert seen.screenshot == (tmp_path / episodes[1].steps[0].screenshot).read_bytes()
+    assert seen.size == episodes[1].steps[0].screenshot_size
+
+
+def test_the_right_icons_in_order_are_a_success() -> None:
+    episode = generate_icon_episode(0, 0, "test")
+    seen, score = played(episode, *([right(episode, index)] for index in range(len(episode))))
+    assert score == Score(success=True, progress=1.0, reason=f"{len(episode)} of {len(episode)} icons were tapped in order")
+    assert [each.over for each in seen] == [False] * len(episode) + [True]
+    assert len({each.screenshot for each in seen[:-1]}) == len(episode)
+
+
+def test_a_tap_beside_all_icons_changes_nothing() -> None:
+    episode = generate_icon_episode(0, 0, "test")
+    seen, score = played(episode, [right(episode, 0)], [BESIDE], [Type(text="red")], [])
+    assert seen[1] == seen[2] == seen[3] == seen[4] and not seen[4].over
+    assert not score.success and score.progress == 1 / len(episode)
+
+
+def test_another_icon_ends_the_task() -> None:
+    episode = generate_icon_episode(0, 0, "test")
+    wrong = Click(point=episode.screens[0].find(episode.goal[1]).centre)
+    seen, score = played(episode, [wrong], [right(episode, 0)])
+    assert seen[1].over and seen[2] == seen[1] and not score.success and score.progress == 0
+    assert score.reason.endswith(f"; {episode.goal[1].name} was tapped in place of {episode.goal[0].name}")
+
+
+def test_a_double_click_is_two_taps() -> None:
+    episode = next(each for number in range(50) if _same_place(each := generate_icon_episode(0, number, "test")))
+    _, score = played(episode, [DoubleClick(point=right(episode, 0).point)])
+    tapped_twice = score.progress != 1 / len(episode) or not score.reason.endswith("in order")
+    assert tapped_twice
+
+
+def _same_place(episode: IconEpisode) -> bool:
+    """Whether the second screen has an icon where the first one's is tapped."""
+    point = right(episode, 0).point
+    second = episode.screens[1].icons
+    return any(each.box.x1 < point.x < each.box.x2 and each.box.y1 < point.y < each.box.y2 for each in second)
+
+
+def test_a_stop_before_the_end_is_no_success() -> None:
+    episode = generate_icon_episode(0, 0, "test")
+    seen, score = played(episode, [Stop()], [right(episode, 0)])
+    assert seen[1].over and not score.success and score.progress == 0
+
+
+@pytest.mark.parametrize(("options", "words"), [({"episodes": 0}, "at least 1"), ({"split": "tset"}, "did you mean 'test'")])
+def test_an_option_out_of_range_is_a_sentence(options: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        load_environment("demo-icons", **options)

@@ -1,0 +1,102 @@
+"""Online RL in the icons demo: what is rewarded is what an online run counts, and any number of processes agrees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl")
+
+from guieval.errors import UsageError
+from guieval.online.icons import IconsEnvironment
+from guieval.training.building import Parts
+from guieval.training.session import train
+from tests.command_line import CommandLine
+
+from .conftest import Configured, launched
+
+TASKS = 4
+
+
+def log(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_rollouts_are_those_of_an_online_run(configured: Configured) -> None:
+    """Greedy rollouts of all tasks come to the figures of the evaluation of the same weights on the same tasks."""
+    config = configured(
+        "online",
+        bench_options={"episodes": TASKS},
+        evaluation={"every": 5, "bench_options": {"episodes": TASKS}},
+        dynamic_sampling=None,
+        trainer={"max_steps": 1, "num_generations": 2, "per_device_train_batch_size": 2 * TASKS, "top_k": 1},
+    )
+    train(config)
+    start, trained = [line for line in log(Path(config.out)) if "eval/success" in line or "reward" in line]
+    assert trained["online/success"] == pytest.approx(start["eval/success"])
+    assert trained["online/progress"] == pytest.approx(start["eval/progress"])
+    assert trained["online/steps"] == pytest.approx(start["eval/steps"])
+    assert trained["reward"] == pytest.approx(start["eval/success"]) and trained["reward_std"] == 0
+    assert 0 < start["eval/progress"] < 1
+
+
+def test_every_step_of_a_rollout_has_its_advantage(configured: Configured) -> None:
+    config = configured("online", reward={"progress": 1.0}, dynamic_sampling=None)
+    parts = Parts(config)
+    trainer = parts.trainer()
+    try:
+        groups = trainer._groups([0] * 4 + [1] * 4, 0)
+    finally:
+        parts.stage.close()
+    for group in groups:
+        worth = [row.advantage for row in group.rows]
+        assert group.kept == (len(set(worth)) > 1)
+        assert all(row.pictures[0].root == parts.stage.screens for row in group.rows)
+    assert any(group.kept for group in groups)
+
+
+def test_a_group_begins_from_one_seed_and_another_draw_from_others(configured: Configured) -> None:
+    parts = Parts(configured("online"))
+    trainer = parts.trainer()
+    first = [trainer._seed(group) for group in (0, 0, 1)]
+    trainer._draw += 1
+    assert first[0] == first[1] and len({*first, trainer._seed(0)}) == 3
+    assert all(0 <= seed < 2**31 for seed in first)
+    parts.stage.close()
+
+
+def test_two_processes_agree(configured: Configured) -> None:
+    config = configured("online", trainer={"max_steps": 1, "per_device_train_batch_size": 4})
+    done = launched(config, processes=2)
+    assert done.returncode == 0, done.stderr[:6000]
+    (line,) = [line for line in log(Path(config.out)) if "reward" in line]
+    assert 0 < line["online/progress"] < 1 and line["online/environment_failures"] == 0
+
+
+def test_screenshots_of_used_rows_are_removed(configured: Configured) -> None:
+    config = configured("online", trainer={"max_steps": 2, "save_steps": 1})
+    train(config)
+    out = Path(config.out)
+    last = len(list((out / "screens").iterdir()))
+    assert 0 < last <= 4 * 4 * 8  # of the last batch alone
+    assert not list((out / "checkpoints").glob("*/screens"))  # no batch was in use when they were written
+
+
+def test_too_few_environments_for_the_processes(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IconsEnvironment, "most_devices", 1)
+    config = configured("online")
+    from guieval.training.building import _at_once
+
+    assert _at_once(Parts(config), config, 1) == 1  # type: ignore[arg-type]  # it is of kind online
+    with pytest.raises(UsageError, match=r"Demo \(icons\) opens at most 1 at a time, and there are 2 processes: start 1"):
+        _at_once(Parts(config), config, 2)  # type: ignore[arg-type]
+
+
+def test_a_plan_needs_the_length_of_prompts(guieval: CommandLine) -> None:
+    command = ["train", "online", "--config", "tiny-online", "--plan", "--processes", "1"]
+    assert "the length of a prompt is not known: --set max_prompt_length=N" in guieval.sentence(*command)
+    printed = guieval(*command, "--set", "max_prompt_length=400").out
+    assert "8 tasks x 8 = 64 rollouts" in printed and "3,000 tasks" in printed
