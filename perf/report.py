@@ -57,7 +57,7 @@ def write_run(folder: Path, steps: int) -> None:
         "config": {"bench": "androidcontrol"},
         "model": {"name": "made-up"},
         "benchmark": {"name": "androidcontrol"},
-        "protocol": {"name": "guievalkit"},
+        "protocol": {"name": "guievalkit", "fingerprint": evaluator.protocol.fingerprint},
         "mode": {"name": "offline", "history": "reference", "stop": "never"},
         "action_spaces": {"model": space, "benchmark": space},
     }

@@ -1,8 +1,9 @@
 """Measures ``guieval view`` on a large run: how soon its pages come, and what memory the server takes while one looks around.
 
 Run it as ``python -m perf.view [steps]`` (default 10,000). The run is that of ``perf/report.py``, with screenshots of
-1080 x 2400 pixels for its first 40 steps. The command is started as a user starts it, in a process of its own; times are of one
-request each, and of the command up to the moment when it takes requests. Memory is the process's resident set.
+1080 x 2400 pixels for its first 40 steps, and has ended, so that its ``metrics.json`` is there. The command is started as a
+user starts it, in a process of its own; times are of one request each, and of the command up to the moment when it takes
+requests. Memory is the process's resident set, and in the browser the heap of the page's script.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from guieval.journal import Records
+from guieval.metrics import RunTally
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.scoring.score import store_summary
 from perf.report import CHROMIUM, write_run, write_screenshots
 
 SHOWN = 40
@@ -77,6 +82,7 @@ def look_around(client: Client, server: psutil.Process, steps: int) -> None:
     (row,) = json.loads(client.timed("list of runs", "/data/runs"))
     run = f"/runs/{row['id']}"
     client.timed("overview, its page", f"{run}/")
+    client.timed("overview, what the run is and its stored figures", f"{run}/data/head")
     client.timed("overview, the figures", f"{run}/data/figures")
     client.timed("overview, the breakdowns", f"{run}/data/breakdowns")
     client.timed("step viewer, its page", f"{run}/steps/")
@@ -98,8 +104,23 @@ def look_around(client: Client, server: psutil.Process, steps: int) -> None:
     memory("after every protocol")
 
 
+def end_run(directory: Path) -> None:
+    """Write ``metrics.json``, as a run does at its end."""
+    answered = recorded_answers(directory)
+    tally = RunTally(answered.mode, *answered.spaces, answered.types)
+    for record in Records(directory):
+        tally.add(record)
+    store_summary(directory, tally, answered.plan)
+
+
 def browse(url: str) -> None:
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import Page, expect, sync_playwright
+
+    def memory(page: Page) -> str:
+        session = page.context.new_cdp_session(page)
+        session.send("HeapProfiler.collectGarbage")
+        found = session.send("Runtime.getHeapUsage")["usedSize"] / 2**20
+        return f"{found:.1f} MiB, {page.evaluate('document.getElementsByTagName(`*`).length'):,} elements"
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
@@ -107,11 +128,20 @@ def browse(url: str) -> None:
         began = time.perf_counter()
         page.goto(url)
         page.wait_for_selector(".cards li")
-        print(f"  Chromium, the first page, an overview with its figures: {time.perf_counter() - began:.2f} s")
+        print(f"  Chromium, the first page, an overview with its headline figures: {time.perf_counter() - began:.2f} s")
+        page.wait_for_selector("#figures table")
+        print(f"  Chromium, the same with intervals and every figure: {time.perf_counter() - began:.2f} s")
+        page.wait_for_selector("#protocols button")
+        page.wait_for_load_state("networkidle")
+        print(f"  Chromium, the whole overview, and the steps made ready: {time.perf_counter() - began:.2f} s")
         began = time.perf_counter()
         page.get_by_role("link", name="Steps", exact=True).click()
         expect(page.locator("#strip [aria-current=step]")).to_have_count(1, timeout=30_000)
-        print(f"  Chromium, the first step: {time.perf_counter() - began:.2f} s")
+        print(f"  Chromium, the first step: {time.perf_counter() - began:.2f} s; memory {memory(page)}")
+        for _ in range(100):
+            page.keyboard.press("n")
+            expect(page.locator("#strip [aria-current=step]")).to_have_count(1)
+        print(f"  Chromium, memory after 100 episodes: {memory(page)}")
         browser.close()
 
 
@@ -120,6 +150,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_run(folder / "runs" / "made-up", steps)
+        end_run(folder / "runs" / "made-up")
         write_data(folder / "data", folder / "runs" / "made-up" / "manifest.json")
         for what in ("asked directly", "in a browser"):
             began = time.perf_counter()

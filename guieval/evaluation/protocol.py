@@ -7,8 +7,10 @@ and their figures are computed by :mod:`guieval.metrics.figures`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from guieval.actions import ActionType
@@ -178,12 +180,17 @@ class Protocol:
         return f"not written for {', '.join(others)}" if others else ""
 
     def judgement(self) -> str:
-        """How steps are judged, in words; equal texts mean equal judgements, so it also serves as a fingerprint."""
+        """How steps are judged, in words; equal texts mean equal judgements."""
         lines: list[str] = []
         for dataset, rules in sorted(self.variants.items()):
             lines += [f"on data set {dataset}:", *_indented(rules.describe())]
         lines += ["on every other data set:" if self.variants else "on every data set:", *_indented(self.rules.describe())]
         return "\n".join(lines)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for equal judgements."""
+        return sha256(json.dumps(self.judgement()).encode()).hexdigest()[:16]
 
     def describe(self) -> str:
         """Everything the protocol fixes, in words."""

@@ -11,14 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from guieval.data.overlays import Overlay
 from guieval.data.selection import Choice
+from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, Protocol
 from guieval.journal import METRICS, read_manifest, write_atomically
+from guieval.journal.directory import journal_file
+from guieval.journal.run_files import RecordedProtocol
 from guieval.metrics import RunSummary, RunTally
 from guieval.scoring.answered import Answered
 from guieval.scoring.recorded_run import recorded_answers
 from guieval.steps import EpisodeKey, Plan, Sample, StepOutcome, StepRecord, StepTaskModel
+
+MOST_METRICS = 16 * 1024 * 1024
+"""The largest ``metrics.json`` that is read, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -136,15 +144,43 @@ def store_summary(
 ) -> RunSummary:
     """Compute a run's summary and write it to ``metrics.json``, with its protocol, steps and overlay.
 
-    ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in the last session.
+    ``cost`` (JSON) is what the run's answers cost; ``servers`` describes how each server did in the last session. The size of
+    the journal is written too, for :func:`stored_summary`.
     """
     summary = tally.summary(plan)
     manifest = read_manifest(directory).to_json()
     values = {
         **{name: manifest.get(name) for name in ("protocol", "selection", "overlay", "served")},
+        "journal_bytes": journal_file(directory).stat().st_size,
         "summary": summary.model_dump(mode="json"),
         **({} if cost is None else {"cost": dict(cost)}),
         **({"servers": [dict(server) for server in servers]} if servers else {}),
     }
     write_atomically(directory / METRICS, json.dumps(values, indent=2) + "\n")
     return summary
+
+
+class _Stored(BaseModel):
+    """What is read of ``metrics.json``."""
+
+    protocol: RecordedProtocol
+    journal_bytes: int
+    summary: RunSummary
+
+
+def stored_summary(directory: Path) -> RunSummary | None:
+    """The summary in ``metrics.json``, without reading the journal; ``None`` if it would be another one now.
+
+    It would be another one if the journal has grown since, or if the rules of the run's protocol have changed.
+    Raises :class:`guieval.errors.UsageError` if the folder holds no run.
+    """
+    protocol = read_manifest(directory).protocol
+    try:
+        path = directory / METRICS
+        if path.stat().st_size > MOST_METRICS:
+            return None
+        stored = _Stored.model_validate_json(path.read_bytes())
+        fresh = stored.journal_bytes == journal_file(directory).stat().st_size and stored.protocol == protocol
+        return stored.summary if fresh and ActionEvaluator(protocol.name).protocol.fingerprint == protocol.fingerprint else None
+    except (OSError, ValueError, UsageError):  # there is none, it is of an earlier version, or its protocol is unknown
+        return None

@@ -22,10 +22,10 @@ from guieval.reports.server.serving import address, listen
 from tests.browser.conftest import Opened, opened
 from tests.browser.test_viewer import HOSTILE, edges
 from tests.reports.trajectories.made_online import made_hostile, online_run
-from tests.reports.viewer.made_run import at, failed, record, task, write_run
+from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ def made_runs(folder: Path) -> None:
     for name, row in {"a": (right, wrong, right), "b": (right, right, wrong), "c": (wrong, wrong, wrong)}.items():
         records = [*(record(step, action) for step, action in zip(steps, row, strict=False)), failed(steps[3], HOSTILE[1])]
         write_run(folder / "runs" / name, records, data=folder / "data", model=f"model-{name}")
+    end(folder / "runs" / "c")
     many = record(task(length=1), right, wrong, right, None)
     write_run(folder / "runs" / "samples", [many], data=folder / "data")
     hostile = [
@@ -161,6 +162,25 @@ def test_an_overview_leads_to_the_steps_behind_a_figure(view: Opened, served: Se
     page.reload()
     expect(page.locator("#protocols tbody th").first).to_have_text("guievalkit")
     expect(page.locator("#protocols button")).to_have_count(0)
+
+
+def test_the_figures_of_a_run_that_ended_do_not_wait_for_its_journal(view: Opened, served: Served) -> None:
+    from playwright.sync_api import expect
+
+    page = begun(view, served)
+    known = ids(page, served)
+    held: list[Route] = []
+    page.route("**/data/figures", lambda route: held.append(route))
+    page.goto(f"{served.base}runs/{known['c']}/")
+    card = page.locator(".cards li").filter(has_text="exact match")
+    expect(card.locator("strong")).to_have_text("0.00%")
+    expect(card.locator("small")).not_to_contain_text("[")
+    expect(page.locator("#figures [role=status]")).to_have_text("Reading the journal for the intervals…")
+    expect(page.locator(".legend li")).to_have_count(2)
+    held[0].continue_()
+    expect(card.locator("small")).to_contain_text("[")
+    expect(page.locator(".cards")).to_have_count(1)
+    expect(page.locator(".legend li")).to_have_count(2)
 
 
 def test_a_link_restores_filters_sample_and_zoom(view: Opened, served: Served) -> None:

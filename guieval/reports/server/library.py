@@ -19,10 +19,10 @@ from guieval.journal.directory import journal_file
 from guieval.journal.run_folders import rounds_of
 from guieval.online.figures import online_figures
 from guieval.reports.notes import NOTES, read_notes
+from guieval.scoring.score import MOST_METRICS
 
 _KEPT = 8
 """How many results are kept for runs that were looked at last."""
-_MOST_METRICS = 16 * 1024 * 1024
 _Value = TypeVar("_Value")
 
 
@@ -153,7 +153,7 @@ def _headline(directory: Path) -> dict[str, float] | None:
     """The run's headline as it was when it ended, as ``metrics.json`` has it."""
     path = directory / METRICS
     try:
-        if path.stat().st_size > _MOST_METRICS:
+        if path.stat().st_size > MOST_METRICS:
             return None
         found = json.loads(path.read_bytes())["summary"]
         rate = found.get("exact_match") or found["success_rate"]

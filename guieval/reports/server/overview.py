@@ -18,7 +18,7 @@ from guieval.analysis.decisions.measures import measure
 from guieval.errors import UsageError
 from guieval.journal import METRICS, read_manifest
 from guieval.metrics.columns import RunColumns
-from guieval.reports.console import run_table, warning_lines
+from guieval.reports.console import Run, run_table, warning_lines
 from guieval.reports.decision_tables import run_tables
 from guieval.reports.matrix_table import agreement_lines, glance_table, step_lines
 from guieval.reports.online_tables import online_tables
@@ -29,7 +29,7 @@ from guieval.reports.tables.table import Number, Table, columns, text
 from guieval.reports.trajectories.reading import OnlineTrajectories
 from guieval.scoring.matrix import ALL, judge_answers, judge_run, on_own_sets
 from guieval.scoring.recorded_run import recorded_answers
-from guieval.scoring.score import Scorer
+from guieval.scoring.score import Scorer, stored_summary
 from guieval.steps import EpisodeKey, Sample, StepKey, StepOutcome, StepTaskModel
 
 SECTIONS = {
@@ -96,11 +96,29 @@ def _filter_link(**values: str) -> str:
     return f"steps/#?{urlencode(values)}"
 
 
+def stored_section(directory: Path) -> dict[str, Any] | None:
+    """The headline figures without intervals, from ``metrics.json``; ``None`` where it may differ from the journal."""
+    summary = stored_summary(directory)
+    if summary is None:
+        return None
+    run = Run(read_manifest(directory).protocol.name, summary)
+    return {**_headline(run, run_table([run])), "notes": [clean(note) for note in warning_lines([run])]}
+
+
 def figures_section(run: JudgedRun) -> dict[str, Any]:
     """The headline figures, the five verdicts, and the table with all of them."""
     table = run_table([run.figures.run])
+    notes = [*run.figures.notes, *warning_lines([run.figures.run]), f"Protocol: {run.figures.protocol}. {run.figures.steps}"]
+    return {
+        **_headline(run.figures.run, table),
+        "tables": shown(table),
+        "notes": [clean(note) for note in dict.fromkeys(notes)],
+    }
+
+
+def _headline(run: Run, table: Table) -> dict[str, Any]:
+    """A run's headline figures and its verdicts, from the table of its figures."""
     cards, verdicts = [], []
-    counts = run.figures.run.summary.verdicts
     for name, cell in table.filled:
         label = text(name)
         if isinstance(cell, Number) and label in _CARDS and cell.value is not None:
@@ -108,14 +126,7 @@ def figures_section(run: JudgedRun) -> dict[str, Any]:
         elif isinstance(cell, int) and label != "planned steps" and cell:
             word = _VIEWER_WORDS.get(label, label)
             verdicts.append({"name": label, "count": cell, "link": _filter_link(verdict=word)})
-    notes = [*run.figures.notes, *warning_lines([run.figures.run]), f"Protocol: {run.figures.protocol}. {run.figures.steps}"]
-    return {
-        "cards": cards,
-        "verdicts": verdicts,
-        "planned": counts.planned,
-        "tables": shown(table),
-        "notes": [clean(note) for note in dict.fromkeys(notes)],
-    }
+    return {"cards": cards, "verdicts": verdicts, "planned": run.summary.verdicts.planned}
 
 
 def breakdowns_section(run: JudgedRun) -> dict[str, Any]:

@@ -100,7 +100,8 @@ class RunPages:
         if len(names) > 1:
             pairs = [f"against-{place}" for place in range(1, len(names))]
             sections = ["online"] if kinds[0] == "online" else ["patterns", *pairs]
-        return {"runs": runs, "sections": sections}
+        first = overview.stored_section(self._library.directory(names[0])) if kinds == ["run"] else None
+        return {"runs": runs, "sections": sections, "stored": first}
 
     def _comparison(self, names: Sequence[str], kinds: Sequence[str], section: str) -> dict[str, Any]:
         directories = [self._library.directory(name) for name in names]

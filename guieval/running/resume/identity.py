@@ -89,7 +89,7 @@ def manifest_of(run: ResolvedRun) -> dict[str, Any]:
         },
         "options": dict(model.resolved_options),
         "rules": dict(model.reply_rules),
-        "protocol": {"name": protocol.name, "fingerprint": digest(protocol.judgement())},
+        "protocol": {"name": protocol.name, "fingerprint": protocol.fingerprint},
         "mode": mode.to_json(),
         "action_spaces": {"model": model.action_space.to_json(), "benchmark": benchmark.action_space.to_json()},
     }

@@ -20,7 +20,7 @@ from guieval.reports.opened.run import OpenedRun
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from guieval.steps import StepKey
-from tests.reports.viewer.made_run import at, failed, record, task, write_run
+from tests.reports.viewer.made_run import at, end, failed, record, task, write_run
 from tests.reports.viewer.test_writing import value_in
 
 BASE = "http://127.0.0.1:8770"
@@ -138,6 +138,21 @@ def test_figures_are_those_of_the_run(app: ViewerApp, runs: Path) -> None:
     assert failure["steps"] == [{"name": "demo/e1#2", "link": "steps/#e1/2"}]
     names = [row[0]["text"] for row in part(app, f"/runs/{run}/data/protocols")["tables"][0]["rows"]]
     assert names[0] == "guievalkit" and "ui-s1-sop not written for demo" in names
+
+
+def test_stored_figures_are_shown_at_once_while_they_are_those_of_the_journal(app: ViewerApp, runs: Path) -> None:
+    head, section = (f"/runs/{ids(app)['a']}/data/{name}" for name in ("head", "figures"))
+    assert part(app, head)["stored"] is None
+    end(runs / "a")
+    stored, figures = part(app, head)["stored"], part(app, section)
+    assert [(each["name"], each["value"], each["n"]) for each in stored["cards"]] == [
+        (each["name"], each["value"], each["n"]) for each in figures["cards"]
+    ]
+    assert all(each["ends"] == "" for each in stored["cards"]) and any(each["ends"] for each in figures["cards"])
+    assert (stored["verdicts"], stored["planned"]) == (figures["verdicts"], figures["planned"])
+    assert "incomplete: 1 of 3 steps" in stored["notes"][0]
+    write_run(runs / "a", [record(task(step=2), at(500, 500))])
+    assert part(app, head)["stored"] is None
 
 
 def test_who_was_right_where(app: ViewerApp) -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from guieval.actions import Action, ActionSpace, Click, Point
-from guieval.evaluation import ActionEvaluator, infrastructure_failure
-from guieval.journal import Journal
+from guieval.evaluation import ActionEvaluator, get_protocol, infrastructure_failure
+from guieval.journal import Journal, Records
+from guieval.metrics import RunSummary, RunTally
 from guieval.reports.viewer.folder import Written
 from guieval.reports.viewer.pictures import Pictures
 from guieval.reports.viewer.reading import protocols_to_show, shown_run
 from guieval.reports.viewer.writing import write_report
+from guieval.scoring.recorded_run import recorded_answers
+from guieval.scoring.score import store_summary
 from guieval.steps import EpisodeKey, Sample, StepError, StepRecord, StepTaskModel
 
 PROTOCOL = "guievalkit"
@@ -67,7 +70,7 @@ def write_run(
         "config": {"bench": "demo", "data": None if data is None else str(data), "bench_options": {}},
         "model": {"name": model, "adapter": "ocr_baseline"},
         "benchmark": {"name": "demo"},
-        "protocol": {"name": PROTOCOL},
+        "protocol": {"name": PROTOCOL, "fingerprint": get_protocol(PROTOCOL).fingerprint},
         "mode": {"name": "offline", "history": "reference", "stop": stop},
         "action_spaces": {"model": space, "benchmark": space},
         "selection": {"text": "the steps of a test"},
@@ -79,6 +82,15 @@ def write_run(
         for each in records:
             journal.append(each)
     return directory
+
+
+def end(directory: Path) -> RunSummary:
+    """Store the summary, as a run does at its end."""
+    answered = recorded_answers(directory)
+    tally = RunTally(answered.mode, *answered.spaces, answered.types)
+    for each in Records(directory):
+        tally.add(each)
+    return store_summary(directory, tally, answered.plan)
 
 
 def report(

@@ -34,16 +34,20 @@ async function overviewPage(main) {
       });
       if (location.hash === `#${name}`) await fetchPart(place, name);
       else place.append(start);
-    } else await fetchPart(place, name);
+    } else await fetchPart(place, name, name === "figures" ? head.stored : null);
   }
   if (location.hash.length > 1) $(location.hash.slice(1))?.scrollIntoView();
+  if (!online) fetch("steps/data/index.js", { method: "HEAD" }).catch(() => {}); // the server keeps it, so the steps open at once
 }
 
-async function fetchPart(place, name) {
-  const wait = el("p", { class: "soft", role: "status" }, "Reading the journal…");
-  place.append(wait);
+/** Fetches a section; until it comes, `stored` figures are shown, which need no journal. */
+async function fetchPart(place, name, stored) {
+  const before = stored ? partNodes(stored) : [];
+  const wait = el("p", { class: "soft", role: "status" }, stored ? "Reading the journal for the intervals…" : "Reading the journal…");
+  place.append(...before, wait);
   try {
     const part = await get(`data/${name}`);
+    for (const node of before) node.remove();
     wait.replaceWith(...partNodes(part));
   } catch (error) {
     wait.textContent = error.message;
