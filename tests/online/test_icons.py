@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ BESIDE = Click(point=Point(1.0, 999.0))
 """In the corner, where no icon is drawn."""
 
 
-def played(episode: IconEpisode, *steps: list[ExecutableAction]) -> tuple[list[Observation], Score]:
+def played(episode: IconEpisode, *steps: Sequence[ExecutableAction]) -> tuple[list[Observation], Score]:
     async def play() -> tuple[list[Observation], Score]:
         environment = IconsEnvironment(episodes=episode.number + 1)
         device = await environment.open()
@@ -91,6 +93,6 @@ def test_a_stop_before_the_end_is_no_success() -> None:
 
 
 @pytest.mark.parametrize(("options", "words"), [({"episodes": 0}, "at least 1"), ({"split": "tset"}, "did you mean 'test'")])
-def test_an_option_out_of_range_is_a_sentence(options: dict[str, object], words: str) -> None:
+def test_an_option_out_of_range_is_a_sentence(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         load_environment("demo-icons", **options)

@@ -50,8 +50,8 @@ class Recorded(ABCDevice):
 
 
 class RecordedIcons(IconsEnvironment):
-    def __init__(self, fails_at: Sequence[int] = (), **options: int) -> None:
-        super().__init__(**options)
+    def __init__(self, fails_at: Sequence[int] = ()) -> None:
+        super().__init__()
         self.fails_at, self.seeds = fails_at, list[int]()
         self.carried = self.opened = self.closed = 0
 
