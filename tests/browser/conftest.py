@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from guieval.errors import UsageError
+from guieval.online.pages.browser import find_chromium
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page, Request
 
 AXE = "axe-core@4.14.1"
 """The package whose rules for accessible pages are checked; ``GUIEVAL_AXE`` names its axe.min.js, else npm brings it."""
-CHROMIUM = Path(os.environ.get("GUIEVAL_CHROMIUM", "/usr/bin/chromium"))
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
@@ -79,10 +81,12 @@ class Opened:
 def chromium() -> Iterator[Browser]:
     """A browser for one module's tests: while it lives, Playwright's event loop keeps this thread from running another."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no Chromium at {CHROMIUM} (set GUIEVAL_CHROMIUM)")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        try:
+            path = find_chromium(playwright.chromium.executable_path)
+        except UsageError as error:
+            pytest.skip(str(error))
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
 

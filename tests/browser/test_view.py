@@ -15,10 +15,12 @@ import uvicorn
 from PIL import Image
 
 from guieval.actions import Stop, Type
+from guieval.journal import STEPS
 from guieval.reports.notes import read_notes
 from guieval.reports.server.app import ViewerApp
 from guieval.reports.server.library import Library
 from guieval.reports.server.serving import address, listen
+from guieval.steps import EpisodeKey
 from tests.browser.conftest import Opened, opened
 from tests.browser.test_viewer import HOSTILE, edges
 from tests.reports.trajectories.made_online import made_hostile, online_run
@@ -63,10 +65,19 @@ def made_runs(folder: Path) -> None:
         made_hostile(thread.submit(online_run, folder / "online").result()).rename(folder / "runs" / "online")
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("view")
-    made_runs(folder)
+def large_run(directory: Path, episodes: int = 1000, length: int = 10) -> None:
+    """A run of 10,000 steps, of which the last of each episode is wrong."""
+    plan = {EpisodeKey("demo", "", f"e{number:04}"): range(length) for number in range(episodes)}
+    write_run(directory, [], plan=plan)
+    steps = [task("EPISODE", index, length) for index in range(length)]
+    records = [record(step, at(500, 500) if step.step_index < length - 1 else at(0, 0), raw="a reply " * 40) for step in steps]
+    text = "".join(f"{each.model_dump_json()}\n" for each in records)
+    with (directory / STEPS).open("w", encoding="utf-8") as journal:
+        journal.writelines(text.replace("EPISODE", key.episode_id) for key in plan)
+
+
+def serving(folder: Path) -> Iterator[Served]:
+    """Serve the runs in ``folder``, with the data there."""
     app = ViewerApp(Library([folder / "runs"], data=folder / "data"))
     listener = listen(0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
@@ -77,6 +88,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     server.should_exit = True
     thread.join(10)
     listener.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("view")
+    made_runs(folder)
+    yield from serving(folder)
 
 
 def begun(one: Opened, served: Served) -> Page:
@@ -305,6 +323,50 @@ def test_the_pages_are_accessible(chromium: Browser, served: Served, axe: str) -
                 page.evaluate(axe)
                 found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
                 assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == [], (scheme, path)
+
+
+def test_ten_thousand_steps(chromium: Browser, tmp_path: Path) -> None:
+    """Figures, filters, search and the last step; neither nodes nor script memory grow with the steps that were shown."""
+    from playwright.sync_api import expect
+
+    large_run(tmp_path / "runs" / "large")
+    for large in serving(tmp_path):
+        for one in opened(chromium, (large.base, "data:")):
+            page = begun(one, large)
+            page.locator("#runs tbody a").click()
+            card = page.locator("#figures .cards li").filter(has_text="exact match")
+            expect(card.locator("strong")).to_have_text("90.00%", timeout=30_000)
+            expect(card.locator("small")).to_contain_text("n = 10,000")
+            page.get_by_role("link", name="Steps", exact=True).click()
+            expect(page.locator("#count")).to_have_text("10,000 steps: 90.0 % right of 10,000", timeout=30_000)
+            page.locator("#list").evaluate("list => { list.scrollTop = list.scrollHeight; }")
+            page.locator("#rows .episode").last.click()
+            expect(page.locator(".episode-name")).to_have_text("e0999")
+            for _ in range(9):
+                page.keyboard.press("j")
+            expect(page.locator(".where h2")).to_contain_text("Step 9")
+            expect(page.get_by_role("button", name="Next step")).to_be_disabled()
+            page.fill("[name=query]", "goal of e0777")
+            expect(page.locator("#count")).to_contain_text("10 of 10,000 steps")
+            page.select_option("[name=verdict]", "wrong")
+            expect(page.locator("#count")).to_contain_text("1 of 10,000 steps: 0.0 % right of 1")
+            expect(page.locator(".episode-name")).to_have_text("e0777")
+            page.click("#clear")
+            filled = walk(page, range(0, 150, 10))  # more files than the page keeps
+            memory, nodes = walk(page, range(150, 500, 10))
+            assert memory < filled[0] + 2**20 and nodes < 1000
+
+
+def walk(page: Page, episodes: range) -> tuple[int, int]:
+    """Show the first step of some episodes; the bytes of the script's memory after that, and the number of elements."""
+    from playwright.sync_api import expect
+
+    for episode in episodes:
+        page.evaluate("hash => { location.hash = hash; }", f"e{episode:04}/0")
+        expect(page.locator(".episode-name")).to_have_text(f"e{episode:04}")
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    return session.send("Runtime.getHeapUsage")["usedSize"], page.locator("*").count()
 
 
 def test_the_list_comes_at_once_with_many_steps(served: Served, tmp_path: Path) -> None:
