@@ -107,6 +107,26 @@ def opened(browser: Browser, own: tuple[str, ...] = ("file://", "data:"), **opti
     assert one.requests and all(each.startswith(own) for each in one.requests)
 
 
+def assert_accessible(page: Page, axe: str) -> None:
+    """axe-core finds nothing on the page that is open, in both colours, nor on a phone, where it must not scroll sideways.
+
+    The context needs ``bypass_csp``, since the pages refuse scripts that are not their own.
+    """
+    page.evaluate(axe)
+    colours_alone = "{ resultTypes: ['violations'], runOnly: ['color-contrast', 'link-in-text-block'] }"
+    for scheme, width, options in (
+        ("light", 1400, "{ resultTypes: ['violations'] }"),
+        ("dark", 1400, colours_alone),
+        ("dark", 390, "{ resultTypes: ['violations'] }"),
+        ("light", 390, colours_alone),
+    ):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": 844})
+        found = page.evaluate(f"axe.run(document, {options})")["violations"]
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], (scheme, width, page.url)
+        assert page.evaluate("document.documentElement.scrollWidth") == width, (width, page.url)
+
+
 @pytest.fixture
 def tab(chromium: Browser) -> Iterator[Opened]:
     yield from opened(chromium, color_scheme="light")
