@@ -37,7 +37,7 @@ def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
     assert tested.returncode == 0, tested.stdout
     assert "13 passed" in tested.stdout
     checked = guieval("check", "a folder/wide_agent.py", cwd=tmp_path)
-    assert (checked.returncode, checked.stdout.splitlines()[-1]) == (0, "no promise is broken"), checked.stdout
+    assert (checked.returncode, checked.stdout.splitlines()[-1]) == (0, "no problem found"), checked.stdout
 
 
 def test_what_it_writes_is_run_from_its_file(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_it_writes_is_found_in_an_installed_package(tmp_path: Path) -> None
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: wide-agent\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[guieval.model_adapters]\nwide = wide_agent:WideAgent\n")
     checked = guieval("check", "wide", cwd=tmp_path.parent, PYTHONPATH=str(tmp_path))
-    assert (checked.returncode, checked.stdout) == (0, "adapter wide: conforms\nno promise is broken\n"), checked.stderr
+    assert (checked.returncode, checked.stdout) == (0, "adapter wide: conforms\nno problem found\n"), checked.stderr
 
 
 @pytest.mark.parametrize("there", ["wide_agent.py", "test_wide_agent.py"])

@@ -39,14 +39,18 @@ def check(
         raise UsageError("--set is for the options of one environment: name it, and nothing else")
     broken = 0
     for name, findings in _checked(names or [], options):
-        echo(f"{name}: " + (f"{len(findings):,} broken" if findings else "conforms"))
+        echo(f"{name}: " + (_problems(len(findings)) if findings else "conforms"))
         for finding in findings:
             echo(f"  {finding.check}: {finding.message}")
         broken += len(findings)
     if broken:
-        echo(f"{broken:,} broken promises" if broken > 1 else "1 broken promise")
+        echo(f"in all: {_problems(broken)}")
         raise typer.Exit(1)
-    echo("no promise is broken")
+    echo("no problem found")
+
+
+def _problems(count: int) -> str:
+    return "1 problem" if count == 1 else f"{count:,} problems"
 
 
 def _checked(names: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Finding]]]:
