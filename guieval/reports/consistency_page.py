@@ -17,6 +17,7 @@ from guieval.analysis.consistency.judging import Consistency, Majority, Trace
 from guieval.data.screenshots import read_screenshot
 from guieval.errors import ScreenshotError
 from guieval.reports.consistency_tables import MEANING, decided, examples, in_words, tables
+from guieval.reports.private_places import Shortener
 from guieval.reports.tables.table import text
 from guieval.reports.tables.writers import page
 from guieval.reports.viewer.pictures import scaled
@@ -74,9 +75,9 @@ def _image(trace: Trace, root: Path | None) -> tuple[str, tuple[int, int], str]:
         data = read_screenshot(root, trace.task.screenshot, trace.task.screenshot_size).data
         image = scaled(data, SIDE)
     except ScreenshotError as error:
-        return "", (0, 0), str(error)
+        return "", (0, 0), Shortener([root], ()).message(str(error))
     except (OSError, SyntaxError, ValueError) as error:
-        return "", (0, 0), f"The screenshot cannot be shown: {error}"
+        return "", (0, 0), Shortener([root], ()).message(f"The screenshot cannot be shown: {error}")
     stream = BytesIO()
     image.save(stream, format="JPEG", quality=QUALITY)
     return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}", image.size, ""

@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from guieval.reports.leaderboards.formats import written
 from guieval.reports.leaderboards.leaderboard import leaderboard
+from tests.browser.conftest import assert_accessible, opened
 from tests.reports.scripted_runs import EPISODES, made_run, named
 
 if TYPE_CHECKING:
@@ -29,9 +32,19 @@ def board_page(folder: Path) -> Path:
     return file
 
 
-def test_the_page_sorts_and_runs_nothing_of_the_names(tmp_path: Path, chromium: Browser) -> None:
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with ThreadPoolExecutor(1) as thread:  # Playwright keeps this thread's event loop, and a run needs one of its own
-        page_file = thread.submit(board_page, tmp_path).result()
+        return thread.submit(board_page, tmp_path_factory.mktemp("board")).result()
+
+
+def test_the_page_is_accessible_and_fits_a_phone(page_file: Path, chromium: Browser, axe: str) -> None:
+    for one in opened(chromium, bypass_csp=True):
+        one.page.goto(page_file.as_uri())
+        assert_accessible(one.page, axe)
+
+
+def test_the_page_sorts_and_runs_nothing_of_the_names(page_file: Path, chromium: Browser) -> None:
     noted: list[str] = []
     asked: list[str] = []
     page = chromium.new_page(color_scheme="dark")

@@ -11,12 +11,12 @@ import pytest
 
 from guieval.reports.trajectories.reading import read_online
 from guieval.reports.trajectories.writing import write_trajectories
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Opened, assert_accessible, opened
 from tests.online.test_runs import ENDED, reference, task_id
 from tests.reports.trajectories.made_online import HOSTILE, made_hostile, online_run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +126,13 @@ def test_hostile_texts_are_only_text(tab: Opened, report: Path) -> None:
     page.locator("#figures summary").click()
     assert page.locator("#figures table").count() >= 1
     assert page.locator("img[src=x]").count() == 0
+
+
+def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, report: Path, axe: str) -> None:
+    for one in opened(chromium, bypass_csp=True, reduced_motion="reduce"):
+        page = go(one, report, 4)
+        page.locator("#figures summary").click()
+        assert_accessible(page, axe)
 
 
 def test_a_phone_and_both_colours(dark_tab: Opened, report: Path) -> None:

@@ -10,11 +10,11 @@ from PIL import Image
 
 from guieval.actions import Boxes, Open, Point, Scroll, Stop, Type
 from guieval.steps import StepRecord
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Opened, assert_accessible, opened
 from tests.reports.viewer.made_run import at, failed, record, report, task
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 TOLERANCE = 0.75
 """Of a place on the page, in CSS pixels: layout may round to a part of one."""
@@ -238,6 +238,14 @@ def test_verdict_marks_and_text_are_readable_in_both_themes(tab: Opened, dark_ta
             )
             bright, dim = sorted((luminance(ink), luminance(paper)), reverse=True)
             assert (bright + 0.05) / (dim + 0.05) >= 4.5, (selector, ink, paper)
+
+
+def test_the_report_is_accessible_and_fits_a_phone(chromium: Browser, plain: Path, axe: str) -> None:
+    for one in opened(chromium, bypass_csp=True, reduced_motion="reduce"):
+        page = one.go(plain, "#e1/1?open=about.prompt.protocols.reply&show=boxes")
+        assert_accessible(page, axe)
+        page.keyboard.press("?")
+        assert_accessible(page, axe)
 
 
 def test_a_missing_screenshot_leaves_an_empty_screen_of_its_shape(tab: Opened, plain: Path) -> None:
