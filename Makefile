@@ -41,7 +41,7 @@ demo: $(VENV)/.demo
 
 test: check wheel
 
-# The documentation site; its pages need no network, and no server but for the search.
+# The documentation site; its pages and their search need no network and no server.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py
 

@@ -1,7 +1,7 @@
 """Builds the documentation site: ``make docs``, or ``python docs/site/build.py``.
 
 The pages and notebooks of ``docs/``, and the pages that :mod:`reference` writes, are put into one folder, from which Zensical
-makes the site.
+makes the site. In ``search`` is iframe-worker 1.0.4 (MIT), with which the search works in pages opened from a disk.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def build(out: Path) -> Path:
         page = out / "pages" / "reference" / f"{address}.md"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text + "\n", encoding="utf-8")
+    shutil.copytree(REPOSITORY / "docs" / "site" / "search", out / "pages" / "search")
     for notebook in (out / "pages" / "notebooks").glob("*.ipynb"):
         write_notebook(notebook)
     settings = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").replace(ROLES, str(REPOSITORY / ROLES))

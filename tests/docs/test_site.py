@@ -1,4 +1,4 @@
-"""``make docs``: the site builds without a warning, its reference covers the code, and it needs no network."""
+"""``make docs``: the site builds without a warning, its reference covers the code, and it needs no network and no server."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import guieval
 from guieval.cli import COMMANDS
 from guieval.registry import list_benchmarks
 from guieval.running.config import RunConfig
+from tests.browser.conftest import Opened
 from tests.conftest import REPOSITORY
 
 pytest.importorskip("zensical")
@@ -62,6 +63,18 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         found = loads.search(path.read_text(encoding="utf-8"))
         assert found is None or 'rel="canonical"' in found[0], f"{path.name} loads {found[0]}"
+
+
+def test_the_search_needs_no_server(site: Path, tab: Opened) -> None:
+    from playwright.sync_api import expect
+
+    tab.page.goto((site / "concepts" / "modes.html").as_uri())
+    expect(tab.page.get_by_role("button", name="Search")).to_be_visible()
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("denominator")
+    expect(tab.page.get_by_text(re.compile(r"\d+ results"))).to_be_visible()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/concepts/denominators.html*")
 
 
 def test_the_drawings_are_those_of_the_script(tmp_path: Path) -> None:
