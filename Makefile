@@ -18,7 +18,7 @@ browser:
 # A user's script in a folder of its own: from inside the checkout, type checkers find the checkout's guieval.
 OUTSIDE = user=$$(mktemp -d) && cp tests/user_project/*.py $$user && cd $$user
 
-.PHONY: browser demo docs test check wheel types resolve test-formats test-vllm test-train test-learning test-verl kills fuzz clean
+.PHONY: browser demo docs test check wheel types resolve image test-formats test-vllm test-train test-learning test-verl kills fuzz clean
 
 $(VENV)/.demo: pyproject.toml setup.py
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'guieval needs Python 3.11 or newer')"
@@ -77,6 +77,11 @@ resolve: $(VENV)/.demo
 		$(BIN)/uv pip compile --quiet --no-header --python-version $$version --extra all pyproject.toml --output-file build/all-$$version.txt \
 			&& echo "Python $$version: `grep -c == build/all-$$version.txt` packages" || exit 1; \
 	done
+
+# The image with vLLM, and what it finds in itself.
+image:
+	docker build --tag guieval .
+	docker run --rm guieval doctor
 
 # Exported results, read by the packages of Inspect, Harbor and Every Eval Ever: 330 MB in build/formats. Of the last two only their
 # formats are needed, which run on earlier versions of Python and without the rest of what they depend on.
