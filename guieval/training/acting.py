@@ -27,7 +27,7 @@ class OnlineRollout:
 
     ``shown`` is the step to be answered. At the end ``outcome`` is set, or ``failure``: the environment failed in every
     attempt, or a reply could not be read because of a bug in the adapter. ``payloads`` are the driver's, one per answer of the
-    attempt that counts.
+    attempt that counts, and ``progress`` is the judge's after each of its steps, if it is asked so often.
     """
 
     def __init__(self, tasks: EnvironmentTasks, task: StepTaskModel, seed: int) -> None:
@@ -43,6 +43,7 @@ class OnlineRollout:
         """Begin an attempt."""
         self.attempt = Attempt(self.task, self.tasks.steps(self.tasks.named(self.task)))
         self.samples: list[Sample] = []
+        self.progress: list[float] = []
         self.payloads: list[Any] = []
         self.shown: StepTaskModel | None = None
         self.device: ABCDevice | None = None
@@ -76,12 +77,14 @@ class OnlineRollout:
 class Stage:
     """Devices for rollouts, which are used again for further ones, and an event loop to act on them.
 
-    Screenshots are written to ``screens``. ``seconds`` bounds every call of an environment.
+    Screenshots are written to ``screens``. ``seconds`` bounds every call of an environment. With ``every_step`` the judge is
+    asked after every step.
     """
 
-    def __init__(self, screens: Path, seconds: float) -> None:
+    def __init__(self, screens: Path, seconds: float, *, every_step: bool = False) -> None:
         self.screens = screens
         self._seconds = seconds
+        self._every_step = every_step
         self._runner = asyncio.Runner()
         self._free: dict[str, list[ABCDevice]] = {}
         self._used: set[ABCDevice] = set()
@@ -128,10 +131,13 @@ class Stage:
             if rollout.carried:
                 carried = rollout.device.step(rollout.carried)
                 rollout.observation = await within(self._seconds, carried, "to carry out an action")
-            if attempt.over(rollout.observation):
+            over = attempt.over(rollout.observation)
+            if over or self._every_step:
                 score = await within(self._seconds, rollout.device.score(), "to judge")
-                rollout.outcome = attempt.outcome(score, rollout.observation)
-                return
+                rollout.progress.append(score.progress)
+                if over:
+                    rollout.outcome = attempt.outcome(score, rollout.observation)
+                    return
         rollout.shown = attempt.shown(rollout.observation, self._kept(rollout.observation.screenshot))
 
     async def _device(self, rollout: OnlineRollout) -> ABCDevice:

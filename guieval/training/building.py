@@ -105,7 +105,8 @@ class Parts:
     def stage(self) -> Stage:
         """The environments that an online training acts in; to be closed."""
         assert isinstance(self.config, OnlineTraining)
-        return Stage(Path(self.config.out) / SCREENS, self.config.environment_timeout)
+        config = self.config
+        return Stage(Path(config.out) / SCREENS, config.environment_timeout, every_step=config.reward.every_step)
 
     def trainer(self) -> Any:
         """TRL's trainer for a training of this kind. Raises :class:`UsageError` for invalid settings."""
@@ -297,6 +298,7 @@ def _online_trainer(parts: Parts, config: OnlineTraining) -> Any:
         OnlineTrainer,
         task=task,
         reward=config.reward,
+        settings=config.advantages,
         stage=parts.stage,
         at_once=_at_once(parts, config, arguments.world_size),
         prompts=parts.prompts,

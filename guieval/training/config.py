@@ -394,14 +394,17 @@ class SemiOnlineTraining(TrainingConfig):
 
 
 class JudgeReward(Settings):
-    """The reward of a rollout from its environment's judgement: a weighted sum, by default 1 for a success and else 0."""
+    """The reward of a rollout from its environment's judgement: a weighted sum, by default 1 for a success and else 0.
+
+    Each step has a part of it: an unreadable reply its own penalty, with ``every_step`` a step that changes the progress its
+    share of it, and the last step the rest.
+    """
 
     success: float = Field(1.0, allow_inf_nan=False, description="for a success")
     progress: float = Field(0.0, allow_inf_nan=False, description="times the part of the task that is done, in [0, 1]")
+    every_step: bool = Field(False, description="ask the judge after every step, so that progress is rewarded where it is made")
     side_effects: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted if there is any side effect")
-    unreadable: float = Field(
-        0.0, ge=0, allow_inf_nan=False, description="times the share of replies without an action, subtracted"
-    )
+    unreadable: float = Field(0.0, ge=0, allow_inf_nan=False, description="subtracted for each reply without an action")
 
     def of(self, outcome: Outcome) -> float:
         """The reward of a rollout with this outcome."""
@@ -410,8 +413,17 @@ class JudgeReward(Settings):
             self.success * score.success
             + self.progress * score.progress
             - self.side_effects * bool(score.side_effects)
-            - self.unreadable * outcome.unparseable / max(1, outcome.steps)
+            - self.unreadable * outcome.unparseable
         )
+
+    def of_steps(self, outcome: Outcome, readable: Sequence[bool], progress: Sequence[float]) -> list[float]:
+        """The parts of :meth:`of` by step, (n,): which replies were readable and, with ``every_step``, the progress after each."""
+        parts = [0.0 if each else -self.unreadable for each in readable]
+        if self.every_step:
+            before = [0.0, *progress]
+            parts = [part + self.progress * (now - then) for part, then, now in zip(parts, before, progress, strict=False)]
+        parts[-1] += self.of(outcome) - sum(parts)
+        return parts
 
 
 class OnlineTraining(TrainingConfig):
@@ -426,6 +438,7 @@ class OnlineTraining(TrainingConfig):
         120.0, gt=0, allow_inf_nan=False, description="seconds for one call of an environment before it counts as failed"
     )
     allow_network: bool = Field(False, description="let the environments' pages reach other hosts")
+    advantages: AdvantageSettings = AdvantageSettings()
     dynamic_sampling: DynamicSampling | None = DynamicSampling()
     max_prompt_length: int | None = Field(None, ge=1, description="tokens; rows of longer prompts are not trained on")
 

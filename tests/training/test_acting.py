@@ -152,7 +152,7 @@ def test_a_bug_of_the_adapter_is_no_outcome(stage: Stage) -> None:
     [
         (JudgeReward(), (1.0, 0.0)),
         (JudgeReward(success=2.0, progress=0.5), (2.5, 0.2)),
-        (JudgeReward(progress=1.0, side_effects=0.25, unreadable=0.5), (2.0, 0.4 - 0.25 - 0.5 * 2 / 5)),
+        (JudgeReward(progress=1.0, side_effects=0.25, unreadable=0.5), (2.0, 0.4 - 0.25 - 0.5 * 2)),
     ],
 )
 def test_the_reward_by_hand(reward: JudgeReward, expected: tuple[float, float]) -> None:
@@ -161,6 +161,27 @@ def test_the_reward_by_hand(reward: JudgeReward, expected: tuple[float, float]) 
         ended="step limit", score=Score(success=False, progress=0.4, side_effects=("deleted",)), steps=5, unparseable=2
     )
     assert (reward.of(success), reward.of(failure)) == pytest.approx(expected)
+
+
+def test_the_reward_of_each_step_by_hand() -> None:
+    outcome = Outcome(
+        ended="failed", score=Score(success=False, progress=0.5, side_effects=("deleted",)), steps=4, unparseable=1
+    )
+    readable, progress = [True, False, True, True], [0.25, 0.25, 0.75, 0.5]
+    every = JudgeReward(success=1.0, progress=2.0, side_effects=0.1, unreadable=0.3, every_step=True)
+    assert every.of_steps(outcome, readable, progress) == pytest.approx([0.5, -0.3, 1.0, -0.5 - 0.1])
+    once = every.model_copy(update={"every_step": False})
+    assert once.of_steps(outcome, readable, [0.5]) == pytest.approx([0.0, -0.3, 0.0, 1.0 - 0.1])
+    for reward in (every, once):
+        assert sum(reward.of_steps(outcome, readable, progress)) == pytest.approx(reward.of(outcome))
+
+
+def test_the_judge_is_asked_after_every_step(tmp_path: Path) -> None:
+    (rollout,) = rollouts(RecordedIcons(), 0)
+    rolled(Stage(tmp_path, 20.0, every_step=True), [rollout], right)
+    assert rollout.outcome is not None
+    n = rollout.outcome.steps
+    assert rollout.progress == [(step + 1) / n for step in range(n)]
 
 
 def test_samples_without_an_action_have_none() -> None:

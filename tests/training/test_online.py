@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_rollouts_are_those_of_an_online_run(configured: Configured) -> None:
 
 
 def test_every_step_of_a_rollout_has_its_advantage(configured: Configured) -> None:
-    config = configured("online", reward={"progress": 1.0}, dynamic_sampling=None)
+    config = configured("online", reward={"progress": 1.0, "every_step": True}, dynamic_sampling=None)
     parts = Parts(config)
     trainer = parts.trainer()
     try:
@@ -54,6 +55,7 @@ def test_every_step_of_a_rollout_has_its_advantage(configured: Configured) -> No
     for group in groups:
         worth = [row.advantage for row in group.rows]
         assert group.kept == (len(set(worth)) > 1)
+        assert group.rows and all(map(math.isfinite, worth))
         assert all(row.pictures[0].root == parts.stage.screens for row in group.rows)
     assert any(group.kept for group in groups)
 

@@ -1,7 +1,8 @@
 """Online RL: whole rollouts in an environment, rewarded by its judge, in TRL's GRPOTrainer.
 
-Every step of a rollout is a row with its own prompt (with the rollout's own history) and the rollout's advantage: its reward
-minus the mean of its group's, which begin from the same state. Rollouts of a batch advance together, one step at a time.
+Every step of a rollout is a row with its own prompt (with the rollout's own history) and its own advantage: the sum of UI-S1's
+episode level and step level (:mod:`guieval.rewards.advantages`), where rewards are the judge's and returns go to the end of the
+rollout. Rollouts of a group begin from the same state. Those of a batch advance together, one step at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from statistics import pstdev
 from typing import Any
 
 import torch
@@ -23,12 +23,13 @@ from guieval.errors import UsageError
 from guieval.evaluation import ActionEvaluator, get_protocol
 from guieval.models.scored_reply import read_reply
 from guieval.online.tasks import PROTOCOL, EnvironmentTasks
+from guieval.rewards.advantages import AdvantageSettings, Trajectory, advantages, keep_group
 from guieval.steps import StepTaskModel
 from guieval.training.acting import OnlineRollout, Stage
 from guieval.training.config import JudgeReward
 from guieval.training.data.environment_tasks import SCREENS
 from guieval.training.trainers.groups import CHECKPOINT, Batch, Group, GroupTrainer
-from guieval.training.trainers.grpo import deviation, group_advantages
+from guieval.training.trainers.grpo import deviation
 from guieval.training.trainers.rows import Row
 
 
@@ -36,7 +37,8 @@ class OnlineTrainer(GroupTrainer):
     """Each group is one task, begun several times from one seed.
 
     ``task`` gives the environment and the record of a number. At most ``at_once`` rollouts of this process act at once, on
-    the devices of ``stage``. A rollout that could not be judged has no reward and is not trained on.
+    the devices of ``stage``. ``settings`` decide how rewards become advantages; a group is kept if the spread of its advantages
+    is above the sampling's eta. A rollout that could not be judged has no reward and is not trained on.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class OnlineTrainer(GroupTrainer):
         *,
         task: Callable[[int], tuple[EnvironmentTasks, StepTaskModel]],
         reward: JudgeReward,
+        settings: AdvantageSettings,
         stage: Stage,
         at_once: int,
         **named: Any,
     ) -> None:
         self._task = task
         self._reward = reward
+        self._settings = settings
         self._stage = stage
         self._at_once = at_once
         self._draw = 0
@@ -62,26 +66,34 @@ class OnlineTrainer(GroupTrainer):
         rollouts = [OnlineRollout(*self._task(index), seed) for index, seed in zip(indices, seeds, strict=True)]
         self._draw += 1
         self._roll_out(rollouts)
-        rewards: list[float | None] = gather_object(
-            [None if rollout.outcome is None else self._reward.of(rollout.outcome) for rollout in rollouts]
-        )
-        worth = group_advantages(rewards, size, self.scale_rewards)
-        self._log(rollouts, rewards)
+        groups_of = [(first + place) // size for place in range(len(rollouts))]
+        light = [self._trajectory(group, rollout) for group, rollout in zip(groups_of, rollouts, strict=True)]
+        everywhere: list[Trajectory | None] = gather_object(light)
+        worth = iter(advantages([each for each in everywhere if each is not None], self._settings))
+        values = [[] if each is None else next(worth) for each in everywhere]
+        self._log(rollouts, everywhere)
         if self.log_completions:
-            self._log_completions(rollouts, rewards, worth)
+            self._log_completions(rollouts, everywhere, values)
         eta = 0.0 if self._sampling is None else self._sampling.eta
         groups = []
-        for start in range(0, len(rewards), size):
-            measured = [reward for reward in rewards[start : start + size] if reward is not None]
+        for start in range(0, len(everywhere), size):
+            members = [each for each in everywhere[start : start + size] if each is not None]
             here = range(max(start, first), min(start + size, first + len(rollouts)))
             rows: list[Row] = [
-                replace(row, advantage=worth[place])
+                replace(row, advantage=value)
                 for place in here
-                if rewards[place] is not None
-                for row in rollouts[place - first].payloads
+                for row, value in zip(rollouts[place - first].payloads if values[place] else [], values[place], strict=True)
             ]
-            groups.append(Group(len(measured) > 1 and pstdev(measured) > eta, tuple(rows)))
+            groups.append(Group(len(members) > 1 and keep_group(members, eta, self._settings), tuple(rows)))
         return groups
+
+    def _trajectory(self, group: int, rollout: OnlineRollout) -> Trajectory | None:
+        """The rewards of a rollout's steps; ``None`` if it could not be judged."""
+        if rollout.outcome is None:
+            return None
+        readable = [sample.action is not None for sample in rollout.samples]
+        rewards = self._reward.of_steps(rollout.outcome, readable, rollout.progress)
+        return Trajectory(group, tuple(range(len(rewards))), tuple(rewards), (True,) * len(rewards))
 
     def _seed(self, group: int) -> int:
         """The seed of a group's environments: the same on all processes, and after a resume."""
@@ -109,7 +121,8 @@ class OnlineTrainer(GroupTrainer):
         """Whether any process has work left; all must generate equally often."""
         return bool(self.accelerator.gather(torch.tensor([count], device=self.accelerator.device)).sum() > 0)
 
-    def _log(self, rollouts: Sequence[OnlineRollout], rewards: Sequence[float | None]) -> None:
+    def _log(self, rollouts: Sequence[OnlineRollout], everywhere: Sequence[Trajectory | None]) -> None:
+        rewards = [None if each is None else sum(each.rewards) for each in everywhere]
         size = self.num_generations
         logged: defaultdict[str, list[float]] = defaultdict(list)
         for rollout in rollouts:
@@ -129,15 +142,16 @@ class OnlineTrainer(GroupTrainer):
         self._tally(logged)
 
     def _log_completions(
-        self, rollouts: Sequence[OnlineRollout], rewards: Sequence[float | None], worth: Sequence[float]
+        self, rollouts: Sequence[OnlineRollout], everywhere: Sequence[Trajectory | None], worth: Sequence[Sequence[float]]
     ) -> None:
-        """Add each rollout's replies to TRL's table of completions; ``worth`` are the advantages."""
-        prompts = [[{"role": "user", "content": str(rollout.task.key)}] for rollout in rollouts]
-        texts = ["\n".join(sample.raw_response or "" for sample in rollout.samples) for rollout in rollouts]
+        """Add the steps of all judged rollouts to TRL's table of completions; ``worth`` are their advantages."""
+        judged = [rollout for rollout in rollouts if rollout.outcome is not None]
+        prompts = [[{"role": "user", "content": str(each.task.key)}] for each in judged for _ in each.samples]
+        texts = [[{"role": "assistant", "content": sample.raw_response or ""}] for each in judged for sample in each.samples]
         self._logs["prompt"].extend(gather_object(prompts))
-        self._logs["completion"].extend(gather_object([[{"role": "assistant", "content": text}] for text in texts]))
-        self._logs["rewards"]["reward"].extend(0.0 if reward is None else reward for reward in rewards)
-        self._logs["advantages"].extend(worth)
+        self._logs["completion"].extend(gather_object(texts))
+        self._logs["rewards"]["reward"].extend(reward for each in everywhere if each is not None for reward in each.rewards)
+        self._logs["advantages"].extend(value for values in worth for value in values)
 
     # Screenshots: rows name those of one generation batch, which a checkpoint within it must hold too
 
